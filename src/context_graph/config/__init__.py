@@ -1,0 +1,36 @@
+"""Where things are and how they are set. The only package that reads the environment."""
+
+from __future__ import annotations
+
+from context_graph.config.paths import (
+    Location,
+    data_root,
+    fnv1a64,
+    locate,
+    location_of,
+    lock_path,
+    log_dir,
+    project_dir,
+    project_top,
+    socket_path,
+    store_dir,
+    store_key,
+)
+from context_graph.config.settings import Settings, load_settings
+
+__all__ = [
+    "Location",
+    "Settings",
+    "data_root",
+    "fnv1a64",
+    "load_settings",
+    "locate",
+    "location_of",
+    "lock_path",
+    "log_dir",
+    "project_dir",
+    "project_top",
+    "socket_path",
+    "store_dir",
+    "store_key",
+]

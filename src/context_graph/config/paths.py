@@ -1,0 +1,177 @@
+"""Data root, project, store and socket paths. ext/launcher/src/paths.rs is this file's twin.
+
+Both are held to tests/golden/paths.tsv: a hook and the CLI must always mean the same store.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from context_graph.config.db_path import check_db_path
+from context_graph.errors import ConfigError
+
+__all__ = [
+    "Location",
+    "data_root",
+    "fnv1a64",
+    "locate",
+    "location_of",
+    "lock_path",
+    "log_dir",
+    "project_dir",
+    "project_top",
+    "socket_path",
+    "store_dir",
+    "store_key",
+]
+
+SOCKET_PATH_MAX: Final = 107
+"""Bytes of sun_path that Linux accepts, without its final NUL."""
+_SLUG_BYTES: Final = 40
+_SLUG_KEEPS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where one call works: the data root, the store's folder, the project's top folder."""
+
+    root: Path
+    store: Path
+    project: Path
+
+
+def fnv1a64(data: bytes) -> int:
+    """64-bit FNV-1a of ``data``; names store folders and brief slots, so it never changes."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def data_root(env: Mapping[str, str] | None = None) -> Path:
+    """$CONTEXT_GRAPH_HOME, else $XDG_DATA_HOME/context-graph, else ~/.local/share/context-graph.
+
+    Raises:
+        ConfigError: If the path is not absolute, or no variable names a home.
+    """
+    env = os.environ if env is None else env
+    named = env.get("CONTEXT_GRAPH_HOME", "")
+    if named:
+        if not named.startswith("/"):
+            raise ConfigError(f"CONTEXT_GRAPH_HOME is {named!r}; it must be an absolute path")
+        return Path(os.path.normpath(named))
+    shared = env.get("XDG_DATA_HOME", "")
+    if shared.startswith("/"):
+        return Path(os.path.normpath(shared)) / "context-graph"
+    home = env.get("HOME", "")
+    if home.startswith("/"):
+        return Path(os.path.normpath(home)) / ".local" / "share" / "context-graph"
+    raise ConfigError("neither CONTEXT_GRAPH_HOME nor HOME is an absolute path; set CONTEXT_GRAPH_HOME")
+
+
+def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
+    """The folder the call belongs to: $CLAUDE_PROJECT_DIR if it exists, else the working folder; canonical.
+
+    The client's working folder follows `cd`; CLAUDE_PROJECT_DIR does not, so it goes first.
+    """
+    env = os.environ if env is None else env
+    named = env.get("CLAUDE_PROJECT_DIR", "")
+    if named and os.path.isdir(named):
+        return Path(os.path.realpath(named))
+    return Path(os.path.realpath(cwd if cwd is not None else os.getcwd()))
+
+
+def project_top(folder: Path) -> Path:
+    """The top folder of ``folder``'s git repository, shared by its worktrees; ``folder`` itself outside git.
+
+    Reads at most one small file (`.git` of a linked worktree or submodule); runs no git.
+    """
+    for place in (folder, *folder.parents):
+        dot_git = place / ".git"
+        try:
+            mode = os.lstat(dot_git).st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode):
+            return place
+        if stat.S_ISREG(mode):
+            return _top_of_git_file(place, dot_git)
+    return folder
+
+
+def _top_of_git_file(place: Path, dot_git: Path) -> Path:
+    try:
+        with open(dot_git, "rb") as source:
+            first = source.read(4096).split(b"\n", 1)[0]
+    except OSError:
+        return place
+    if not first.startswith(b"gitdir:"):
+        return place
+    named = os.fsdecode(first[len(b"gitdir:") :].strip())
+    git_dir = os.path.normpath(os.path.join(place, named))
+    common, _, worktrees_name = git_dir.rpartition("/")
+    common, _, folder_name = common.rpartition("/")
+    if folder_name != "worktrees" or not common or not worktrees_name:
+        return place
+    return Path(common).parent if common.endswith("/.git") else Path(common)
+
+
+def store_key(top: Path) -> str:
+    """Folder name of a project's store: readable slug, then 16 hex digits of the path's hash."""
+    raw = os.fsencode(top)
+    last = raw.rstrip(b"/").rpartition(b"/")[2]
+    slug = bytes(byte if byte in _SLUG_KEEPS else 0x5F for byte in last)[:_SLUG_BYTES] or b"root"
+    return f"{slug.decode()}-{fnv1a64(raw):016x}"
+
+
+def store_dir(root: Path, top: Path) -> Path:
+    """The store of the project whose top folder is ``top``."""
+    return root / "stores" / store_key(top)
+
+
+def locate(
+    db_path: str | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Location:
+    """Root, store and project of a call; ``db_path`` (an option) goes before $CONTEXT_GRAPH_DB_PATH.
+
+    Raises:
+        PathNotAllowedError: If the named store leaves the allowed roots (REQ-HOOKS-30).
+    """
+    env = os.environ if env is None else env
+    cwd = Path(os.getcwd()) if cwd is None else cwd
+    root = data_root(env)
+    folder = project_dir(env, cwd)
+    top = project_top(folder)
+    named = db_path if db_path is not None else env.get("CONTEXT_GRAPH_DB_PATH") or None
+    if named is None:
+        return Location(root, store_dir(root, top), top)
+    return Location(root, check_db_path(named, root=root, cwd=cwd, folders=(folder, top), env=env), top)
+
+
+def location_of(root: Path, store: Path, project: Path) -> Location:
+    """A location from parts that are already known to be right (a request's own fields)."""
+    return Location(root, store, project)
+
+
+def lock_path(root: Path) -> Path:
+    """The owner's lock file; its text is `pid version fingerprint`."""
+    return root / "run" / "owner.lock"
+
+
+def log_dir(root: Path) -> Path:
+    """Folder of the owner's log files."""
+    return root / "log"
+
+
+def socket_path(root: Path) -> Path:
+    """The owner's socket: in the data root or, where that path is too long to bind, under /tmp."""
+    path = root / "run" / "owner.sock"
+    raw = os.fsencode(path)
+    if len(raw) <= SOCKET_PATH_MAX:
+        return path
+    return Path(f"/tmp/context-graph-{os.getuid()}") / f"{fnv1a64(os.fsencode(root)):016x}.sock"

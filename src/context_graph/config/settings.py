@@ -1,0 +1,173 @@
+"""Settings: defaults, a TOML file for the user and one for the project, an environment twin for each key.
+
+Order, the later wins: defaults, $XDG_CONFIG_HOME/context-graph/config.toml (or the file that
+CONTEXT_GRAPH_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
+A wrong value is dropped alone: its default holds and ``problems`` names it.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["REQUEST_KEYS", "Settings", "load_settings", "setting_docs", "with_request_env"]
+
+REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
+"""Keys that a hook's own environment overrides for that one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, with the defaults that hold when nothing is written down."""
+
+    brief: str = field(
+        default="always",
+        metadata={
+            "doc": "When the PreToolUse brief reaches the model.",
+            "choices": ("always", "on_change", "off"),
+        },
+    )
+    inject: bool = field(
+        default=True, metadata={"doc": "Whether each prompt carries the four-line state block."}
+    )
+    auto_dream: bool = field(
+        default=True, metadata={"doc": "Whether an IC crisis queues a consolidation request."}
+    )
+    dream_cooldown_s: int = field(
+        default=60, metadata={"doc": "Seconds between two consolidation requests.", "range": (0, 86_400)}
+    )
+    idle_s: float = field(
+        default=600.0,
+        metadata={"doc": "Seconds without a client after which the owner exits.", "range": (0.1, 604_800)},
+    )
+    durability: str = field(
+        default="normal",
+        metadata={"doc": "power adds an fsync to each write.", "choices": ("normal", "power")},
+    )
+    max_clients: int = field(
+        default=64, metadata={"doc": "Connections the owner serves at once.", "range": (1, 4096)}
+    )
+    max_stores: int = field(default=8, metadata={"doc": "Stores the owner keeps open.", "range": (1, 256)})
+    max_sessions: int = field(
+        default=64, metadata={"doc": "Sessions the owner keeps in memory.", "range": (1, 4096)}
+    )
+    log_max_bytes: int = field(
+        default=1_000_000,
+        metadata={"doc": "Size at which the owner's log rotates.", "range": (10_000, 1_000_000_000)},
+    )
+    log_files: int = field(default=3, metadata={"doc": "Rotated log files that are kept.", "range": (1, 100)})
+    problems: tuple[str, ...] = field(default=(), metadata={"doc": ""})
+
+
+def setting_docs() -> list[tuple[str, str, str, str]]:
+    """(key, environment twin, default, meaning) of every setting, for the docs and `--help`."""
+    rows = []
+    for item in fields(Settings):
+        if item.name == "problems":
+            continue
+        default = str(item.default).lower() if isinstance(item.default, bool) else str(item.default)
+        extra = ""
+        if "choices" in item.metadata:
+            extra = f" ({' | '.join(item.metadata['choices'])})"
+        elif "range" in item.metadata:
+            extra = " ({} to {})".format(*item.metadata["range"])
+        rows.append((item.name, f"CONTEXT_GRAPH_{item.name.upper()}", default, item.metadata["doc"] + extra))
+    return rows
+
+
+def load_settings(project: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings that hold for ``project`` (None: the user's alone).
+
+    Never raises for a wrong file or value: a hook must go on. ``Settings.problems`` says what
+    was dropped and why. Cost: at most two small file reads.
+    """
+    env = os.environ if env is None else env
+    settings = Settings()
+    for path in _files(project, env):
+        settings = _apply_file(settings, path)
+    for item in fields(Settings):
+        value = env.get(f"CONTEXT_GRAPH_{item.name.upper()}")
+        if value is not None and item.name != "problems":
+            settings = _apply(settings, item.name, value, f"CONTEXT_GRAPH_{item.name.upper()}")
+    return settings
+
+
+def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
+    """``settings`` with the request-scoped keys that one call's environment names."""
+    for key in REQUEST_KEYS:
+        name = f"CONTEXT_GRAPH_{key.upper()}"
+        if name in env:
+            settings = _apply(settings, key, env[name], name)
+    return settings
+
+
+def _files(project: Path | None, env: Mapping[str, str]) -> list[Path]:
+    found = []
+    named = env.get("CONTEXT_GRAPH_CONFIG", "")
+    shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
+    if named:
+        found.append(Path(named))
+    elif shared.startswith("/"):
+        found.append(Path(shared) / "context-graph" / "config.toml")
+    elif home.startswith("/"):
+        found.append(Path(home) / ".config" / "context-graph" / "config.toml")
+    if project is not None:
+        found.append(project / ".claude" / "context-graph.toml")
+    return found
+
+
+def _apply_file(settings: Settings, path: Path) -> Settings:
+    try:
+        with open(path, "rb") as source:
+            table = tomllib.load(source)
+    except FileNotFoundError:
+        return settings
+    except (OSError, ValueError) as error:
+        return _problem(settings, f"{path}: not read: {error}")
+    for key, value in table.items():
+        settings = _apply(settings, key, value, f"{path}: {key}")
+    return settings
+
+
+def _problem(settings: Settings, text: str) -> Settings:
+    return replace(settings, problems=(*settings.problems, text))
+
+
+def _apply(settings: Settings, key: str, value: object, where: str) -> Settings:
+    item = next((item for item in fields(Settings) if item.name == key and key != "problems"), None)
+    if item is None:
+        return _problem(settings, f"{where}: no such setting")
+    kind = type(item.default)
+    try:
+        changed = _convert(value, kind)
+    except (KeyError, TypeError, ValueError):
+        return _problem(settings, f"{where}: {value!r} is no {kind.__name__}; {item.default!r} holds")
+    choices, limits = item.metadata.get("choices"), item.metadata.get("range")
+    if choices and changed not in choices:
+        return _problem(
+            settings, f"{where}: {value!r} is none of {', '.join(choices)}; {item.default!r} holds"
+        )
+    if limits and isinstance(changed, (int, float)) and not limits[0] <= changed <= limits[1]:
+        return _problem(
+            settings, f"{where}: {value!r} is outside {limits[0]} to {limits[1]}; {item.default!r} holds"
+        )
+    return replace(settings, **{key: changed})
+
+
+_WORDS: Final = {word: True for word in ("1", "true", "on", "yes")} | {
+    word: False for word in ("0", "false", "off", "no")
+}
+
+
+def _convert(value: object, kind: type) -> Any:
+    if kind is bool:
+        return value if isinstance(value, bool) else _WORDS[str(value).lower()]
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise TypeError(value)
+    if kind is str and not isinstance(value, str):
+        raise TypeError(value)
+    return kind(value)

@@ -1,0 +1,131 @@
+"""The records that cross the layers. Standard library only, no behaviour beyond their own invariants."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+__all__ = [
+    "CRISIS_THRESHOLD",
+    "EVENT_TEXT_BYTES",
+    "KURAMOTO_N",
+    "MAX_SESSION_ID_LEN",
+    "MAX_TRAJECTORY_LEN",
+    "EventKind",
+    "HookEvent",
+    "SessionIdentitySnapshot",
+    "cut_session_id",
+]
+
+KURAMOTO_N: Final = 13
+"""Oscillators, embedding spaces and purpose-vector components (AP-25)."""
+MAX_TRAJECTORY_LEN: Final = 50
+MAX_SESSION_ID_LEN: Final = 100
+"""Characters, not bytes: a cut never falls inside a character."""
+CRISIS_THRESHOLD: Final = 0.5
+"""IDENTITY-007; exactly 0.5 is no crisis."""
+EVENT_TEXT_BYTES: Final = 2048
+"""What one event keeps of each of its two texts, after redaction."""
+
+
+class EventKind(StrEnum):
+    """What happened; the values are the CLI's verbs."""
+
+    SESSION_START = "session-start"
+    PRE_TOOL = "pre-tool"
+    POST_TOOL = "post-tool"
+    POST_TOOL_FAILURE = "post-tool-failure"
+    PROMPT_SUBMIT = "prompt-submit"
+    STOP = "stop"
+    PRE_COMPACT = "pre-compact"
+    SESSION_END = "session-end"
+
+
+@dataclass(slots=True)
+class HookEvent:
+    """One hook call, normalised from either stdin shape, redacted and cut.
+
+    ``input_text`` and ``output_text`` hold at most EVENT_TEXT_BYTES each (UTF-8), already
+    redacted: nothing that reads a HookEvent ever sees the raw text.
+    """
+
+    kind: EventKind
+    session_id: str
+    event_id: str
+    """Unique for one call of the hook; a replay of the same call has the same id."""
+    at_ms: int
+    """Unix milliseconds at which the hook started."""
+    tool_name: str = ""
+    tool_use_id: str = ""
+    prompt_id: str = ""
+    input_text: str = ""
+    """Prompt, or the flattened tool input."""
+    output_text: str = ""
+    """Flattened tool response, or the error of a failed tool."""
+    success: bool | None = None
+    """None when the event says nothing about success."""
+    source: str = ""
+    """SessionStart: startup, resume, clear, compact."""
+    reason: str = ""
+    """SessionEnd: why; status of seed 001."""
+    previous_session_id: str = ""
+    duration_ms: int = 0
+    cwd: str = ""
+
+    def dedupe_key(self) -> str:
+        """The key under which this event is applied once (invariant 6)."""
+        if self.tool_use_id:
+            return f"{self.kind.value}\0u\0{self.tool_use_id}"
+        if self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT:
+            return f"{self.kind.value}\0p\0{self.prompt_id}"
+        return f"{self.kind.value}\0i\0{self.event_id}"
+
+
+def cut_session_id(session_id: str) -> str:
+    """The first MAX_SESSION_ID_LEN characters of ``session_id`` (REQ-SESSION-01)."""
+    return session_id[:MAX_SESSION_ID_LEN]
+
+
+def _uniform_vector() -> list[float]:
+    return [1.0 / math.sqrt(KURAMOTO_N)] * KURAMOTO_N
+
+
+@dataclass(slots=True)
+class SessionIdentitySnapshot:
+    """A session's identity: the 14 fields of seeds 000 and 001, with their defaults (REQ-SESSION-01).
+
+    Vectors are lists of KURAMOTO_N floats. ``kuramoto_phases`` are radians in [0, 2*pi);
+    ``purpose_vector`` and the trajectory's entries are float32 on disk.
+    """
+
+    session_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    timestamp_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    previous_session_id: str | None = None
+    cross_session_ic: float = 1.0
+    kuramoto_phases: list[float] = field(default_factory=lambda: [0.0] * KURAMOTO_N)
+    coupling: float = 0.5
+    purpose_vector: list[float] = field(default_factory=_uniform_vector)
+    trajectory: list[list[float]] = field(default_factory=list)
+    last_ic: float = 1.0
+    crisis_threshold: float = CRISIS_THRESHOLD
+    consciousness: float = 0.0
+    integration: float = 0.0
+    reflection: float = 0.0
+    differentiation: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.session_id = cut_session_id(self.session_id)
+
+    def append_to_trajectory(self, purpose_vector: list[float]) -> None:
+        """Append a copy of ``purpose_vector``; the oldest entry leaves beyond MAX_TRAJECTORY_LEN."""
+        self.trajectory.append(list(purpose_vector))
+        if len(self.trajectory) > MAX_TRAJECTORY_LEN:
+            del self.trajectory[: len(self.trajectory) - MAX_TRAJECTORY_LEN]
+
+    def estimated_size(self) -> int:
+        """Upper estimate of the stored record, bytes: 300 for the fixed part and 52 an entry."""
+        return 300 + len(self.trajectory) * KURAMOTO_N * 4
