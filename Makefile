@@ -1,0 +1,87 @@
+# The only task runner. `make` prints the targets; `make demo` and `make test` set everything up by themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := .make
+LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
+KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
+BENCH_JSON ?= artifacts/bench.json
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help dev build demo test check fmt lint type rust e2e torture bench bench-smoke bench-processes safe annotate wheels clean
+
+help: ## Print the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(STAMPS)/venv:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "context-graph needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/launcher: $(STAMPS)/venv $(LAUNCHER_SOURCES)
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./ext/launcher && touch $@
+
+$(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
+	$(BIN)/python -m pip install --quiet --editable . --group dev && touch $@
+
+build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
+dev: build ## The same, under the name contributors look for
+
+demo: build ## Run a scripted pair of sessions through the real hooks and show what they leave
+	$(BIN)/python tools/demo.py
+
+test: build ## Run all tests but the long ones
+	$(BIN)/python -m pytest -m "not torture" tests
+
+check: fmt-check lint type rust test ## Everything CI judges
+
+.PHONY: fmt-check
+fmt-check: build
+	$(BIN)/ruff format --check src tests benches tools setup.py
+
+fmt: build ## Format Python and Rust
+	$(BIN)/ruff format src tests benches tools setup.py && cd ext/launcher && cargo fmt
+
+lint: build ## ruff and the import contracts
+	$(BIN)/ruff check src tests benches tools setup.py
+	$(BIN)/lint-imports --no-cache
+
+type: build ## mypy strict, and the kernels against their stubs
+	$(BIN)/mypy
+	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features
+
+rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
+	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
+	else echo "rust: no cargo here, launcher not linted"; fi
+
+e2e: build ## Drive the real Claude Code client (needs one, see tests/e2e)
+	$(BIN)/python -m pytest -m e2e tests/e2e
+
+torture: build ## Random kills, long
+	$(BIN)/python -m pytest -m torture tests
+
+bench: build ## All benchmarks, saved as JSON
+	mkdir -p $(dir $(BENCH_JSON))
+	$(BIN)/python -m pytest benches -p no:xdist --benchmark-only --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
+	$(MAKE) bench-processes
+
+bench-processes: build ## Whole-process times beside a static no-op
+	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/processes.py --json artifacts/processes.json
+
+bench-smoke: build ## Each benchmark once, to see that it runs
+	mkdir -p $(dir $(BENCH_JSON))
+	$(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) --benchmark-min-rounds=1 --benchmark-max-time=0.05 --benchmark-warmup=off -q -o python_files='bench_*.py'
+	$(BIN)/python benches/processes.py --runs 20 --json artifacts/processes.json
+
+safe: build ## Rebuild the kernels with bounds checks and run their tests
+	CONTEXT_GRAPH_SAFE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --inplace --force && $(BIN)/python -m pytest tests/kernels
+	$(BIN)/python setup.py --quiet build_ext --inplace --force
+
+annotate: build ## Cython's HTML annotation of each kernel, beside its source
+	$(BIN)/cython -a -3 ext/kernels/*.pyx
+
+wheels: $(STAMPS)/venv ## Build both wheels into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./ext/launcher
+
+clean: ## Remove what was built (not the venv)
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/_kernels/*.so ext/kernels/*.c ext/kernels/*.html
