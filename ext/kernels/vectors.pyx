@@ -1,0 +1,180 @@
+"""Purpose vectors and what is computed from them. The readable twin is context_graph/_kernels/_reference.py: change both."""
+
+from libc.math cimport exp, fabs, fmax, fmin, frexp, ldexp, log2, sqrt
+
+from _types cimport (
+    N,
+    doubles,
+    doubles13,
+    not_a_buffer,
+    real,
+    require_finite,
+    require_length,
+    require_number,
+    require_range,
+    wrong_buffer,
+)
+
+__all__ = [
+    "below32",
+    "cosine",
+    "cosine13",
+    "cosine32",
+    "ic_index",
+    "identity_continuity",
+    "logistic_reflection",
+    "purpose_entropy",
+    "state_index",
+]
+
+cdef double ZERO_NORM = 1e-8  # a shorter vector has no direction
+cdef double ZERO_MASS = 1e-6  # D3.2: a purpose vector this small has no distribution
+cdef double MIN_SHARE = 1e-6  # floor of a component's share before its logarithm
+
+
+cdef double _largest(const real* values, Py_ssize_t n) noexcept nogil:
+    cdef double largest = 0.0
+    cdef double size
+    cdef Py_ssize_t i
+    for i in range(n):
+        size = fabs(<double>values[i])
+        if size > largest:  # fmax is a call, for the sake of NaN, which the caller has excluded
+            largest = size
+    return largest
+
+
+cdef double _cosine(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
+    """Both vectors are first scaled by a power of two (exact), so that no square overflows or vanishes."""
+    cdef double largest_a = _largest(a, n)
+    cdef double largest_b = _largest(b, n)
+    cdef double scale_a, scale_b, x, y
+    cdef double aa = 0.0
+    cdef double bb = 0.0
+    cdef double ab = 0.0
+    cdef int exponent_a, exponent_b
+    cdef Py_ssize_t i
+    if largest_a < 1e-300 or largest_b < 1e-300:
+        return 0.0  # shorter than ZERO_NORM at any length, and its scale would overflow
+    frexp(largest_a, &exponent_a)
+    frexp(largest_b, &exponent_b)
+    scale_a = ldexp(1.0, -exponent_a)
+    scale_b = ldexp(1.0, -exponent_b)
+    for i in range(n):
+        x = a[i] * scale_a
+        y = b[i] * scale_b
+        aa += x * x
+        bb += y * y
+        ab += x * y
+    if sqrt(aa) < ZERO_NORM * scale_a or sqrt(bb) < ZERO_NORM * scale_b:
+        return 0.0
+    # One root of the product instead of a product of roots: equal vectors give exactly 1.
+    return fmax(-1.0, fmin(1.0, ab / sqrt(aa * bb)))
+
+
+def cosine13(a, b):
+    """Cosine of two 13-component vectors of doubles, in [-1, 1]; 0 when either norm is below 1e-8."""
+    cdef const double[::1] x = doubles13(a, "a")
+    cdef const double[::1] y = doubles13(b, "b")
+    return _cosine[double](&x[0], &y[0], N)
+
+
+def cosine(a, b):
+    """Cosine of two vectors of doubles of one length, in [-1, 1]; 0 when either norm is below 1e-8."""
+    cdef const double[::1] x = doubles(a, "a")
+    cdef const double[::1] y = doubles(b, "b")
+    _require_pair(x.shape[0], y.shape[0])
+    require_finite[double](&x[0], x.shape[0], "a")
+    require_finite[double](&y[0], y.shape[0], "b")
+    return _cosine[double](&x[0], &y[0], x.shape[0])
+
+
+def cosine32(a, b):
+    """Cosine of two vectors of floats (32 bit) of one length, summed in double precision; see cosine."""
+    cdef const float[::1] x = _floats(a, "a")
+    cdef const float[::1] y = _floats(b, "b")
+    _require_pair(x.shape[0], y.shape[0])
+    require_finite[float](&x[0], x.shape[0], "a")
+    require_finite[float](&y[0], y.shape[0], "b")
+    return _cosine[float](&x[0], &y[0], x.shape[0])
+
+
+cdef int _require_pair(Py_ssize_t n_a, Py_ssize_t n_b) except -1:
+    if n_a == 0:
+        raise ValueError("a must not be empty")
+    return require_length("b", n_b, n_a)
+
+
+cdef const float[::1] _floats(object source, str name):
+    cdef const float[::1] view
+    if source is None:
+        not_a_buffer(source, name, "floats")
+    try:
+        view = source
+    except TypeError:
+        not_a_buffer(source, name, "floats")
+    except (ValueError, BufferError):
+        wrong_buffer(name, "floats")
+    return view
+
+
+def purpose_entropy(purpose_vector):
+    """Normalised Shannon entropy of the 13 shares |v| / sum |v|, in [0, 1]; 0 when the sum is at most 1e-6."""
+    cdef const double[::1] v = doubles13(purpose_vector, "purpose_vector")
+    # Thirteen huge values would add up to infinity; a power of two changes no share.
+    cdef double scale = 0.00390625 if _largest(&v[0], N) > 1e300 else 1.0
+    cdef double total = 0.0
+    cdef double entropy = 0.0
+    cdef double share
+    cdef Py_ssize_t i
+    for i in range(N):
+        total += fabs(v[i]) * scale
+    if total <= ZERO_MASS:
+        return 0.0
+    for i in range(N):
+        share = fmax(MIN_SHARE, fmin(1.0, fabs(v[i]) * scale / total))
+        entropy -= share * log2(share)
+    return fmax(0.0, fmin(1.0, entropy / log2(<double>N)))
+
+
+def identity_continuity(purpose_vector, previous, double r):
+    """IC = clamp(cos(purpose_vector, previous) * r, 0, 1), with r in [0, 1] (IDENTITY-001)."""
+    cdef const double[::1] x = doubles13(purpose_vector, "purpose_vector")
+    cdef const double[::1] y = doubles13(previous, "previous")
+    require_range(r, "r", 0.0, 1.0)
+    return fmax(0.0, fmin(1.0, _cosine[double](&x[0], &y[0], N) * r))
+
+
+def logistic_reflection(double accuracy):
+    """R = 1 / (1 + exp(-(4 a - 2))) of an accuracy in [0, 1]: 0.119 to 0.881."""
+    require_range(accuracy, "accuracy", 0.0, 1.0)
+    return 1.0 / (1.0 + exp(2.0 - 4.0 * accuracy))
+
+
+# Classification compares in single precision, the precision of a stored value: 0.9 computed here and the same 0.9
+# read back from a snapshot (0.89999998) fall in the same class.
+
+
+cdef inline bint _below(double value, double threshold) noexcept nogil:
+    return <float>value < <float>threshold
+
+
+def below32(double value, double threshold):
+    """Whether ``value`` < ``threshold`` once both are rounded to single precision."""
+    require_number(value, "value")
+    require_number(threshold, "threshold")
+    return _below(value, threshold)
+
+
+def ic_index(double ic):
+    """Class of an IC: 0 at >= 0.9, 1 at >= 0.7, 2 at >= 0.5, else 3 (IDENTITY-002)."""
+    require_number(ic, "ic")
+    return <int>_below(ic, 0.9) + <int>_below(ic, 0.7) + <int>_below(ic, 0.5)
+
+
+def state_index(double consciousness, double r):
+    """State: 0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4; also 4 when r > 0.95 (D3.2)."""
+    require_range(consciousness, "consciousness", 0.0, 1.0)
+    require_range(r, "r", 0.0, 1.0)
+    if _below(0.95, consciousness) or _below(0.95, r):
+        return 4
+    return 3 - <int>_below(consciousness, 0.8) - <int>_below(consciousness, 0.5) - <int>_below(consciousness, 0.3)

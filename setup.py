@@ -1,0 +1,53 @@
+"""Builds the Cython kernels and nothing else; everything else about the package is in pyproject.toml.
+
+Each ext/kernels/<name>.pyx becomes context_graph._kernels.<name>; a new kernel file needs no change here.
+CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on. Cython does not notice changed directives,
+so switch between the two with `--force` (`make safe` does).
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Distutils import Extension, build_ext
+from setuptools import setup
+
+KERNELS = Path("ext/kernels")  # relative, because setuptools refuses absolute sources
+SAFE = os.environ.get("CONTEXT_GRAPH_SAFE_KERNELS", "") not in ("", "0")
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": SAFE,
+    "initializedcheck": SAFE,
+    "overflowcheck": SAFE,
+    "cdivision": not SAFE,
+    "wraparound": False,
+    "binding": True,
+    "embedsignature": True,
+    "autotestdict": False,  # else stubtest meets a `__test__` that no stub declares
+}
+
+COMPILE_ARGS = [
+    "-O3",
+    "-g0",  # debug information makes each module several times its size
+    "-ffp-contract=off",  # no fused multiply-add: the twins must round alike on every processor
+    "-fno-math-errno",  # sqrt as one instruction; nobody reads errno
+]
+
+extensions = [
+    Extension(
+        f"context_graph._kernels.{source.stem}",
+        [str(source)],
+        depends=[str(header) for header in sorted(KERNELS.glob("*.pxd"))],
+        cython_include_dirs=[str(KERNELS)],
+        cython_directives=DIRECTIVES,
+        extra_compile_args=COMPILE_ARGS,
+    )
+    for source in sorted(KERNELS.glob("*.pyx"))
+]
+
+setup(
+    package_dir={"": "src"},
+    ext_modules=extensions,
+    cmdclass={"build_ext": build_ext},
+    options={"build_ext": {"cython_c_in_temp": True}},  # keeps generated C out of the source tree
+)

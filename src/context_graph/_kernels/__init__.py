@@ -1,0 +1,43 @@
+"""The arithmetic: compiled kernels where they are built, else their readable twins. Decides nothing else.
+
+Call through the module, as ``_kernels.vectors.cosine13(a, b)``. Arguments are buffers (array.array, NumPy
+arrays) of the element type in the docstring; the full docstrings are on the twins. ``BACKEND`` says what is
+loaded, ``FALLBACKS`` why a twin is. Read ``_reference.py`` first.
+
+A new kernel module takes three places: its name under TYPE_CHECKING, one ``_choose`` line, and ``__all__``.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+__all__ = ["BACKEND", "FALLBACKS", "oscillators", "vectors"]
+
+FALLBACKS: Final[dict[str, str]] = {}
+"""Kernel module -> why its twin is used; empty when every kernel is compiled."""
+
+
+def _choose(name: str, twin: str) -> ModuleType:
+    """The compiled module ``name``; ``twin`` where it is not built or CONTEXT_GRAPH_PURE asks for it."""
+    # Read here and not in config: a switch for developers, which has to act while this package is imported.
+    if os.environ.get("CONTEXT_GRAPH_PURE", "") not in ("", "0"):
+        FALLBACKS[name] = "CONTEXT_GRAPH_PURE is set"
+    else:
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ImportError as error:
+            FALLBACKS[name] = str(error)
+    return import_module(f"{__name__}.{twin}")
+
+
+if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
+    from context_graph._kernels import oscillators, vectors
+else:
+    oscillators = _choose("oscillators", "_reference")
+    vectors = _choose("vectors", "_reference")
+
+BACKEND: Final = "reference" if FALLBACKS else "compiled"
+"""``compiled`` only when every kernel module is."""
