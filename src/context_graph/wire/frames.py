@@ -1,0 +1,308 @@
+"""Request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
+
+A frame is 4 magic bytes, a u32 LE payload length and the payload. A request's payload is fields
+(u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here are never renumbered:
+an old owner must understand a new client well enough to step aside for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from context_graph.errors import FrameTooLargeError, MalformedFrameError
+
+__all__ = [
+    "APPLIED",
+    "ENV_NAMES",
+    "HEADER_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "SPOOL_IT",
+    "WIRE_VERSION",
+    "YIELDING",
+    "Reply",
+    "Request",
+    "decode_reply",
+    "decode_request",
+    "encode_reply",
+    "encode_request",
+    "reply_length",
+    "request_length",
+]
+
+WIRE_VERSION: Final = 1
+MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
+"""The launcher's 4 MiB of stdin and ample room around it; bounds what one client can make us hold."""
+HEADER_BYTES: Final = 8
+
+APPLIED: Final = 1
+"""Reply flag: the event is durable, now or from before; never send it again."""
+SPOOL_IT: Final = 2
+"""Reply flag: the event was not applied; keep it."""
+YIELDING: Final = 4
+"""Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
+
+ENV_NAMES: Final = frozenset({"CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT"})
+"""The only variables that travel; the owner must not be steered by the rest of a client's environment."""
+
+_REQUEST_MAGIC: Final = b"CGQ1"
+_REPLY_MAGIC: Final = b"CGR1"
+_HEADER: Final = struct.Struct("<4sI")
+_FIELD: Final = struct.Struct("<BI")
+_U32: Final = struct.Struct("<I")
+_I64: Final = struct.Struct("<q")
+_REPLY_HEAD: Final = struct.Struct("<BBH")
+
+# Tags on the wire; never renumber, never reuse.
+_VERB, _EVENT_ID, _PARAMS, _BODY, _STORE, _PROJECT = 1, 2, 3, 4, 5, 6
+_SESSION, _CWD, _ENV, _DEADLINE, _AT, _VERSION = 7, 8, 9, 10, 11, 12
+
+_VERB_BYTES: Final = 64
+_PATH_BYTES: Final = 4096
+_SESSION_BYTES: Final = 4096
+_VERSION_BYTES: Final = 64
+_EVENT_ID_KEEPS: Final = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a client. Empty, 0 or None: the field was not sent.
+
+    Attributes:
+        event_id: 32 lower-case hex digits, fresh for each call of a hook; a retry carries the same.
+        params: The command's long options without dashes; texts and booleans.
+        body: Standard input as it was read.
+        store, project: Absolute paths of the store's and the project's top folder.
+        session_env: $CLAUDE_CODE_SESSION_ID of the client's process.
+        env: Request-scoped settings, names of ENV_NAMES only.
+        deadline_ms: Time the client is going to wait, milliseconds.
+        at_ms: Unix milliseconds at which the client's process started.
+        version: Package version of the client.
+    """
+
+    verb: str
+    event_id: str = ""
+    params: Mapping[str, object] = field(default_factory=dict)
+    body: bytes = b""
+    store: Path | None = None
+    project: Path | None = None
+    session_env: str = ""
+    cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    deadline_ms: int = 0
+    at_ms: int = 0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a client prints and how it exits; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING."""
+
+    exit_code: int = 0
+    flags: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+def encode_request(request: Request) -> bytes:
+    """The frame of ``request``, fields in the order of their tags, unset fields left out.
+
+    Raises:
+        MalformedFrameError: If a field can't be carried (a number out of range, a foreign variable).
+        FrameTooLargeError: If the payload exceeds MAX_PAYLOAD_BYTES.
+    """
+    foreign = set(request.env) - ENV_NAMES
+    if foreign:
+        raise MalformedFrameError(f"request: {sorted(foreign)} may not travel; only {sorted(ENV_NAMES)} may")
+    try:
+        deadline = _U32.pack(request.deadline_ms) if request.deadline_ms else b""
+        at = _I64.pack(request.at_ms) if request.at_ms else b""
+        params = json.dumps(dict(request.params), separators=(",", ":")).encode() if request.params else b""
+    except (struct.error, TypeError, ValueError) as error:
+        raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
+    values = (
+        (_VERB, request.verb.encode("utf-8", "replace")),
+        (_EVENT_ID, request.event_id.encode("utf-8", "replace")),
+        (_PARAMS, params),
+        (_BODY, request.body),
+        (_STORE, _path_bytes(request.store)),
+        (_PROJECT, _path_bytes(request.project)),
+        (_SESSION, request.session_env.encode("utf-8", "replace")),
+        (_CWD, _path_bytes(request.cwd)),
+        (_ENV, b"\0".join(os.fsencode(f"{name}={value}") for name, value in request.env.items())),
+        (_DEADLINE, deadline),
+        (_AT, at),
+        (_VERSION, request.version.encode("utf-8", "replace")),
+    )
+    payload = b"".join(_FIELD.pack(tag, len(value)) + value for tag, value in values if value)
+    return _frame(_REQUEST_MAGIC, payload)
+
+
+def decode_request(payload: bytes | bytearray | memoryview) -> Request:
+    """The request that ``payload`` (a frame without its 8-byte header) holds; unknown tags are skipped.
+
+    Raises:
+        MalformedFrameError: Naming the field that is not of its form.
+    """
+    fields: dict[int, bytes] = {}
+    for tag, value in _fields(memoryview(payload)):
+        if tag in fields:
+            raise MalformedFrameError(f"request: field {tag} is given twice")
+        fields[tag] = value
+    return Request(
+        verb=_verb(fields.get(_VERB, b"")),
+        event_id=_event_id(fields.get(_EVENT_ID, b"")),
+        params=_params(fields.get(_PARAMS, b"")),
+        body=fields.get(_BODY, b""),
+        store=_path(fields.get(_STORE, b""), _STORE),
+        project=_path(fields.get(_PROJECT, b""), _PROJECT),
+        session_env=fields.get(_SESSION, b"")[:_SESSION_BYTES].decode("utf-8", "replace"),
+        cwd=_path(fields.get(_CWD, b""), _CWD),
+        env=_env(fields.get(_ENV, b"")),
+        deadline_ms=_number(fields.get(_DEADLINE, b""), _DEADLINE, _U32),
+        at_ms=_number(fields.get(_AT, b""), _AT, _I64),
+        version=_text(fields.get(_VERSION, b""), _VERSION, _VERSION_BYTES),
+    )
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """The frame of ``reply``.
+
+    Raises:
+        MalformedFrameError: If exit_code or flags is outside 0..255.
+        FrameTooLargeError: If the two outputs together exceed MAX_PAYLOAD_BYTES.
+    """
+    try:
+        head = _REPLY_HEAD.pack(reply.exit_code, reply.flags, 0)
+    except struct.error as error:
+        raise MalformedFrameError(f"reply: exit {reply.exit_code}, flags {reply.flags}: {error}") from error
+    out, err = reply.stdout, reply.stderr
+    return _frame(_REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err)))
+
+
+def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
+    """The reply that ``payload`` (a frame without its 8-byte header) holds.
+
+    Raises:
+        MalformedFrameError: If the payload is cut short or longer than its parts.
+    """
+    data = bytes(payload)
+    try:
+        exit_code, flags, _ = _REPLY_HEAD.unpack_from(data)
+        out_end = 8 + _U32.unpack_from(data, 4)[0]
+        err_end = out_end + 4 + _U32.unpack_from(data, out_end)[0]
+    except struct.error as error:
+        raise MalformedFrameError(f"reply of {len(data)} bytes is cut short") from error
+    if err_end != len(data):
+        raise MalformedFrameError(f"reply of {len(data)} bytes should have {err_end}")
+    return Reply(exit_code, flags, data[8:out_end], data[out_end + 4 : err_end])
+
+
+def request_length(header: bytes | bytearray | memoryview) -> int:
+    """Payload length that a request's first HEADER_BYTES announce.
+
+    Raises:
+        MalformedFrameError: If the magic bytes are not a request's.
+        FrameTooLargeError: If the length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
+    """
+    return _length(header, _REQUEST_MAGIC)
+
+
+def reply_length(header: bytes | bytearray | memoryview) -> int:
+    """Payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
+    return _length(header, _REPLY_MAGIC)
+
+
+def _length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
+    found, length = _HEADER.unpack_from(header)
+    if found != magic:
+        raise MalformedFrameError(f"frame begins with {found!r}, not {magic!r}")
+    if length > MAX_PAYLOAD_BYTES:
+        raise FrameTooLargeError(f"frame of {length} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
+    return int(length)
+
+
+def _frame(magic: bytes, payload: bytes) -> bytes:
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise FrameTooLargeError(f"frame of {len(payload)} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
+    return _HEADER.pack(magic, len(payload)) + payload
+
+
+def _fields(payload: memoryview) -> Iterator[tuple[int, bytes]]:
+    at, end = 0, len(payload)
+    while at < end:
+        if end - at < _FIELD.size:
+            raise MalformedFrameError(f"request: {end - at} bytes after the last field")
+        tag, length = _FIELD.unpack_from(payload, at)
+        at += _FIELD.size
+        if length > end - at:
+            raise MalformedFrameError(f"request: field {tag} says {length} bytes, {end - at} are left")
+        yield tag, bytes(payload[at : at + length])
+        at += length
+
+
+def _text(raw: bytes, tag: int, limit: int) -> str:
+    if len(raw) > limit:
+        raise MalformedFrameError(f"request: field {tag} has {len(raw)} bytes, the limit is {limit}")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedFrameError(f"request: field {tag} is not UTF-8: {error}") from error
+
+
+def _verb(raw: bytes) -> str:
+    verb = _text(raw, _VERB, _VERB_BYTES)
+    if not verb.isprintable() or not verb:
+        raise MalformedFrameError(f"request: {verb!r} is no verb")
+    return verb
+
+
+def _event_id(raw: bytes) -> str:
+    if not raw:
+        return ""
+    event_id = _text(raw, _EVENT_ID, 32)
+    if len(event_id) != 32 or not _EVENT_ID_KEEPS.issuperset(event_id):
+        raise MalformedFrameError(f"request: event id {event_id!r} is not 32 lower-case hex digits")
+    return event_id
+
+
+def _params(raw: bytes) -> dict[str, object]:
+    if not raw:
+        return {}
+    try:
+        params = json.loads(raw.decode())
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        raise MalformedFrameError(f"request: params are not JSON: {error}") from error
+    if not isinstance(params, dict):
+        raise MalformedFrameError(f"request: params are a {type(params).__name__}, not an object")
+    return params
+
+
+def _path(raw: bytes, tag: int) -> Path | None:
+    if not raw:
+        return None
+    if len(raw) > _PATH_BYTES or not raw.startswith(b"/") or b"\0" in raw:
+        raise MalformedFrameError(f"request: field {tag} is no absolute path: {raw[:80]!r}")
+    return Path(os.fsdecode(raw))
+
+
+def _path_bytes(path: Path | None) -> bytes:
+    return b"" if path is None else os.fsencode(path)
+
+
+def _env(raw: bytes) -> dict[str, str]:
+    pairs = (os.fsdecode(part).partition("=") for part in raw.split(b"\0") if part)
+    return {name: value for name, _, value in pairs if name in ENV_NAMES}
+
+
+def _number(raw: bytes, tag: int, form: struct.Struct) -> int:
+    if not raw:
+        return 0
+    if len(raw) != form.size:
+        raise MalformedFrameError(f"request: field {tag} has {len(raw)} bytes, not {form.size}")
+    return int(form.unpack(raw)[0])
