@@ -1,0 +1,56 @@
+"""One call on its way through the owner: the request and all that a handler needs beside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from context_graph.redact import Redactor
+
+from context_graph.config import Settings
+from context_graph.errors import InvalidInputError
+from context_graph.owner.store_context import StoreContext
+from context_graph.wire.frames import Reply, Request
+
+__all__ = ["Call", "reply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request with its open store, the settings that hold for it and the time it began."""
+
+    request: Request
+    context: StoreContext
+    settings: Settings
+    redactor: Redactor
+    began_ms: int
+
+    def option(self, name: str, default: str = "") -> str:
+        """The text of option ``--name``; a non-text value is an error that names it."""
+        value = self.request.params.get(name, default)
+        if not isinstance(value, str):
+            raise InvalidInputError(f"--{name} must be text, not {type(value).__name__}")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """The truth of option ``--name``: a JSON boolean, or the words true and false."""
+        value = self.request.params.get(name, default)
+        if isinstance(value, bool):
+            return value
+        if value in ("true", "false"):
+            return value == "true"
+        raise InvalidInputError(f"--{name} must be true or false, not {value!r}")
+
+    def elapsed_ms(self) -> int:
+        """Milliseconds since the hook's process started, as far as clocks tell."""
+        began = self.request.at_ms or self.began_ms
+        return max(0, time.time_ns() // 1_000_000 - began)
+
+
+def reply(stdout: str | bytes = b"", *, stderr: str = "", exit_code: int = 0, flags: int = 0) -> Reply:
+    """A reply from texts; a newline is added where a text lacks its last one."""
+    out = stdout.encode() if isinstance(stdout, str) else stdout
+    if out and not out.endswith(b"\n"):
+        out += b"\n"
+    err = stderr + "\n" if stderr and not stderr.endswith("\n") else stderr
+    return Reply(exit_code=exit_code, flags=flags, stdout=out, stderr=err.encode())

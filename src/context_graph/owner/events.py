@@ -1,0 +1,85 @@
+"""From a hook's raw input to a HookEvent: flattened, redacted, cut. Nothing raw goes further than here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from context_graph.identity.text import flatten_text
+from context_graph.protocol.spec import HookInput, parse_hook_input
+from context_graph.redact import Redactor
+
+from context_graph.errors import InvalidInputError
+from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
+
+__all__ = ["cut_text", "event_from_input", "hook_event"]
+
+_REDACT_BYTES = 4 * EVENT_TEXT_BYTES
+"""Redacted before the cut: a secret that straddles the cut would otherwise lose the half that gives it away."""
+
+
+def hook_event(
+    kind: EventKind,
+    body: bytes,
+    params: Mapping[str, object],
+    *,
+    session_env: str,
+    event_id: str,
+    at_ms: int,
+    redactor: Redactor,
+) -> HookEvent:
+    """The event of one hook call.
+
+    The session is ``session_env`` ($CLAUDE_CODE_SESSION_ID), else the input's, else --session-id (D1.5).
+
+    Raises:
+        InvalidInputError: If the input is not of either documented shape, or no session is named.
+    """
+    return event_from_input(
+        parse_hook_input(kind, body, params),
+        kind,
+        session_env=session_env,
+        event_id=event_id,
+        at_ms=at_ms,
+        redactor=redactor,
+    )
+
+
+def event_from_input(
+    given: HookInput, kind: EventKind, *, session_env: str, event_id: str, at_ms: int, redactor: Redactor
+) -> HookEvent:
+    """Build the event from input that has been parsed."""
+    session_id = cut_session_id(session_env or given.session_id)
+    if not session_id:
+        raise InvalidInputError(
+            "session_id is missing: give it in the stdin JSON, with --session-id, or in CLAUDE_CODE_SESSION_ID"
+        )
+    tool_failed = kind is EventKind.POST_TOOL and given.success is False
+    return HookEvent(
+        kind=EventKind.POST_TOOL_FAILURE if tool_failed else kind,
+        session_id=session_id,
+        event_id=event_id,
+        at_ms=at_ms or time.time_ns() // 1_000_000,
+        tool_name=given.tool_name[:200],
+        tool_use_id=given.tool_use_id[:200],
+        prompt_id=given.prompt_id[:200],
+        input_text=_clean(given.prompt if kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor),
+        output_text=_clean(given.error if given.error else given.tool_response, redactor),
+        success=given.success,
+        source=given.source,
+        reason=given.reason[:200],
+        previous_session_id=cut_session_id(given.previous_session_id),
+        duration_ms=given.duration_ms,
+        cwd=given.cwd[:4096],
+    )
+
+
+def cut_text(text: str, limit_bytes: int) -> str:
+    """The start of ``text`` that fits ``limit_bytes`` of UTF-8, cut between characters."""
+    raw = text.encode("utf-8", "replace")
+    return text if len(raw) <= limit_bytes else raw[:limit_bytes].decode("utf-8", "ignore")
+
+
+def _clean(value: object, redactor: Redactor) -> str:
+    text = flatten_text(value, _REDACT_BYTES)
+    return cut_text(redactor.redact(text), EVENT_TEXT_BYTES) if text else ""

@@ -1,0 +1,198 @@
+"""The eight hook verbs: apply the event, then say it in the caller's format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from context_graph.identity.live import LiveSession, Outcome
+from context_graph.protocol import claude
+from context_graph.protocol.spec import HookOutput, render_output
+
+from context_graph.errors import (
+    ContextGraphError,
+    CrisisTriggeredError,
+    InvalidInputError,
+    SessionNotFoundError,
+    StoreError,
+)
+from context_graph.identity.brief import brief_line, crisis_text, state_block
+from context_graph.model import EventKind, HookEvent
+from context_graph.owner.call import Call, reply
+from context_graph.owner.events import hook_event
+from context_graph.owner.store_context import Applied, Started
+from context_graph.owner.summary import session_summary
+from context_graph.owner.views import classification_of, state_of
+from context_graph.wire.frames import APPLIED, Reply, Request
+
+__all__ = ["HANDLERS", "failure"]
+
+FORMATS = ("json", "json-compact", "text", "claude")
+
+
+def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
+    """A hook's failure in its own format: claude never blocks, the others carry seed 001's exit code."""
+    fmt = request.params.get("format", "json")
+    if fmt == "claude":
+        text = (
+            claude.render_system_message(f"context-graph: {error}") if isinstance(error, StoreError) else b""
+        )
+        return reply(text, stderr=f"context-graph: {error}", flags=flags)
+    output = HookOutput(success=False, error=str(error), execution_time_ms=0)
+    fmt = fmt if fmt in FORMATS else "json"
+    return reply(
+        render_output(output, str(fmt)), stderr=str(error), exit_code=error.hook_exit_code, flags=flags
+    )
+
+
+def _event(call: Call, kind: EventKind) -> HookEvent:
+    request = call.request
+    return hook_event(
+        kind,
+        request.body,
+        request.params,
+        session_env=request.session_env,
+        event_id=request.event_id,
+        at_ms=request.at_ms or call.began_ms,
+        redactor=call.redactor,
+    )
+
+
+def _format(call: Call) -> str:
+    fmt = call.option("format", "json")
+    if fmt not in FORMATS:
+        raise InvalidInputError(f"--format {fmt!r} is none of {', '.join(FORMATS)}")
+    return fmt
+
+
+def _session_start(call: Call) -> Reply:
+    fmt = _format(call)
+    started = call.context.start(_event(call, EventKind.SESSION_START))
+    if fmt == "claude":
+        out = claude.render_context(
+            "SessionStart",
+            started.text,
+            system_message=f"context-graph: {started.warning}" if started.warning else "",
+        )
+        return reply(out, flags=APPLIED)
+    return _say(call, fmt, _start_output(call, started), stderr=started.warning)
+
+
+def _start_output(call: Call, started: Started) -> HookOutput:
+    return HookOutput(
+        success=True,
+        consciousness_state=state_of(started.live),
+        ic_classification=classification_of(started.live),
+        context_injection=started.text,
+        drift_metrics=started.drift,
+        execution_time_ms=call.elapsed_ms(),
+    )
+
+
+def _pre_tool(call: Call) -> Reply:
+    fmt, event = _format(call), _event(call, EventKind.PRE_TOOL)
+    if fmt != "claude" and call.context.session(event.session_id) is None:
+        # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
+        return _say(call, fmt, HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
+    live = call.context.apply(event).live
+    line = brief_line(live.metrics if live.has_evidence else None)
+    if fmt != "claude":
+        return _say(call, fmt, _output(call, live, line))
+    mode, shown = call.settings.brief, call.context.shown_briefs
+    if mode == "off" or (mode == "on_change" and shown.get(event.session_id) == line):
+        return reply(flags=APPLIED)
+    shown[event.session_id] = line
+    return reply(claude.render_context("PreToolUse", line), flags=APPLIED)
+
+
+def _post_tool(call: Call, kind: EventKind = EventKind.POST_TOOL) -> Reply:
+    fmt, event = _format(call), _event(call, kind)
+    applied = _apply_known(call, fmt, event)
+    notice = _notice(call, applied.outcome)
+    if fmt == "claude":
+        # The client checks the name against the event it fired, not the one we infer from --success.
+        name = "PostToolUseFailure" if kind is EventKind.POST_TOOL_FAILURE else "PostToolUse"
+        return reply(claude.render_context(name, notice) if notice else b"", flags=APPLIED)
+    output = _output(call, applied.live, notice)
+    crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
+    if crisis and applied.outcome is not None and applied.outcome.measured:
+        text = f"Crisis threshold breached: IC={applied.live.metrics.ic:.2f}"
+        return _say(call, fmt, output, stderr=text, exit_code=CrisisTriggeredError.hook_exit_code)
+    return _say(call, fmt, output)
+
+
+def _post_tool_failure(call: Call) -> Reply:
+    return _post_tool(call, EventKind.POST_TOOL_FAILURE)
+
+
+def _prompt_submit(call: Call) -> Reply:
+    fmt, event = _format(call), _event(call, EventKind.PROMPT_SUBMIT)
+    live = _apply_known(call, fmt, event).live
+    block = state_block(live.metrics if live.has_evidence else None) if call.settings.inject else ""
+    if fmt == "claude":
+        return reply(claude.render_context("UserPromptSubmit", block) if block else b"", flags=APPLIED)
+    return _say(call, fmt, _output(call, live, block))
+
+
+def _quiet(kind: EventKind) -> Callable[[Call], Reply]:
+    """Events whose output would force another turn or be dropped: they are recorded and say nothing."""
+
+    def handle(call: Call) -> Reply:
+        fmt, event = _format(call), _event(call, kind)
+        live = _apply_known(call, fmt, event).live
+        return reply(flags=APPLIED) if fmt == "claude" else _say(call, fmt, _output(call, live, ""))
+
+    return handle
+
+
+def _session_end(call: Call) -> Reply:
+    fmt, event = _format(call), _event(call, EventKind.SESSION_END)
+    live = _apply_known(call, fmt, event).live
+    if fmt == "claude":
+        return reply(flags=APPLIED)
+    summary = session_summary(live, event.duration_ms) if call.flag("generate-summary", True) else ""
+    return _say(call, fmt, _output(call, live, summary))
+
+
+def _apply_known(call: Call, fmt: str, event: HookEvent) -> Applied:
+    """Apply ``event``; outside the claude format its session must exist (seed 001: exit code 5)."""
+    if fmt != "claude" and call.context.session(event.session_id) is None:
+        raise SessionNotFoundError(
+            f"session not found: {event.session_id!r}; begin it with `hooks session-start` in this project"
+        )
+    return call.context.apply(event)
+
+
+def _notice(call: Call, outcome: Outcome | None) -> str:
+    """The words of seed 000 REQ-SESSION-14, when this very event crossed a line."""
+    if outcome is None or not outcome.measured:
+        return ""
+    if outcome.crisis_entered:
+        queued = outcome.dream_requested and call.settings.auto_dream
+        return crisis_text(outcome.metrics.ic, queued=queued)
+    return f"IC warning: {outcome.metrics.ic:.2f}" if outcome.warning_entered else ""
+
+
+def _output(call: Call, live: LiveSession, text: str) -> HookOutput:
+    return HookOutput(
+        success=True,
+        consciousness_state=state_of(live),
+        ic_classification=classification_of(live),
+        context_injection=text or None,
+        execution_time_ms=call.elapsed_ms(),
+    )
+
+
+def _say(call: Call, fmt: str, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
+    return reply(render_output(output, fmt), stderr=stderr, exit_code=exit_code, flags=APPLIED)
+
+
+HANDLERS: dict[str, Callable[[Call], Reply]] = {
+    "hooks.session-start": _session_start,
+    "hooks.pre-tool": _pre_tool,
+    "hooks.post-tool": _post_tool,
+    "hooks.post-tool-failure": _post_tool_failure,
+    "hooks.prompt-submit": _prompt_submit,
+    "hooks.stop": _quiet(EventKind.STOP),
+    "hooks.pre-compact": _quiet(EventKind.PRE_COMPACT),
+    "hooks.session-end": _session_end,
+}

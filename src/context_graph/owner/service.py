@@ -1,0 +1,127 @@
+"""What the owner does for each verb: finds the store, runs the handler, turns errors into replies.
+
+The socket, the lock and the process's life are other modules' business; this one never sees them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from context_graph.redact import Redactor
+
+from context_graph.config import Settings, load_settings
+from context_graph.config.settings import with_request_env
+from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
+from context_graph.owner import consciousness_commands, hook_commands, session_commands
+from context_graph.owner.call import Call
+from context_graph.owner.store_context import StoreContext
+from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
+
+__all__ = ["OwnerService", "build_service"]
+
+Handler = Callable[[Call], Reply]
+
+_HANDLERS: dict[str, Handler] = {
+    **hook_commands.HANDLERS,
+    **session_commands.HANDLERS,
+    **consciousness_commands.HANDLERS,
+}
+
+
+class OwnerService:
+    """All verbs but `owner.*`, over at most ``settings.max_stores`` open stores. Single-threaded."""
+
+    def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: Redactor) -> None:
+        self._root = root
+        self._settings = settings
+        self._log = log
+        self._redactor = redactor
+        self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
+
+    def handle(self, request: Request) -> Reply:
+        """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
+
+        Raises:
+            ContextGraphError: For every verb but the hooks', as the command would report it.
+        """
+        handler = _HANDLERS.get(request.verb)
+        if handler is None:
+            raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
+        if not request.verb.startswith("hooks."):
+            return handler(self._call(request))
+        try:
+            return handler(self._call(request))
+        except StoreError as error:
+            self._log.error("%s: %s", request.verb, error)
+            self._forget(request)
+            return hook_commands.failure(request, error, flags=SPOOL_IT)
+        except ContextGraphError as error:
+            return hook_commands.failure(request, error, flags=APPLIED)
+
+    def stats(self) -> dict[str, object]:
+        """Counts for `owner status`."""
+        contexts = list(self._stores.values())
+        return {
+            "stores": len(contexts),
+            "sessions": sum(len(context.sessions) for context in contexts),
+            "spool_pending": sum(context.spool_pending() for context in contexts),
+            "spool_rejected": sum(context.spool_rejected for context in contexts),
+            "redaction_rules": self._redactor.rule_count,
+            "redaction_problems": list(self._redactor.problems),
+            "settings_problems": list(self._settings.problems),
+        }
+
+    def checkpoint(self) -> None:
+        """Write every session's goals, so that the next owner replays nothing."""
+        for context in self._stores.values():
+            context.checkpoint()
+
+    def close(self) -> None:
+        """Close every store. Safe to call twice."""
+        while self._stores:
+            self._stores.popitem()[1].close()
+
+    def _call(self, request: Request) -> Call:
+        context = self._context(request)
+        context.drain_spool()
+        return Call(
+            request=request,
+            context=context,
+            settings=with_request_env(context.settings, request.env),
+            redactor=self._redactor,
+            began_ms=time.time_ns() // 1_000_000,
+        )
+
+    def _context(self, request: Request) -> StoreContext:
+        store = request.store
+        if store is None or not store.is_absolute():
+            raise InvalidInputError("the request names no store; field 5 must be an absolute path")
+        context = self._stores.get(store)
+        if context is None:
+            settings = load_settings(request.project) if request.project else self._settings
+            context = StoreContext.open(
+                store, project=request.project, settings=settings, log=self._log, redactor=self._redactor
+            )
+            self._stores[store] = context
+            while len(self._stores) > self._settings.max_stores:
+                self._stores.popitem(last=False)[1].close()
+        self._stores.move_to_end(store)
+        return context
+
+    def _forget(self, request: Request) -> None:
+        """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""
+        context = self._stores.pop(request.store, None) if request.store else None
+        if context is not None:
+            context.abandon()
+
+
+def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerService:
+    """The service of one owner process."""
+    redactor = Redactor.load(root / "cache")
+    for problem in (*settings.problems, *redactor.problems):
+        log.warning("%s", problem)
+    return OwnerService(root, settings, log, redactor)

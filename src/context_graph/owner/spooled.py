@@ -1,0 +1,48 @@
+"""Applying what the launcher left in a spool while no owner answered."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import orjson
+from context_graph.redact import Redactor
+
+from context_graph.errors import InvalidInputError
+from context_graph.model import EventKind
+from context_graph.owner.events import hook_event
+from context_graph.wire.spool import SpoolRecord
+
+if TYPE_CHECKING:
+    from context_graph.owner.store_context import StoreContext
+
+__all__ = ["apply_spooled"]
+
+
+def apply_spooled(
+    context: StoreContext, record: SpoolRecord, redactor: Redactor, log: logging.Logger
+) -> None:
+    """Apply one spooled hook call, exactly as the live path would have.
+
+    Raises:
+        InvalidInputError: If the record's input is of no known shape; the drain keeps it as rejected.
+        StoreError: If it can't be made durable; the drain stops and the record stays.
+    """
+    try:
+        kind = EventKind(record.verb.removeprefix("hooks."))
+    except ValueError as error:
+        raise InvalidInputError(f"spooled verb {record.verb!r} is no hook") from error
+    event = hook_event(
+        kind,
+        b"" if record.body is None else orjson.dumps(record.body),
+        record.params,
+        session_env=record.session,
+        event_id=record.id,
+        at_ms=record.at_ms,
+        redactor=redactor,
+    )
+    if kind is EventKind.SESSION_START:
+        context.start(event)
+    else:
+        context.apply(event)
+    log.debug("spooled %s of %s applied", record.verb, event.session_id)

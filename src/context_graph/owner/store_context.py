@@ -1,0 +1,330 @@
+"""One open store: its database, brief cache, spool, and the sessions that are live in memory."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from context_graph.identity.continuity import classify_ic
+from context_graph.identity.live import LiveSession, Outcome
+from context_graph.owner.brief_cache import BriefCache
+from context_graph.redact import Redactor
+from context_graph.store.sessions import SessionStore
+
+from context_graph.config import Settings
+from context_graph.errors import ContextGraphError, CorruptedIdentityError, SessionNotFoundError, StoreError
+from context_graph.identity.brief import brief_line
+from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
+from context_graph.owner import spool
+from context_graph.owner.spooled import apply_spooled
+from context_graph.wire.spool import SpoolRecord
+
+__all__ = ["Applied", "Started", "StoreContext"]
+
+GOAL_CHECKPOINT_EVENTS = 32
+"""Goals are 100 KB or so: written once in so many events, and replayed from the events in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What applying one event gave; ``outcome`` is None for an event that had been applied before."""
+
+    live: LiveSession
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a session start gave."""
+
+    live: LiveSession
+    text: str
+    drift: object | None = None
+    warning: str = ""
+
+
+class StoreContext:
+    """A store and its live sessions. Not thread-safe: the owner serves one request at a time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        store: SessionStore,
+        *,
+        project: Path | None,
+        settings: Settings,
+        log: logging.Logger,
+        redactor: Redactor,
+    ) -> None:
+        self.folder = folder
+        self.store = store
+        self.project = project
+        self.settings = settings
+        self.sessions: OrderedDict[str, LiveSession] = OrderedDict()
+        self.shown_briefs: dict[str, str] = {}
+        self.spool_rejected = 0
+        self._brief = BriefCache(folder / "brief.bin")
+        self._log = log
+        self._redactor = redactor
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        project: Path | None,
+        settings: Settings,
+        log: logging.Logger,
+        redactor: Redactor,
+    ) -> StoreContext:
+        """Open (or create) the store in ``folder``.
+
+        Raises:
+            StoreError: If the database can't be opened; its subclass says why.
+        """
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"store folder {folder} can't be made: {error.strerror}") from error
+        store = SessionStore.open(folder / "db", durability=settings.durability)
+        context = cls(folder, store, project=project, settings=settings, log=log, redactor=redactor)
+        context._note_project()
+        return context
+
+    def session(self, session_id: str) -> LiveSession | None:
+        """The live session of that id, loaded from the store if need be; None if there is none."""
+        session_id = cut_session_id(session_id)
+        live = self.sessions.get(session_id)
+        if live is None:
+            try:
+                snapshot = self.store.load_snapshot(session_id)
+            except SessionNotFoundError:
+                return None
+            live = self._load(snapshot)
+            self._keep(live)
+        self.sessions.move_to_end(session_id)
+        return live
+
+    def latest(self) -> LiveSession | None:
+        """The session that was saved last, or None in an empty store."""
+        snapshot = self.store.load_latest()
+        return None if snapshot is None else self.session(snapshot.session_id)
+
+    def start(self, event: HookEvent, *, strict: bool = False) -> Started:
+        """Begin or take up the session of a SESSION_START event, as its source says (D3.5).
+
+        Raises:
+            CorruptedIdentityError: If ``strict`` and the session to continue can't be read. Otherwise
+                the new session starts unlinked and ``Started.warning`` says why: its events must go on.
+        """
+        existing = self.session(event.session_id)
+        if event.source == "clear":
+            return self._begin(
+                event, LiveSession.fresh(self._new_snapshot(event)), "Fresh session initialized"
+            )
+        if existing is not None:
+            self.apply(event)
+            return Started(existing, _restored_text(existing, event.source))
+        if event.source == "resume":
+            return self._begin(event, LiveSession.fresh(self._new_snapshot(event)), "New session initialized")
+        previous, warning = self._previous(event, strict=strict)
+        if previous is None:
+            fresh = LiveSession.fresh(self._new_snapshot(event))
+            return self._begin(event, fresh, "New session initialized", warning=warning)
+        live, drift, _ = LiveSession.continue_from(previous, self._new_snapshot(event))
+        return self._begin(event, live, _restored_text(live, event.source), drift=drift)
+
+    def apply(self, event: HookEvent) -> Applied:
+        """Apply ``event`` once and make it durable before returning (invariants 5 and 6).
+
+        A session the store does not know yet is begun first, linked to the latest one: hooks may
+        have been installed in the middle of a session, and its events must not be lost.
+        """
+        live = self.session(event.session_id)
+        if live is None:
+            live = self._begin_implicitly(event)
+        key = event.dedupe_key()
+        if self.store.is_applied(live.snapshot.session_id, key):
+            live.note_duplicate()
+            self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
+            return Applied(live, None)
+        return Applied(live, self._apply_new(live, event, key))
+
+    def save(self, live: LiveSession) -> None:
+        """Write all of ``live`` and make it the latest session (`session persist-identity`)."""
+        self.store.save_snapshot(live.snapshot)
+        self.persist(live)
+
+    def queue_dream(self, live: LiveSession, *, at_ms: int) -> bool:
+        """Queue a consolidation request for ``live``'s crisis, unless its cool-down still runs."""
+        if not live.claim_dream(at_ms):
+            return False
+        self.store.queue_dream(
+            {"session_id": live.snapshot.session_id, "ic": live.snapshot.last_ic, "at_ms": at_ms}
+        )
+        self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
+        return True
+
+    def persist(self, live: LiveSession) -> None:
+        """Write ``live``'s goals; its snapshot and runtime are durable since its last event."""
+        self.store.save_goals(live.snapshot.session_id, live.events_applied, live.goals_bytes())
+
+    def drain_spool(self) -> None:
+        """Apply what hooks left while no owner answered; cheap when there is nothing."""
+        if not spool.pending(self.folder):
+            return
+        report = spool.drain(self.folder, self._apply_record)
+        self.spool_rejected += report.rejected
+        self._log.info("spool %s: %d applied, %d rejected", self.folder.name, report.applied, report.rejected)
+
+    def spool_pending(self) -> int:
+        """Events that wait in the spool."""
+        return spool.pending(self.folder)
+
+    def checkpoint(self) -> None:
+        """Write every live session's goals."""
+        for live in self.sessions.values():
+            self.persist(live)
+
+    def close(self) -> None:
+        """Checkpoint and close."""
+        self.checkpoint()
+        self.sessions.clear()
+        self.store.close()
+
+    def abandon(self) -> None:
+        """Close without writing: after a failed write memory may be ahead of the disk."""
+        self.sessions.clear()
+        try:
+            self.store.close()
+        except StoreError as error:
+            self._log.error("closing %s: %s", self.folder.name, error)
+
+    def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
+        outcome = live.apply(event)
+        due = live.events_applied % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        dream = None
+        if outcome.dream_requested and self.settings.auto_dream:
+            dream = {"session_id": live.snapshot.session_id, "ic": outcome.metrics.ic, "at_ms": event.at_ms}
+        self.store.commit_event(
+            live.snapshot,
+            runtime=live.runtime_bytes(),
+            event=event,
+            seq=live.events_applied,
+            dedupe_key=key,
+            goals=live.goals_bytes() if due else None,
+            goals_seq=live.events_applied if due else None,
+            dream=dream,
+        )
+        self.publish(live)
+        return outcome
+
+    def _begin(
+        self,
+        event: HookEvent,
+        live: LiveSession,
+        text: str,
+        *,
+        drift: object | None = None,
+        warning: str = "",
+    ) -> Started:
+        live.apply(event)
+        self.store.commit_event(
+            live.snapshot,
+            runtime=live.runtime_bytes(),
+            event=event,
+            seq=live.events_applied,
+            dedupe_key=event.dedupe_key(),
+            goals=live.goals_bytes(),
+            goals_seq=live.events_applied,
+            dream=None,
+        )
+        self._keep(live)
+        self.publish(live)
+        return Started(live, text, drift, warning)
+
+    def _begin_implicitly(self, event: HookEvent) -> LiveSession:
+        start = HookEvent(
+            kind=EventKind.SESSION_START,
+            session_id=event.session_id,
+            event_id=f"{event.event_id}+start",
+            at_ms=event.at_ms,
+            source="startup",
+        )
+        return self.start(start).live
+
+    def _previous(self, event: HookEvent, *, strict: bool) -> tuple[LiveSession | None, str]:
+        """The session to continue, and a warning when the one asked for or the latest can't be read."""
+        try:
+            if event.previous_session_id:
+                named = self.session(event.previous_session_id)
+                return (
+                    named,
+                    "" if named else f"previous session {event.previous_session_id!r} is not in the store",
+                )
+            return self.latest(), ""
+        except CorruptedIdentityError as error:
+            if strict:
+                raise
+            self._log.error("%s", error)
+            return None, str(error)
+
+    def _load(self, snapshot: SessionIdentitySnapshot) -> LiveSession:
+        session_id = snapshot.session_id
+        goals = self.store.load_goals(session_id)
+        live = LiveSession.restore(snapshot, self.store.load_runtime(session_id), goals[1] if goals else None)
+        for event in self.store.events_after(session_id, goals[0] if goals else 0):
+            live.replay_goals(event)
+        return live
+
+    def _keep(self, live: LiveSession) -> None:
+        self.sessions[live.snapshot.session_id] = live
+        while len(self.sessions) > self.settings.max_sessions:
+            _, oldest = self.sessions.popitem(last=False)
+            self.persist(oldest)
+
+    def _new_snapshot(self, event: HookEvent) -> SessionIdentitySnapshot:
+        return SessionIdentitySnapshot(session_id=event.session_id, timestamp_ms=event.at_ms)
+
+    def publish(self, live: LiveSession) -> None:
+        """Best effort: a brief that can't be written makes the next one cold, never the event lost."""
+        try:
+            self._brief.put(
+                live.snapshot, live.metrics, brief_line(live.metrics) if live.has_evidence else None
+            )
+        except OSError as error:
+            self._log.warning("brief cache %s: %s", self.folder.name, error)
+
+    def _apply_record(self, record: SpoolRecord) -> None:
+        apply_spooled(self, record, self._redactor, self._log)
+
+    def _note_project(self) -> None:
+        note = self.folder / "project"
+        if self.project is None:
+            return
+        try:
+            if note.exists():
+                known = os.fsencode(note.read_text(errors="surrogateescape").rstrip("\n"))
+                if known != os.fsencode(self.project):
+                    self._log.warning("store %s was made for %s", self.folder.name, os.fsdecode(known))
+            else:
+                note.write_bytes(os.fsencode(self.project) + b"\n")
+        except OSError as error:
+            self._log.warning("project note of %s: %s", self.folder.name, error)
+
+
+_CHECKPOINT_KINDS = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
+
+
+def _restored_text(live: LiveSession, source: str) -> str:
+    """The line of seed 000 REQ-SESSION-12 for a session that was taken up or linked."""
+    from_id = (
+        live.snapshot.session_id if source in ("resume", "compact") else live.snapshot.previous_session_id
+    )
+    if from_id is None:
+        return "New session initialized"
+    ic = live.snapshot.last_ic
+    return f"Identity restored from {from_id}. IC: {ic:.2f} ({classify_ic(ic)})"

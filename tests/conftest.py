@@ -1,0 +1,75 @@
+"""Every test gets a home of its own: nothing here may touch the user's files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """HOME, the client's config folder and our data root point into a temp folder."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(_INHERITED):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / ".claude"))
+    monkeypatch.setenv("CONTEXT_GRAPH_HOME", str(home / "cg"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
+    return home
+
+
+@dataclass(frozen=True)
+class Cli:
+    """The installed launcher, run as a process in ``project`` with an environment of its own."""
+
+    launcher: Path
+    project: Path
+    env: Mapping[str, str]
+
+    def run(
+        self,
+        *args: str,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        timeout: float = 30,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end; text in and out."""
+        done = subprocess.run(
+            [str(self.launcher), *args],
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            env={**self.env, **(env or {})},
+            cwd=cwd or self.project,
+            timeout=timeout,
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            done.args,
+            done.returncode,
+            done.stdout.decode("utf-8", "replace"),
+            done.stderr.decode("utf-8", "replace"),
+        )
+
+
+@pytest.fixture
+def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
+    """The launcher with a fresh data root and project; its owner is stopped at the end."""
+    launcher = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
+    assert launcher.exists(), f"no launcher at {launcher}: run `make build`"
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    made = Cli(launcher, project, dict(os.environ))
+    yield made
+    made.run("owner", "stop")
