@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support import Cli
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
@@ -27,40 +27,6 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
     return home
-
-
-@dataclass(frozen=True)
-class Cli:
-    """The installed launcher, run as a process in ``project`` with an environment of its own."""
-
-    launcher: Path
-    project: Path
-    env: Mapping[str, str]
-
-    def run(
-        self,
-        *args: str,
-        stdin: str | bytes = b"",
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        timeout: float = 30,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run one command to its end; text in and out."""
-        done = subprocess.run(
-            [str(self.launcher), *args],
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            env={**self.env, **(env or {})},
-            cwd=cwd or self.project,
-            timeout=timeout,
-            check=False,
-        )
-        return subprocess.CompletedProcess(
-            done.args,
-            done.returncode,
-            done.stdout.decode("utf-8", "replace"),
-            done.stderr.decode("utf-8", "replace"),
-        )
 
 
 @pytest.fixture

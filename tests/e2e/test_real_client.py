@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Cli
+from tests.support import Cli
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
