@@ -1,0 +1,116 @@
+"""The two stdin shapes as typed structures, and the names each shape gives an event."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from context_graph.model import EventKind
+from context_graph.protocol.claude import EVENT_NAMES
+
+__all__ = [
+    "DATA_TYPES",
+    "KIND_OF_HOOK_TYPE",
+    "KIND_OF_NAME",
+    "Message",
+    "Payload",
+    "PostToolUse",
+    "PreToolUse",
+    "SessionEnd",
+    "SessionStart",
+    "UserPromptSubmit",
+    "Wire",
+]
+
+KIND_OF_NAME: Final = {name: kind for kind, name in EVENT_NAMES.items()}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+KIND_OF_HOOK_TYPE: Final = {_snake(name): kind for name, kind in KIND_OF_NAME.items()} | KIND_OF_NAME
+"""Seed 001 writes hook_type in snake_case and the payload's tag in PascalCase; each is accepted in both."""
+
+
+class Wire(msgspec.Struct):
+    """Every key of either shape that we read. null means absent; other keys are ignored."""
+
+    hook_event_name: str | None = None
+    session_id: str | None = None
+    cwd: str | None = None
+    prompt_id: str | None = None
+    tool_name: str | None = None
+    tool_use_id: str | None = None
+    tool_input: Any = None
+    tool_response: Any = None
+    error: str | None = None
+    prompt: str | None = None
+    source: str | None = None
+    trigger: str | None = None
+    reason: str | None = None
+    duration_ms: float | None = None
+    previous_session_id: str | None = None
+    truncated: bool = False
+    hook_type: str | None = None
+    timestamp_ms: int | None = None
+    payload: msgspec.Raw = msgspec.Raw()
+
+    def has_payload(self) -> bool:
+        """Whether the key is there, null or not."""
+        return memoryview(self.payload).nbytes > 0
+
+
+class Payload(msgspec.Struct):
+    type: str
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class SessionStart(msgspec.Struct):
+    cwd: str
+    previous_session_id: str | None = None
+
+
+class PreToolUse(msgspec.Struct):
+    tool_name: str
+    tool_input: Any
+
+
+class PostToolUse(msgspec.Struct):
+    tool_name: str
+    tool_output: str | None = None
+    error: str | None = None
+    tool_input: Any = None
+
+
+class Message(msgspec.Struct):
+    role: str
+    content: str
+
+
+class UserPromptSubmit(msgspec.Struct):
+    prompt: str
+    context: list[Message] | None = None
+
+
+class SessionEnd(msgspec.Struct):
+    duration_ms: Annotated[int, msgspec.Meta(ge=0)]
+    status: Literal["normal", "timeout", "error", "user_abort"]
+
+
+class Bare(msgspec.Struct):
+    """Stop and PreCompact, which seed 001 does not have: nothing in them is required."""
+
+
+DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
+    EventKind.SESSION_START: SessionStart,
+    EventKind.PRE_TOOL: PreToolUse,
+    EventKind.POST_TOOL: PostToolUse,
+    EventKind.POST_TOOL_FAILURE: PostToolUse,
+    EventKind.PROMPT_SUBMIT: UserPromptSubmit,
+    EventKind.STOP: Bare,
+    EventKind.PRE_COMPACT: Bare,
+    EventKind.SESSION_END: SessionEnd,
+}
