@@ -1,8 +1,7 @@
 """Builds the Cython kernels and nothing else; everything else about the package is in pyproject.toml.
 
 Each ext/kernels/<name>.pyx becomes context_graph._kernels.<name>; a new kernel file needs no change here.
-CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on. Cython does not notice changed directives,
-so switch between the two with `--force` (`make safe` does).
+CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on.
 """
 
 import os
@@ -49,5 +48,10 @@ setup(
     package_dir={"": "src"},
     ext_modules=extensions,
     cmdclass={"build_ext": build_ext},
-    options={"build_ext": {"cython_c_in_temp": True}},  # keeps generated C out of the source tree
+    options={
+        "build_ext": {
+            "cython_c_in_temp": True,  # keeps generated C out of the source tree
+            "force": True,  # Cython does not notice changed directives: a wheel must not get a safe build's C
+        }
+    },
 )
