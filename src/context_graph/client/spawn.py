@@ -1,0 +1,330 @@
+"""Starting, awaiting and stopping the owner's process; finding the executables of this installation.
+
+Nothing here deletes a file or decides whether an owner is alive by its pid: the lock says it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NoReturn, Self
+
+from context_graph.client.connection import connect, exchange
+from context_graph.config import lock_path, log_dir, socket_path
+from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
+from context_graph.wire import lockfile
+from context_graph.wire.frames import Request, encode_request
+
+__all__ = [
+    "Starting",
+    "find_launcher",
+    "find_owner_command",
+    "restart_owner",
+    "start_owner",
+    "stop_owner",
+    "wait_free",
+    "wait_ready",
+]
+
+_SAID_BYTES: Final = 4096
+_SHORT_S: Final = 0.002
+_LONG_S: Final = 0.02
+_EXEC_FAILED: Final = 127
+
+
+class Starting:
+    """An owner that was started a moment ago, or (``pid`` 0) one that somebody else holds the lock for.
+
+    Its stderr comes here until it is ready, when it closes it; so its end is the sign to look.
+    """
+
+    def __init__(self, pid: int = 0, said: int = -1) -> None:
+        self.pid = pid
+        self._said = said
+        self._text = b""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of its start, good or bad; whether it came."""
+        if self._said < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._said, select.POLLIN)
+        end = time.monotonic() + seconds
+        while poll.poll(max(0.0, (end - time.monotonic()) * 1000.0)):
+            data = os.read(self._said, _SAID_BYTES)
+            if not data:
+                return True
+            self._text = (self._text + data)[-_SAID_BYTES:]
+        return False
+
+    @property
+    def text(self) -> str:
+        """What it said so far, one line."""
+        return " ".join(self._text.decode("utf-8", "replace").split())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._said >= 0:
+            os.close(self._said)
+            self._said = -1
+
+
+def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
+    """Start the owner of ``root`` detached, unless somebody holds its lock; does not wait for it.
+
+    Raises:
+        OwnerUnavailableError: If the root can't be written or no owner can be executed.
+    """
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        os.makedirs(lock_path(root).parent, mode=0o700, exist_ok=True)
+        lock = lockfile.take(lock_path(root))
+    except OSError as error:
+        raise OwnerUnavailableError(
+            f"data root {root} can't be written: {error.strerror}: {error.filename}; "
+            "make it writable or name another with CONTEXT_GRAPH_HOME"
+        ) from error
+    if lock is None:
+        return Starting()
+    try:
+        if lock <= 2:  # we run with closed standard streams; the child is going to open those
+            low, lock = lock, fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, 3)
+            os.close(low)
+        command = [*find_owner_command(env), "--root", os.fspath(root), "--lock-fd", str(lock)]
+        said, says = os.pipe()
+        try:
+            pid = _spawn_detached(command, lock, says)
+        except OSError as error:
+            os.close(said)
+            raise OwnerUnavailableError(f"{command[0]} can't be started: {error.strerror}") from error
+        finally:
+            os.close(says)
+    finally:
+        os.close(lock)
+    return Starting(pid, said)
+
+
+def wait_ready(root: Path, end: float, starting: Starting) -> None:
+    """Wait until an owner answers at ``root``, or, where another process was to start it, has given up.
+
+    Args:
+        end: Monotonic time until which to wait.
+        starting: What ``start_owner`` returned.
+
+    Raises:
+        OwnerUnavailableError: If the owner ended, or no owner answers until ``end``.
+    """
+    for seconds in _pauses(end):
+        ended = starting.wait(seconds)
+        connection = connect(root, end)
+        if connection is not None:
+            connection.close()
+            return
+        if ended:
+            raise OwnerUnavailableError(
+                f"the owner (pid {starting.pid}) ended at its start: {starting.text or 'it said nothing'}; "
+                f"{log_dir(root) / 'owner.log'} may say more"
+            )
+        if not starting.pid:
+            if not lockfile.is_held(lock_path(root)):
+                return
+            time.sleep(seconds)
+    holder = lockfile.read_holder(lock_path(root))
+    raise OwnerUnavailableError(
+        f"no owner answered at {socket_path(root)} in time; "
+        f"the lock says {f'pid {holder.pid}, version {holder.version}' if holder else 'nobody'}; "
+        f"see {log_dir(root) / 'owner.log'}, or try `context-graph-cli owner restart`"
+    )
+
+
+def wait_free(root: Path, end: float) -> None:
+    """Wait until nobody holds the lock of ``root``.
+
+    Raises:
+        OwnerUnavailableError: If somebody does at the monotonic time ``end``; names the pid.
+    """
+    for seconds in _pauses(end):
+        if not lockfile.is_held(lock_path(root)):
+            return
+        time.sleep(seconds)
+    holder = lockfile.read_holder(lock_path(root))
+    pid = holder.pid if holder else None
+    raise OwnerUnavailableError(
+        f"the owner of {root} (pid {pid or 'unknown'}) has not ended in time; "
+        f"`kill -9 {pid or 'PID'}` loses nothing that was acknowledged"
+    )
+
+
+def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
+    """Make the owner of ``root`` leave and wait until it is gone; its pid, or None if there was none.
+
+    Raises:
+        OwnerUnavailableError: If it is still there after ``timeout_s``.
+    """
+    end = time.monotonic() + timeout_s
+    stopped: int | None = None
+    for seconds in _pauses(end):
+        if not lockfile.is_held(lock_path(root)):
+            return stopped
+        holder = lockfile.read_holder(lock_path(root))
+        connection = connect(root, end)
+        if connection is not None:
+            # A silent one is not the end of it: wait_free says what to do.
+            with connection, contextlib.suppress(ConnectionError, DeadlineExceededError):
+                exchange(connection, encode_request(Request(verb="owner.stop")), end)
+            wait_free(root, end)
+            return holder.pid if holder is not None else 0
+        if holder is not None and holder.pid != stopped and _is_owner(holder.pid):
+            # It holds the lock and does not listen: still starting, or already leaving.
+            stopped = holder.pid
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stopped, signal.SIGTERM)
+        time.sleep(seconds)
+    wait_free(root, end)
+    return stopped
+
+
+def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
+    """Stop the owner of ``root``, if any, and start a new one; the new one's pid, once it answers.
+
+    Raises:
+        OwnerUnavailableError: As ``stop_owner`` and ``wait_ready``.
+    """
+    end = time.monotonic() + timeout_s
+    stop_owner(root, timeout_s)
+    with start_owner(root) as starting:
+        wait_ready(root, end, starting)
+    holder = lockfile.read_holder(lock_path(root))
+    return holder.pid if holder is not None else starting.pid
+
+
+def find_owner_command(env: Mapping[str, str] | None = None) -> list[str]:
+    """How to execute the owner: $CONTEXT_GRAPH_PYTHON, else this interpreter, else the console script.
+
+    Raises:
+        OwnerUnavailableError: Listing where it looked.
+    """
+    env = os.environ if env is None else env
+    # -P: a module of the folder we happen to be in must never be imported as one of ours.
+    as_module = ["-P", "-m", "context_graph.owner"]
+    named = env.get("CONTEXT_GRAPH_PYTHON", "")
+    for python in (named, sys.executable or ""):
+        if python and os.access(python, os.X_OK):
+            return [python, *as_module]
+    places = [Path(named or "$CONTEXT_GRAPH_PYTHON"), *_script_places("context-graph-owner", env)]
+    script = _first_executable(places)
+    if script is None:
+        raise OwnerUnavailableError(f"the owner was not found; looked at {_listed(places)}")
+    return [os.fspath(script)]
+
+
+def find_launcher(env: Mapping[str, str] | None = None) -> Path:
+    """The native launcher `context-graph-cli` of this installation, else of the user's or of PATH.
+
+    Raises:
+        ConfigError: Listing where it looked.
+    """
+    env = os.environ if env is None else env
+    places = _script_places("context-graph-cli", env)
+    launcher = _first_executable(places)
+    if launcher is None:
+        raise ConfigError(f"the launcher context-graph-cli was not found; looked at {_listed(places)}")
+    return launcher
+
+
+def _script_places(name: str, env: Mapping[str, str]) -> list[Path]:
+    folders = [os.path.dirname(sys.executable or ""), os.path.join(sys.prefix, "bin")]
+    if env.get("HOME", "").startswith("/"):
+        folders.append(os.path.join(env["HOME"], ".local", "bin"))
+    folders += env.get("PATH", "").split(":")
+    return [Path(folder, name) for folder in dict.fromkeys(folders) if folder.startswith("/")]
+
+
+def _first_executable(places: list[Path]) -> Path | None:
+    return next((place for place in places if place.is_file() and os.access(place, os.X_OK)), None)
+
+
+def _listed(places: list[Path]) -> str:
+    return ", ".join(map(str, places)) + "; `pip install context-graph` puts it there"
+
+
+def _is_owner(pid: int) -> bool:
+    """Whether process ``pid`` runs an owner: pids wrap, and a signal must not hit a stranger."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as source:
+            words = source.read(4096)
+    except OSError:
+        return False
+    return b"context_graph.owner" in words or b"context-graph-owner" in words
+
+
+def _pauses(end: float) -> Iterator[float]:
+    """Growing pauses until the monotonic time ``end``, at least one."""
+    seconds = _SHORT_S
+    while True:
+        yield seconds
+        if time.monotonic() >= end:
+            return
+        seconds = min(seconds * 1.5, _LONG_S)
+
+
+def _spawn_detached(command: list[str], lock: int, says: int) -> int:
+    """Execute ``command`` as nobody's child, in a session of its own; its pid.
+
+    Two forks: the client waits for its hooks' children and for their open outputs, so the owner
+    must be neither, and a program that goes on must not be left with a zombie.
+
+    Raises:
+        OSError: If it can't be executed.
+    """
+    report, reports = os.pipe()
+    try:
+        child = os.fork()
+        if child == 0:
+            _detach(command, lock, says, reports)
+        os.close(reports)
+        reports = -1
+        os.waitpid(child, 0)
+        with open(report, "rb", closefd=False) as source:
+            words = source.read().split()
+    finally:
+        os.close(report)
+        if reports >= 0:
+            os.close(reports)
+    if len(words) != 1:
+        failed = int(words[1]) if len(words) == 2 else 0
+        raise OSError(failed, os.strerror(failed) if failed else "it could not be forked", command[0])
+    return int(words[0])
+
+
+def _detach(command: list[str], lock: int, says: int, reports: int) -> NoReturn:
+    """In the forked child: only system calls until exec, since other threads may have held any lock."""
+    try:
+        os.setsid()
+        pid = os.fork()
+        if pid:
+            os.write(reports, b"%d" % pid)
+            os._exit(0)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.dup2(says, 2)
+        os.set_inheritable(lock, True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.execv(command[0], command)
+    except OSError as error:
+        os.write(reports, b" %d" % (error.errno or 1))
+    finally:
+        os._exit(_EXEC_FAILED)

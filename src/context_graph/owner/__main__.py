@@ -1,0 +1,150 @@
+"""`python -m context_graph.owner --root ROOT [--lock-fd N] [--foreground]`, also `context-graph-owner`.
+
+Runs until it is told to leave, or nobody has needed it for ``idle_s``. It never forks: whoever
+wants it in the background starts it there, with the lock in descriptor N.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from context_graph.config import load_settings
+from context_graph.errors import ContextGraphError
+from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
+from context_graph.wire.frames import ENV_NAMES
+
+__all__ = ["main"]
+
+EXIT_USAGE: Final = 64
+EXIT_FAILED: Final = 70
+_USAGE: Final = "usage: context-graph-owner --root ROOT [--lock-fd N] [--foreground]"
+_STDERR: Final = 2
+
+_ENV_KEEPS: Final = (
+    *("HOME", "PATH", "TZ", "TMPDIR", "LANG", "LC_", "XDG_"),
+    *("CONTEXT_GRAPH_", "PYTHON", "VIRTUAL_ENV", "LD_", "MALLOC_"),
+)
+"""Prefixes of the variables an owner keeps."""
+
+# mallopt(3): parameter numbers and what we set them to, bytes. A 16 MiB frame must not leave the heap
+# that much larger, and RocksDB's threads need no arena each.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_KEEP_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    root: Path
+    lock_fd: int | None
+    foreground: bool
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the owner; its exit code. 0 left as told, 64 usage, 70 failed, 73, 75 and 77 as in ``lock``."""
+    try:
+        options = _options(sys.argv[1:] if argv is None else argv)
+    except ValueError as error:
+        print(f"context-graph-owner: {error}\n{_USAGE}", file=sys.stderr)
+        return EXIT_USAGE
+    _settle_process(options)
+    try:
+        return _run(options)
+    except StartRefusedError as error:
+        print(f"context-graph-owner: {error}", file=sys.stderr)
+        return error.exit_status
+    except ContextGraphError as error:
+        print(f"context-graph-owner: {error}", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _run(options: _Options) -> int:
+    prepare_folders(options.root)
+    lock = lock_root(options.root, options.lock_fd)
+    settings = load_settings(None)
+    _import_asyncio()
+    # After the lock: a start that is refused should not have cost the imports.
+    from context_graph.owner.lifecycle import Owner
+    from context_graph.owner.log import open_log
+    from context_graph.owner.service import build_service
+
+    log = open_log(options.root, settings, foreground=options.foreground)
+    try:
+        owner = Owner(options.root, lock, build_service(options.root, settings, log), settings, log)
+        return owner.run(ready=None if options.lock_fd is None or options.foreground else _STDERR)
+    except ContextGraphError as error:
+        log.error("start failed: %s", error)
+        raise
+    except Exception as error:
+        log.exception("start failed")
+        print(f"context-graph-owner: {type(error).__name__}: {error}", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _options(words: list[str]) -> _Options:
+    """Three options do not pay for argparse's import."""
+    root: Path | None = None
+    lock_fd: int | None = None
+    foreground = False
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--foreground":
+            foreground = True
+        elif word in ("--root", "--lock-fd") and rest:
+            value = rest.pop(0)
+            if word == "--root":
+                root = Path(os.path.normpath(value)) if value.startswith("/") else None
+            else:
+                lock_fd = int(value)
+        else:
+            raise ValueError(f"{word!r} is not understood")
+    if root is None:
+        raise ValueError("--root must be an absolute path")
+    if lock_fd is not None and lock_fd <= _STDERR:
+        raise ValueError(f"--lock-fd {lock_fd} is no descriptor of a lock")
+    return _Options(root, lock_fd, foreground)
+
+
+def _settle_process(options: _Options) -> None:
+    """Make this a process of its own: no descriptor, folder or variable of whoever started it."""
+    os.umask(0o077)
+    os.chdir("/")
+    if options.lock_fd is not None:
+        os.closerange(_STDERR + 1, options.lock_fd)
+        os.closerange(options.lock_fd + 1, os.sysconf("SC_OPEN_MAX"))
+    for name in list(os.environ):
+        # Keys and tokens of the client's environment have no business here, nor have settings that
+        # were meant for one call of one shell: calls bring those along themselves.
+        if not name.startswith(_ENV_KEEPS) or name in ENV_NAMES or name == "CONTEXT_GRAPH_DB_PATH":
+            del os.environ[name]
+    _limit_malloc()
+
+
+def _limit_malloc() -> None:
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return  # not glibc
+    mallopt(_ARENA_MAX, 2)
+    mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
+    mallopt(_TRIM_THRESHOLD, _KEEP_BYTES)
+
+
+def _import_asyncio() -> None:
+    """Import asyncio without ssl, which it can do without: 4 MiB and 20 ms for sockets we never open."""
+    if "asyncio" in sys.modules or "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # what the import system takes for "not there"
+    try:
+        import asyncio  # noqa: F401
+    finally:
+        del sys.modules["ssl"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

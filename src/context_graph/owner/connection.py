@@ -1,0 +1,240 @@
+"""One client's connection: bytes in, frames out of them, replies back, all of it bounded.
+
+Sockets are served straight from the event loop's readiness callbacks. asyncio's own transports
+take three turns of the loop from accept to the first byte; here one turn does it, which halves the
+round trip a hook waits for (benches/bench_owner.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from context_graph.errors import WireError
+from context_graph.wire.decoder import FrameDecoder
+from context_graph.wire.frames import request_length
+
+__all__ = ["FRAME_S", "Answer", "Connection", "Server"]
+
+FRAME_S: Final = 5.0
+"""Time to deliver a frame once begun, and to take a reply."""
+_LEAVING_S: Final = 0.5
+"""What a client that connected but sent nothing gets when the owner is leaving."""
+_RECV_BYTES: Final = 64 * 1024
+_LARGE_BYTES: Final = 256 * 1024
+
+_NO_JSON_RPC: Final = (
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32601, "message": "Method not found: this owner speaks frames only"},
+        }
+    ).encode()
+    + b"\n"
+)
+
+
+class Answer(Protocol):
+    """A finished request: what to send, and what to do once it is sent."""
+
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def last(self) -> bool:
+        """Whether the connection ends with it."""
+        ...
+
+    @property
+    def then(self) -> Callable[[], None]:
+        """Log and count: work the client need not wait for."""
+        ...
+
+
+class Server(Protocol):
+    """What a connection needs of its server."""
+
+    def answer(self, payload: bytes) -> Answer: ...
+    def refuse(self, error: WireError) -> Answer: ...
+    def too_much_held(self) -> WireError | None:
+        """Why no more unfinished bytes may be kept, if so; asked when a frame has grown large."""
+        ...
+
+    def expired(self, connection: Connection) -> None: ...
+    def closed(self, connection: Connection) -> None: ...
+
+
+class Connection:
+    """State: reading a frame, or (``_out``) writing a reply; never both, so memory is bounded."""
+
+    __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_loop", "_out", "_reads", "_server", "_socket",
+                 "_timer", "served", "used_at")  # fmt: skip
+
+    def __init__(self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop) -> None:
+        self._socket = connected
+        self._server = server
+        self._loop = loop
+        self._decoder = FrameDecoder(request_length)
+        self._out = memoryview(b"")
+        self._reads = False
+        self._eof = False
+        self._last = False
+        self._leaving = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.served = 0
+        """Requests answered."""
+        self.used_at = loop.time()
+
+    @property
+    def idle(self) -> bool:
+        """Between two requests of a client that stays connected."""
+        return self.served > 0 and not self._decoder.held and not self._out
+
+    @property
+    def held(self) -> int:
+        """Bytes of an unfinished frame."""
+        return self._decoder.held
+
+    def start(self) -> None:
+        """Serve it; what has arrived already is read at once."""
+        self._arm(FRAME_S)
+        self._on_readable()
+
+    def leave(self) -> None:
+        """The owner is leaving: close when nothing is half done, else as soon as that is done."""
+        self._leaving = True
+        if self.idle:
+            self.close()
+        elif not self.served and not self._decoder.held:
+            self._arm(_LEAVING_S)
+
+    def close(self) -> None:
+        """Close now. Safe to call twice."""
+        if self._socket.fileno() < 0:
+            return
+        self._disarm()
+        self._stop_reading()
+        if self._out:
+            self._loop.remove_writer(self._socket)
+            self._out = memoryview(b"")
+        self._socket.close()
+        self._server.closed(self)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._socket.recv(_RECV_BYTES)
+        except BlockingIOError:
+            self._read_on()
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self._eof = True
+            self._stop_reading()
+            if not self._out:
+                self._serve()
+            return
+        if not self.served and not self._decoder.held and data[:1] == b"{":
+            self._last = True
+            self._send(_NO_JSON_RPC)
+            return
+        self._decoder.feed(data)
+        self._serve()
+
+    def _serve(self) -> None:
+        """Answer one request if it is whole. More in the same buffer wait their turn behind other clients."""
+        if self._socket.fileno() < 0 or self._out or self._last:
+            return
+        answer = self._answer()
+        if answer is None:
+            if self._eof:
+                self.close()
+                return
+            if self._decoder.held and self._timer is None:
+                self._arm(FRAME_S)
+            self._read_on()
+            return
+        self._disarm()
+        self.served += 1
+        self._last = answer.last
+        self._send(answer.data)
+        answer.then()
+        if self._decoder.held:
+            self._loop.call_soon(self._serve)
+
+    def _answer(self) -> Answer | None:
+        try:
+            payload = self._decoder.take()
+        except WireError as error:
+            return self._server.refuse(error)
+        if payload is not None:
+            return self._server.answer(payload)
+        strained = self._server.too_much_held() if self._decoder.held > _LARGE_BYTES else None
+        return None if strained is None else self._server.refuse(strained)
+
+    def _send(self, data: bytes) -> None:
+        try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.close()
+            return
+        if sent < len(data):
+            # Nothing is read until this client has taken its reply.
+            self._out = memoryview(data)[sent:]
+            self._stop_reading()
+            self._arm(FRAME_S)
+            self._loop.add_writer(self._socket, self._on_writable)
+            return
+        self._sent()
+
+    def _on_writable(self) -> None:
+        try:
+            sent = self._socket.send(self._out)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        self._out = self._out[sent:]
+        if not self._out:
+            self._loop.remove_writer(self._socket)
+            self._sent()
+            self._serve()
+
+    def _sent(self) -> None:
+        self._disarm()
+        self.used_at = self._loop.time()
+        if self._last or (not self._decoder.held and (self._eof or self._leaving)):
+            self.close()
+        elif not self._eof:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        if not self._reads and self._socket.fileno() >= 0:
+            self._loop.add_reader(self._socket, self._on_readable)
+            self._reads = True
+
+    def _stop_reading(self) -> None:
+        if self._reads:
+            self._loop.remove_reader(self._socket)
+            self._reads = False
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        self._timer = self._loop.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self._server.expired(self)
+        self.close()
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

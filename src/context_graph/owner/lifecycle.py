@@ -1,0 +1,177 @@
+"""The owner's life: ready, serving, leaving. Nothing here ticks: every step is caused by an event."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Any, Final
+
+from context_graph import __version__
+from context_graph.config import Settings, lock_path, socket_path
+from context_graph.owner.lock import bind, fingerprint
+from context_graph.owner.server import OwnerServer, Service
+from context_graph.owner.status import OwnerStatus
+from context_graph.owner.watch import FolderWatch
+from context_graph.wire.lockfile import same_file
+
+__all__ = ["Owner"]
+
+_LEAVE_S: Final = 6.0
+"""How long leaving may take over what is in flight; a little more than one frame may."""
+EXIT_UNCLEAN: Final = 70
+"""The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
+
+
+class Owner:
+    """One owner process, from a held lock to its exit.
+
+    Args:
+        lock: The descriptor that holds the lock; it stays open until the process ends, so that
+            the next owner opens the stores only after this one has closed them.
+        settings: ``idle_s`` and ``max_clients`` are read.
+    """
+
+    def __init__(
+        self, root: Path, lock: int, service: Service, settings: Settings, log: logging.Logger
+    ) -> None:
+        self._root = root
+        self._lock = lock
+        self._service = service
+        self._idle_s = settings.idle_s
+        self._log = log
+        self._loop = asyncio.SelectorEventLoop()
+        self._loop.set_exception_handler(self._failed)
+        self._socket_path = socket_path(root)
+        self._socket_id: tuple[int, int] | None = None
+        self._server = OwnerServer(
+            self._loop,
+            service,
+            OwnerStatus(root, self._socket_path, fingerprint()),
+            version=__version__,
+            max_clients=settings.max_clients,
+            log=log,
+            leave=self.leave,
+            quiet=self._on_quiet,
+        )
+        self._watch = FolderWatch({root, lock_path(root).parent, self._socket_path.parent})
+        self._idle: asyncio.TimerHandle | None = None
+        self._quiet_since = self._loop.time()
+        self._leaving = False
+
+    def run(self, *, ready: int | None = None) -> int:
+        """Serve until something makes the owner leave; the process's exit code.
+
+        Args:
+            ready: A descriptor to point at /dev/null once the socket answers, so that a starter
+                who reads it sees the end of what a failed start would have said.
+
+        Raises:
+            StartRefusedError: If the socket can't be bound.
+        """
+        listener = bind(self._root)
+        found = os.lstat(self._socket_path)
+        self._socket_id = (found.st_dev, found.st_ino)
+        self._server.listen(listener)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._on_signal, number)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
+        if self._watch.fileno() >= 0:
+            self._loop.add_reader(self._watch.fileno(), self._on_change)
+        self._arm_idle(self._idle_s)
+        self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
+        if ready is not None:
+            _to_null(ready)
+        # What start-up made lives as long as the process: no collection need look at it again.
+        gc.collect()
+        gc.freeze()
+        self._loop.run_forever()
+        return self._close()
+
+    def leave(self, why: str) -> None:
+        """Stop accepting, finish what is in flight, then end. Later calls change nothing."""
+        if self._leaving:
+            return
+        self._leaving = True
+        self._log.info("leaving: %s", why)
+        self._remove_socket()
+        self._server.stop_listening()
+        if self._server.clients:
+            self._loop.call_later(_LEAVE_S, self._loop.stop)
+        else:
+            self._loop.stop()
+
+    def _close(self) -> int:
+        """Checkpoint and close the stores; the lock goes with the process."""
+        self._server.close()
+        self._watch.close()
+        clean = True
+        for step in (self._service.checkpoint, self._service.close):
+            try:
+                step()
+            except Exception:
+                clean = False
+                self._log.exception("%s failed", step.__name__)
+        self._loop.close()
+        self._log.info("gone" if clean else "gone, not cleanly")
+        return 0 if clean else EXIT_UNCLEAN
+
+    def _remove_socket(self) -> None:
+        """Unlink the socket, if its name still means ours."""
+        with contextlib.suppress(OSError):
+            found = os.lstat(self._socket_path)
+            if (found.st_dev, found.st_ino) == self._socket_id:
+                os.unlink(self._socket_path)
+
+    def _on_signal(self, number: int) -> None:
+        if self._leaving:
+            self._loop.stop()  # asked twice: do not wait for clients
+        self.leave(signal.Signals(number).name)
+
+    def _on_change(self) -> None:
+        """Something in our folders went: without the socket or the lock file nobody can find us."""
+        self._watch.clear()
+        if self._leaving:
+            return
+        try:
+            found = os.lstat(self._socket_path)
+            ours = (found.st_dev, found.st_ino) == self._socket_id
+        except OSError:
+            ours = False
+        if not ours or not same_file(self._lock, lock_path(self._root)):
+            self.leave(f"{self._socket_path} or its lock file was removed")
+
+    def _on_quiet(self) -> None:
+        self._quiet_since = self._loop.time()
+        if self._leaving:
+            self._loop.stop()
+        elif self._idle is None:
+            self._arm_idle(self._idle_s)
+
+    def _arm_idle(self, seconds: float) -> None:
+        self._idle = self._loop.call_later(seconds, self._on_idle)
+
+    def _on_idle(self) -> None:
+        """One timer for all of a busy time: it looks how long it has been quiet, and sleeps the rest."""
+        self._idle = None
+        if self._server.clients or self._leaving:
+            return
+        left = self._quiet_since + self._idle_s - self._loop.time()
+        if left > 0:
+            self._arm_idle(left)
+        else:
+            self.leave(f"idle for {self._idle_s:g} s")
+
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A callback of ours raised: one connection's trouble, told and survived."""
+        self._log.error("%s", context.get("message"), exc_info=context.get("exception"))
+
+
+def _to_null(handle: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(null, handle)
+    os.close(null)

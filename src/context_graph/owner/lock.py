@@ -1,0 +1,169 @@
+"""Becoming the one owner of a data root: its folders, its lock, its socket's place."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import Final
+
+from context_graph import __version__
+from context_graph.config import fnv1a64, lock_path, log_dir, socket_path
+from context_graph.errors import OwnerError
+from context_graph.wire import lockfile
+from context_graph.wire.brief import HEADER, HEADER_USED
+from context_graph.wire.frames import WIRE_VERSION
+from context_graph.wire.spool import SPOOL_VERSION
+
+__all__ = [
+    "EXIT_CANNOT_CREATE",
+    "EXIT_LOCKED",
+    "EXIT_NOT_OURS",
+    "StartRefusedError",
+    "bind",
+    "fingerprint",
+    "lock_root",
+    "prepare_folders",
+]
+
+# Exit codes of a refused start, from sysexits.h.
+EXIT_CANNOT_CREATE: Final = 73
+EXIT_LOCKED: Final = 75
+EXIT_NOT_OURS: Final = 77
+
+_BACKLOG: Final = 256
+_PRIVATE: Final = 0o700
+
+
+class StartRefusedError(OwnerError):
+    """The owner can't start here; ``exit_status`` is what its process exits with."""
+
+    code = "start_refused"
+
+    def __init__(self, exit_status: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def fingerprint() -> str:
+    """16 hex digits of what two processes on one data root must share: package, wire, file formats."""
+    parts = f"{__version__} wire{WIRE_VERSION} spool{SPOOL_VERSION} ".encode() + HEADER[:HEADER_USED]
+    return f"{fnv1a64(parts):016x}"
+
+
+def prepare_folders(root: Path) -> None:
+    """Create what the owner needs under ``root``, private to the user.
+
+    Raises:
+        StartRefusedError: If the root can't be written, or a folder belongs to someone else.
+    """
+    try:
+        os.makedirs(root, mode=_PRIVATE, exist_ok=True)
+        for folder in (lock_path(root).parent, log_dir(root), root / "stores", root / "cache"):
+            _make_private(folder)
+        sockets = socket_path(root).parent
+        if sockets != lock_path(root).parent:
+            _make_private(sockets)
+    except OSError as error:
+        raise StartRefusedError(
+            EXIT_CANNOT_CREATE,
+            f"data root {root} can't be written: {error.strerror}: {error.filename}; "
+            "make it writable or name another with CONTEXT_GRAPH_HOME",
+        ) from error
+
+
+def lock_root(root: Path, handed: int | None) -> int:
+    """The descriptor that holds the lock of ``root``, close-on-exec, the holder written into its file.
+
+    Args:
+        handed: A descriptor on which the starter took the lock already, or None.
+
+    Raises:
+        StartRefusedError: If another process holds the lock, or the file can't be written.
+    """
+    path = lock_path(root)
+    handle = None if handed is None else _verify_handed(handed, path)
+    if handle is None:
+        try:
+            handle = lockfile.take(path)
+        except OSError as error:
+            raise StartRefusedError(
+                EXIT_CANNOT_CREATE, f"lock file {path} can't be opened: {error.strerror}"
+            ) from error
+    if handle is None:
+        holder = lockfile.read_holder(path)
+        who = f"pid {holder.pid}, version {holder.version}" if holder else "its pid is not yet known"
+        raise StartRefusedError(EXIT_LOCKED, f"an owner ({who}) already serves {root}")
+    # A full disk refuses the text, which only informs; the lock itself is not on the disk.
+    with contextlib.suppress(OSError):
+        lockfile.write_holder(handle, lockfile.Holder(os.getpid(), __version__, fingerprint()))
+    return handle
+
+
+def bind(root: Path) -> socket.socket:
+    """The listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
+
+    Raises:
+        StartRefusedError: If something that is not a stale socket of ours is in its place.
+    """
+    path = socket_path(root)
+    _clear_stale(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.setblocking(False)
+    try:
+        mask = os.umask(0o177)  # the file must never exist with wider permissions, not even for an instant
+        try:
+            listener.bind(os.fspath(path))
+        finally:
+            os.umask(mask)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise StartRefusedError(
+            EXIT_CANNOT_CREATE, f"socket {path} can't be bound: {error.strerror}"
+        ) from error
+    return listener
+
+
+def _verify_handed(handle: int, path: Path) -> int | None:
+    """``handle`` if it is open on the lock file and the lock is ours through it; else None, and it is closed.
+
+    flock on a description that holds the lock succeeds; on one that does not, it tells us so.
+    """
+    try:
+        os.set_inheritable(handle, False)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if lockfile.same_file(handle, path):
+            return handle
+        os.close(handle)
+    except OSError:
+        pass
+    return None
+
+
+def _make_private(folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, _PRIVATE)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        kind = "not a folder" if not stat.S_ISDIR(found.st_mode) else f"owned by uid {found.st_uid}"
+        raise StartRefusedError(EXIT_NOT_OURS, f"{folder} is {kind}; move it away, or fix its owner")
+    if stat.S_IMODE(found.st_mode) != _PRIVATE:
+        os.chmod(folder, _PRIVATE)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(folder))
+
+
+def _clear_stale(path: Path) -> None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+        raise StartRefusedError(EXIT_NOT_OURS, f"{path} is not a socket of ours; move it away")
+    # We hold the lock, so whoever bound it is dead or has let go of this root.
+    os.unlink(path)

@@ -1,0 +1,282 @@
+"""The owner's socket: who may connect, how many, and what each frame is answered with."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import logging
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
+from context_graph.owner.connection import Connection
+from context_graph.owner.log import request_line
+from context_graph.owner.status import OwnerStatus
+from context_graph.wire.frames import (
+    HEADER_BYTES,
+    SPOOL_IT,
+    YIELDING,
+    Reply,
+    Request,
+    decode_request,
+    encode_reply,
+)
+from context_graph.wire.peer import peer_uid
+
+__all__ = ["EXIT_BUSY", "OwnerServer", "Service", "is_newer"]
+
+EXIT_BUSY: Final = 75
+"""Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
+_HELD_BYTES: Final = 64 * 1024 * 1024
+"""Unfinished frames of all clients together."""
+_ACCEPTS: Final = 64
+"""Connections taken in one turn of the loop, so that those already here get their turn."""
+_PAUSE_S: Final = 0.5
+_OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class Service(Protocol):
+    """What serves the verbs. Synchronous: it is called on the loop's thread, one request at a time."""
+
+    def handle(self, request: Request) -> Reply:
+        """Any verb but ``owner.*``; raises nothing but ContextGraphError."""
+        ...
+
+    def stats(self) -> dict[str, object]: ...
+    def checkpoint(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    data: bytes
+    last: bool
+    then: Callable[[], None]
+
+
+def is_newer(theirs: str, ours: str) -> bool:
+    """Whether version ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
+    return theirs != ours and _numbers(theirs) > _numbers(ours)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = [int(part) for part in re.findall(r"(?:^|(?<=\.))\d{1,9}", version)]
+    while found and not found[-1]:
+        found.pop()  # 1.2 and 1.2.0 are one version
+    return tuple(found)
+
+
+class OwnerServer:
+    """Accepts, answers, and leaves when told to.
+
+    Args:
+        leave: Called, after the reply is on its way, when a client asks the owner to stop or is
+            newer than the owner; with the reason.
+        quiet: Called whenever the last client has gone.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        service: Service,
+        status: OwnerStatus,
+        *,
+        version: str,
+        max_clients: int,
+        log: logging.Logger,
+        leave: Callable[[str], None],
+        quiet: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._service = service
+        self._status = status
+        self._version = version
+        self._max_clients = max_clients
+        self._log = log
+        self._leave = leave
+        self._quiet = quiet
+        self._listener: socket.socket | None = None
+        self._connections: set[Connection] = set()
+
+    @property
+    def clients(self) -> int:
+        """Open connections."""
+        return len(self._connections)
+
+    def listen(self, listener: socket.socket) -> None:
+        """Serve what connects to ``listener``, a non-blocking socket that is this server's from now on."""
+        self._listener = listener
+        self._loop.add_reader(listener, self._accept)
+
+    def stop_listening(self) -> None:
+        """Take in whoever has connected already, then no more. Idle connections are closed."""
+        listener = self._listener
+        if listener is None:
+            return
+        self._accept(limit=1 << 16)
+        self._listener = None
+        self._loop.remove_reader(listener)
+        listener.close()
+        for connection in list(self._connections):
+            connection.leave()
+
+    def close(self) -> None:
+        """Close every connection, finished or not."""
+        self.stop_listening()
+        for connection in list(self._connections):
+            connection.close()
+
+    def answer(self, payload: bytes) -> _Answer:
+        """Serve one request frame; never raises."""
+        began = time.perf_counter()
+        try:
+            request = decode_request(payload)
+        except WireError as error:
+            return self.refuse(error)
+        after: Callable[[], None] | None = None
+        if request.verb.startswith("owner."):
+            reply, after = self._own(request)
+        elif is_newer(request.version, self._version):
+            reply = Reply(0, YIELDING)
+            why = f"client {request.version} is newer than this owner, {self._version}"
+            after = self._leaver(why)
+        else:
+            reply = self._handled(request)
+        reply, data = _encoded(reply)
+        took_ms = (time.perf_counter() - began) * 1000.0
+
+        def then() -> None:
+            received = len(payload) + HEADER_BYTES
+            self._status.count(request.verb, took_ms)
+            self._log.info(request_line(request, reply, took_ms=took_ms, received=received, sent=len(data)))
+            if after is not None:
+                after()
+
+        return _Answer(data, False, then)
+
+    def refuse(self, error: WireError) -> _Answer:
+        """The answer to bytes that are no request; its connection ends, no frame boundary can be trusted."""
+        self._status.malformed += 1
+        data = encode_reply(Reply(1, SPOOL_IT, stderr=f"context-graph: {error}\n".encode()))
+        return _Answer(data, True, lambda: self._log.warning("refused: %s", error))
+
+    def too_much_held(self) -> WireError | None:
+        """Why no more unfinished bytes may be kept; None while there is room."""
+        held = sum(connection.held for connection in self._connections)
+        if held <= _HELD_BYTES:
+            return None
+        return FrameTooLargeError(f"{held} bytes of unfinished frames are held already; try again")
+
+    def expired(self, connection: Connection) -> None:
+        """A client took too long over a frame or a reply."""
+        self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
+
+    def closed(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._quiet()
+
+    def _accept(self, limit: int = _ACCEPTS) -> None:
+        for _ in range(limit):
+            if self._listener is None:
+                return
+            try:
+                connected, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._pause(error)
+                return
+            connected.setblocking(False)
+            if self._admitted(connected):
+                connection = Connection(connected, self, self._loop)
+                self._connections.add(connection)
+                connection.start()
+
+    def _admitted(self, connected: socket.socket) -> bool:
+        """Whether this client is ours and there is room; otherwise it is told, if it may know, and closed."""
+        try:
+            uid = peer_uid(connected)
+        except OSError:
+            uid = -1
+        if uid != os.geteuid():
+            self._log.warning("refused: a connection of uid %d", uid)
+        elif len(self._connections) < self._max_clients or self._evict():
+            return True
+        else:
+            self._log.warning("refused: %d clients are connected", len(self._connections))
+            text = f"context-graph: the owner serves {len(self._connections)} clients already\n".encode()
+            with contextlib.suppress(OSError):  # it may have gone, or not read: nothing is owed
+                connected.send(encode_reply(Reply(EXIT_BUSY, SPOOL_IT, stderr=text)))
+        self._status.refused += 1
+        connected.close()
+        return False
+
+    def _evict(self) -> bool:
+        """Close the connection that has been idle longest; whether there was one."""
+        idle = [connection for connection in self._connections if connection.idle]
+        if not idle:
+            return False
+        min(idle, key=lambda connection: connection.used_at).close()
+        return True
+
+    def _pause(self, error: OSError) -> None:
+        """Out of descriptors or memory: make room, or wait, rather than spin on a ready listener."""
+        self._log.error("accept: %s", error)
+        listener = self._listener
+        if listener is None or (error.errno in _OUT_OF and self._evict()):
+            return
+        self._loop.remove_reader(listener)
+        self._loop.call_later(_PAUSE_S, self._resume)
+
+    def _resume(self) -> None:
+        if self._listener is not None:
+            self._loop.add_reader(self._listener, self._accept)
+
+    def _handled(self, request: Request) -> Reply:
+        try:
+            return self._service.handle(request)
+        except ContextGraphError as error:
+            flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
+            exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
+            text = str(error)
+        except Exception:
+            self._status.errors += 1
+            self._log.exception("%s failed", request.verb)
+            flags, exit_code, text = SPOOL_IT, 1, "the owner failed to serve this; its log says why"
+        if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
+            exit_code = 0  # a hook of the real client never fails (D2.3)
+        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode())
+
+    def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
+        if request.verb == "owner.ping":
+            return _json({"pid": os.getpid(), "version": self._version}), None
+        if request.verb == "owner.status":
+            return _json(self._status.view(self.clients, self._service.stats())), None
+        if request.verb == "owner.stop":
+            return _json({"pid": os.getpid(), "stopping": True}), self._leaver("a client asked for it")
+        return Reply(1, 0, stderr=f"context-graph: unknown verb {request.verb!r}\n".encode()), None
+
+    def _leaver(self, why: str) -> Callable[[], None]:
+        return lambda: self._leave(why)
+
+
+def _json(value: dict[str, object]) -> Reply:
+    return Reply(0, 0, stdout=json.dumps(value).encode() + b"\n")
+
+
+def _encoded(reply: Reply) -> tuple[Reply, bytes]:
+    try:
+        return reply, encode_reply(reply)
+    except WireError as error:
+        # The event, if there was one, keeps its flag: what failed is only the answer's way back.
+        short = Reply(1, reply.flags & 0xFF, stderr=f"context-graph: {error}\n".encode())
+        return short, encode_reply(short)

@@ -1,0 +1,28 @@
+"""Who is at the other end of a Unix socket, as the kernel says it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Final
+
+__all__ = ["peer_uid"]
+
+_UCRED: Final = struct.Struct("iII")
+# macOS: SOL_LOCAL, LOCAL_PEERCRED and the start of struct xucred; Python names none of them.
+_SOL_LOCAL, _LOCAL_PEERCRED = 0, 1
+_XUCRED: Final = struct.Struct("II")
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """User id of the process that opened the other end.
+
+    Raises:
+        OSError: If the kernel does not say; the connection must then not be trusted.
+    """
+    option: int | None = getattr(socket, "SO_PEERCRED", None)
+    if option is not None:
+        raw = connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size)
+        return int(_UCRED.unpack(raw)[1])
+    raw = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
+    return int(_XUCRED.unpack_from(raw)[1])
