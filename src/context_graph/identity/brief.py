@@ -1,4 +1,4 @@
-"""The state in words: the one-line brief, the four-line block, the alarm texts (seed 000 REQ-SESSION-09, 11, 14, 15)."""
+"""The state in words: the brief, the four-line block, the alarms (seed 000 REQ-SESSION-09, 11, 14, 15)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from context_graph.redact import Redactor
 from context_graph.errors import InvalidInputError
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 
-__all__ = ["cut_text", "event_from_input", "hook_event"]
+__all__ = ["event_from_input", "hook_event"]
 
 _REDACT_BYTES = 4 * EVENT_TEXT_BYTES
 """Redacted before the cut: a secret that straddles the cut would otherwise lose the half that gives it away."""
@@ -74,12 +74,6 @@ def event_from_input(
     )
 
 
-def cut_text(text: str, limit_bytes: int) -> str:
-    """The start of ``text`` that fits ``limit_bytes`` of UTF-8, cut between characters."""
-    raw = text.encode("utf-8", "replace")
-    return text if len(raw) <= limit_bytes else raw[:limit_bytes].decode("utf-8", "ignore")
-
-
 def _clean(value: object, redactor: Redactor) -> str:
     text = flatten_text(value, _REDACT_BYTES)
-    return cut_text(redactor.redact(text), EVENT_TEXT_BYTES) if text else ""
+    return redactor.redact_cut(text, EVENT_TEXT_BYTES, _REDACT_BYTES) if text else ""

@@ -11,7 +11,7 @@ from context_graph.identity.live import LiveSession
 from context_graph.errors import InvalidInputError, SessionNotFoundError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
-from context_graph.owner.views import session_view
+from context_graph.owner.views import row_view, session_view
 from context_graph.wire.frames import Reply
 
 __all__ = ["HANDLERS", "find_session"]
@@ -85,7 +85,8 @@ def _list(call: Call) -> Reply:
     if not limit.isdigit() or not 1 <= int(limit) <= 10_000:
         raise InvalidInputError(f"--limit {limit!r} must be a number from 1 to 10000")
     rows, cursor = call.context.store.list_sessions(limit=int(limit), cursor=call.option("cursor") or None)
-    return reply(orjson.dumps({"sessions": rows, "total": call.context.store.count(), "next_cursor": cursor}))
+    listed = {"sessions": [row_view(row) for row in rows], "total": call.context.store.count()}
+    return reply(orjson.dumps({**listed, "next_cursor": cursor} if cursor else listed))
 
 
 def _show(call: Call) -> Reply:

@@ -170,11 +170,11 @@ class StoreContext:
 
     def persist(self, live: LiveSession) -> None:
         """Write ``live``'s goals; its snapshot and runtime are durable since its last event."""
-        self.store.save_goals(live.snapshot.session_id, live.events_applied, live.goals_bytes())
+        self.store.save_goals(live.snapshot.session_id, live.sequence, live.goals_bytes())
 
     def drain_spool(self) -> None:
         """Apply what hooks left while no owner answered; cheap when there is nothing."""
-        if not spool.pending(self.folder):
+        if not spool.has_pending(self.folder):
             return
         report = spool.drain(self.folder, self._apply_record)
         self.spool_rejected += report.rejected
@@ -205,7 +205,7 @@ class StoreContext:
 
     def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
         outcome = live.apply(event)
-        due = live.events_applied % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        due = live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
         dream = None
         if outcome.dream_requested and self.settings.auto_dream:
             dream = {"session_id": live.snapshot.session_id, "ic": outcome.metrics.ic, "at_ms": event.at_ms}
@@ -213,10 +213,10 @@ class StoreContext:
             live.snapshot,
             runtime=live.runtime_bytes(),
             event=event,
-            seq=live.events_applied,
+            seq=live.sequence,
             dedupe_key=key,
             goals=live.goals_bytes() if due else None,
-            goals_seq=live.events_applied if due else None,
+            goals_seq=live.sequence if due else None,
             dream=dream,
         )
         self.publish(live)
@@ -236,10 +236,10 @@ class StoreContext:
             live.snapshot,
             runtime=live.runtime_bytes(),
             event=event,
-            seq=live.events_applied,
+            seq=live.sequence,
             dedupe_key=event.dedupe_key(),
             goals=live.goals_bytes(),
-            goals_seq=live.events_applied,
+            goals_seq=live.sequence,
             dream=None,
         )
         self._keep(live)

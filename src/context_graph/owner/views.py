@@ -8,10 +8,11 @@ from context_graph.identity.continuity import ICLevel
 from context_graph.identity.johari import johari_system
 from context_graph.identity.live import LiveSession
 from context_graph.protocol.spec import ConsciousnessState, ICClassification
+from context_graph.store.listing import SessionRow
 
 from context_graph.owner.store_context import StoreContext
 
-__all__ = ["classification_of", "session_view", "state_of", "status_view"]
+__all__ = ["classification_of", "row_view", "session_view", "state_of", "status_view"]
 
 CHAIN_LIMIT = 20
 
@@ -44,6 +45,7 @@ def classification_of(live: LiveSession) -> ICClassification:
 def session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     """The snapshot by its seed field names, and what the store knows beside it."""
     snapshot = live.snapshot
+    chain = context.store.chain(snapshot.session_id, limit=CHAIN_LIMIT)
     return {
         **asdict(snapshot),
         "events_applied": live.events_applied,
@@ -52,9 +54,15 @@ def session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
         "spool_pending": context.spool_pending(),
         "ic_history": list(live.ic_history),
         "has_evidence": live.has_evidence,
-        "chain": context.store.chain(snapshot.session_id, limit=CHAIN_LIMIT),
+        "chain": [row_view(row) for row in chain.sessions],
+        "chain_end": chain.end,
         "dreams_pending": len(context.store.pending_dreams()),
     }
+
+
+def row_view(row: SessionRow) -> dict[str, object]:
+    """One row of a listing; what is not known is left out."""
+    return {name: value for name, value in asdict(row).items() if value is not None and value != ""}
 
 
 def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
