@@ -1,0 +1,227 @@
+"""Where things stand in the database: column families, keys and the envelope around every record.
+
+Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/test_layout.py and
+the golden files hold them). A new kind of record takes a new prefix; a changed payload takes a new version.
+
+Envelope of every record, integers little-endian: u8 version, u32 payload length, payload, u32 CRC-32. The
+checksum covers the key as well, so a record that was copied under another key is refused like a damaged one.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+# hashlib would load OpenSSL, 4 MiB of the owner's memory, for this one function.
+from _blake2 import blake2b
+from typing import Final
+
+from context_graph.errors import CorruptedIdentityError, FormatVersionError, InvalidInputError
+from context_graph.model import cut_session_id
+
+__all__ = [
+    "DEFAULT",
+    "DREAM_PREFIX",
+    "EVENTS",
+    "FAMILIES",
+    "FORMAT_KEY",
+    "FORMAT_VERSION",
+    "LATEST",
+    "PROJECT_KEY",
+    "REPAIR",
+    "RUNTIME",
+    "SESSION_IDENTITY",
+    "SNAPSHOT_PREFIX",
+    "SYSTEM",
+    "TIME_PREFIX",
+    "after",
+    "applied_key",
+    "damaged",
+    "dream_key",
+    "event_key",
+    "event_prefix",
+    "event_seq",
+    "evidence_key",
+    "goals_key",
+    "id_bytes",
+    "key_text",
+    "previous_key",
+    "runtime_key",
+    "snapshot_key",
+    "split_time_key",
+    "time_key",
+    "unwrap",
+    "wrap",
+]
+
+DEFAULT: Final = "default"
+SESSION_IDENTITY: Final = "session_identity"
+"""REQ-SESSION-04."""
+RUNTIME: Final = "runtime"
+EVENTS: Final = "events"
+SYSTEM: Final = "system"
+FAMILIES: Final = (DEFAULT, SESSION_IDENTITY, RUNTIME, EVENTS, SYSTEM)
+"""Every family a store must have; others in the database are opened and left alone."""
+
+FORMAT_VERSION: Final = 1
+"""Of the database as a whole: raised when an older build could no longer read the keys."""
+FORMAT_KEY: Final = b"format"
+PROJECT_KEY: Final = b"project"
+LATEST: Final = b"latest"
+
+REPAIR: Final = "context-graph-cli repair --cf session_identity"
+"""The cure that the error messages name (seed 000 REQ-SESSION-12)."""
+
+SNAPSHOT_PREFIX: Final = b"s:"
+TIME_PREFIX: Final = b"t:"
+_PREVIOUS: Final = b"p:"
+_RUNTIME: Final = b"r:"
+_GOALS: Final = b"g:"
+_EVIDENCE: Final = b"v:"
+_EVENT: Final = b"e:"
+_APPLIED: Final = b"d:"
+DREAM_PREFIX: Final = b"q:"
+
+_BE64: Final = struct.Struct(">Q")
+_HEAD: Final = struct.Struct("<BI")
+_CRC: Final = struct.Struct("<I")
+_MAX_TIMESTAMP: Final = (1 << 63) - 1
+
+
+def id_bytes(session_id: str) -> bytes:
+    """``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
+
+    Raises:
+        InvalidInputError: If it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
+    """
+    if not session_id or "\0" in session_id:
+        raise InvalidInputError(f"session_id {session_id!r} must have a character and no NUL")
+    try:
+        return cut_session_id(session_id).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"session_id {session_id!r} is not valid Unicode: {error.reason}") from error
+
+
+def snapshot_key(session_id: str) -> bytes:
+    """``s:`` + id."""
+    return SNAPSHOT_PREFIX + id_bytes(session_id)
+
+
+def time_key(timestamp_ms: int, session_id: str) -> bytes:
+    """``t:`` + 8 raw big-endian bytes + id (D3.5): key order is time order, one entry a session.
+
+    Raises:
+        InvalidInputError: If the time is outside [0, 2**63), where byte order would not be time order.
+    """
+    if not 0 <= timestamp_ms <= _MAX_TIMESTAMP:
+        raise InvalidInputError(f"timestamp_ms {timestamp_ms} must be in [0, 2**63)")
+    return TIME_PREFIX + _BE64.pack(timestamp_ms) + id_bytes(session_id)
+
+
+def split_time_key(key: bytes) -> tuple[int, str]:
+    """(timestamp_ms, session id) of a ``t:`` key.
+
+    Raises:
+        CorruptedIdentityError: If ``key`` is no such key.
+    """
+    try:
+        if not key.startswith(TIME_PREFIX):
+            raise ValueError("prefix")
+        return _BE64.unpack(key[2:10])[0], key[10:].decode()
+    except (struct.error, ValueError) as error:
+        raise damaged(key, "no time index entry") from error
+
+
+def previous_key(previous_session_id: str) -> bytes:
+    """``p:`` + previous id; the value is the id of the session that continues it (seed 001 6.3.1)."""
+    return _PREVIOUS + id_bytes(previous_session_id)
+
+
+def runtime_key(session_id: str) -> bytes:
+    """``r:`` + id: the live state beside the snapshot, opaque to the store."""
+    return _RUNTIME + id_bytes(session_id)
+
+
+def goals_key(session_id: str) -> bytes:
+    """``g:`` + id: checkpoint of the goals, opaque to the store."""
+    return _GOALS + id_bytes(session_id)
+
+
+def evidence_key(session_id: str) -> bytes:
+    """``v:`` + id: what callers of the library reported (D3.4)."""
+    return _EVIDENCE + id_bytes(session_id)
+
+
+def event_prefix(session_id: str) -> bytes:
+    """What all event keys of a session begin with; NUL, which no id holds, ends the id."""
+    return _EVENT + id_bytes(session_id) + b"\0"
+
+
+def event_key(session_id: str, seq: int) -> bytes:
+    """``e:`` + id + NUL + 8 big-endian bytes: key order is the order of application."""
+    if not 0 <= seq <= _MAX_TIMESTAMP:
+        raise InvalidInputError(f"seq {seq} must be in [0, 2**63)")
+    return event_prefix(session_id) + _BE64.pack(seq)
+
+
+def event_seq(key: bytes) -> int:
+    """The sequence number at the end of an event key."""
+    return int.from_bytes(key[-8:], "big")
+
+
+def applied_key(session_id: str, dedupe_key: str) -> bytes:
+    """``d:`` + id + NUL + 16-byte digest of an event's dedupe key: that event has been applied."""
+    digest = blake2b(dedupe_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _APPLIED + id_bytes(session_id) + b"\0" + digest
+
+
+def dream_key(at_ms: int, session_id: str) -> bytes:
+    """``q:`` + 8 big-endian bytes + 8-byte digest of the id: the queue's order is the order of asking."""
+    if not 0 <= at_ms <= _MAX_TIMESTAMP:
+        raise InvalidInputError(f"at_ms {at_ms} must be in [0, 2**63)")
+    return DREAM_PREFIX + _BE64.pack(at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
+
+
+def after(prefix: bytes) -> bytes:
+    """The smallest key that sorts after every key beginning with ``prefix``."""
+    # A prefix ends in ":", NUL or a character of an id; 0xFF, which could not be raised, is in no UTF-8.
+    return prefix[:-1] + bytes((prefix[-1] + 1,))
+
+
+def key_text(key: bytes) -> str:
+    """A key as people read it: text where it is text, the rest as \\x escapes."""
+    return key.decode("utf-8", "backslashreplace").encode("unicode_escape").decode()
+
+
+def wrap(key: bytes, version: int, payload: bytes) -> bytes:
+    """The envelope of ``payload`` as it is stored under ``key``."""
+    body = _HEAD.pack(version, len(payload)) + payload
+    return body + _CRC.pack(zlib.crc32(body, zlib.crc32(key)))
+
+
+def unwrap(key: bytes, record: bytes, version: int) -> bytes:
+    """The payload of ``record``, which was read from ``key``. Cost: one CRC pass.
+
+    Raises:
+        FormatVersionError: If it was written in another version; names key and version.
+        CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
+    """
+    if len(record) < _HEAD.size + _CRC.size:
+        raise damaged(key, f"{len(record)} bytes, shorter than any record")
+    found, length = _HEAD.unpack_from(record)
+    if found != version:
+        raise FormatVersionError(
+            f"record {key_text(key)} has format version {found}, this build reads {version}; "
+            "it was written by another version of context-graph: use that one"
+        )
+    if len(record) != _HEAD.size + length + _CRC.size:
+        raise damaged(key, f"{len(record)} bytes, its header says {_HEAD.size + length + _CRC.size}")
+    end = _HEAD.size + length
+    if zlib.crc32(record[:end], zlib.crc32(key)) != _CRC.unpack_from(record, end)[0]:
+        raise damaged(key, "checksum mismatch")
+    return record[_HEAD.size : end]
+
+
+def damaged(key: bytes, what: str) -> CorruptedIdentityError:
+    """The error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
+    return CorruptedIdentityError(f"corrupted identity: record {key_text(key)}: {what}; run `{REPAIR}`")

@@ -1,0 +1,303 @@
+"""Salvage: what a damaged database still holds, copied into a new one. The original stays, to the byte.
+
+RocksDB writes into a folder as soon as it opens it, so all work is done on copies. First a copy is read as it
+is, around blocks that can't be read. If it does not open, lacks a family, or is known to have gone back, a
+second copy goes through RocksDB's own repair, which drops whole damaged tables but needs no MANIFEST. Each
+record must decode under its own checksum to be taken; of two versions of a snapshot the newer is.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from context_graph.errors import (
+    ContextGraphError,
+    DatabaseCorruptionError,
+    InvalidInputError,
+    StoreError,
+)
+from context_graph.store import layout, listing, records, seal
+from context_graph.store.around import Gap, read_around
+from context_graph.store.engine import Engine, open_as_it_is, rebuild
+from context_graph.store.failures import refuse_held, translate
+from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
+
+__all__ = ["RepairReport", "UnreadableKey", "salvage"]
+
+UNREADABLE_NAMED: Final = 1000
+BATCH_RECORDS: Final = 256
+_NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*)?")
+_GAP: Final = b"\0"  # no key begins with it: marks a stretch of keys among the unreadable ones
+_DIGEST_AT: Final = 17  # NUL and 16 bytes end the key of an applied event
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableKey:
+    """A record, or a stretch of keys, that could not be saved."""
+
+    family: str
+    key: str
+    reason: str
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What a salvage found. JSON-able."""
+
+    source: str
+    target: str
+    family: str
+    """The family asked for; ``all`` for each."""
+    rebuilt: bool = False
+    """Whether RocksDB's own repair had to be used (on a copy)."""
+    copied: dict[str, int] = field(default_factory=dict)
+    """Records in the target, by family."""
+    missing: list[str] = field(default_factory=list)
+    """Families that the database does not have; they are empty in the target."""
+    unreadable: list[UnreadableKey] = field(default_factory=list)
+    """At most UNREADABLE_NAMED, those of the family asked for first."""
+    unreadable_count: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What was wrong with the database as a whole."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of the family asked for is known to be lost."""
+        wanted = FAMILIES if self.family == "all" else (self.family,)
+        lost = any(family in wanted for family in self.missing)
+        return not lost and not any(one.family in wanted for one in self.unreadable)
+
+
+def salvage(db_path: Path | str, target_path: Path | str, cf: str = SESSION_IDENTITY) -> RepairReport:
+    """Copy what is readable of the database ``db_path`` into a new one at ``target_path``.
+
+    All families are copied, so that the target can take the original's place; ``cf`` is the one that the
+    report is about. Needs space for two copies beside the target while it runs.
+
+    Args:
+        db_path: A database folder, damaged or not. Nothing in it is changed.
+        target_path: Must not exist.
+        cf: A family of the store, or ``all``.
+
+    Raises:
+        InvalidInputError: An unknown family, or a target that exists or lies in ``db_path``.
+        StoreLockedError: A process has the database open.
+        StoreError: There is no database, or the target can't be written.
+    """
+    source, target = Path(db_path).absolute(), Path(target_path).absolute()
+    _check_arguments(source, target, cf)
+    report = RepairReport(str(source), str(target), cf)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.work-", dir=_made(target.parent)))
+    try:
+        _Salvage(source, work, report).run()
+        (work / "target").rename(target)
+    except OSError as error:
+        raise translate(error, target) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return report
+
+
+class _Salvage:
+    """One run, in the folder ``work``: copies ``as-it-is`` and ``rebuilt``, result ``target``."""
+
+    def __init__(self, source: Path, work: Path, report: RepairReport) -> None:
+        self._source = source
+        self._work = work
+        self._report = report
+        self._unreadable: dict[tuple[str, bytes], str] = {}
+        self._latest: bytes | None = None
+        self._ids: set[str] = set()
+
+    def run(self) -> None:
+        target = Engine.open(self._work / "target")
+        try:
+            if not self._read_as_it_is(target):
+                self._read_rebuilt(target)
+            self._index(target)
+            self._count(target)
+        finally:
+            target.close()
+
+    def _read_as_it_is(self, target: Engine) -> bool:
+        """Take what the database shows as it is; False if that can't be all of it."""
+        whole = True
+        try:
+            seal.check_files(self._source)
+        except DatabaseCorruptionError as error:
+            self._note(error)
+            whole = False
+        copy = self._copy("as-it-is")
+        for lenient in (False, True):
+            try:
+                engine = open_as_it_is(copy, lenient=lenient)
+            except StoreError as error:
+                self._note(error)
+                whole = False
+                continue
+            try:
+                absent = [family for family in FAMILIES if family not in engine.families]
+                self._take(engine, target, newer_wins=False)
+            finally:
+                engine.close()
+            return whole and not absent
+        return False
+
+    def _read_rebuilt(self, target: Engine) -> None:
+        """Take what RocksDB's repair makes of a fresh copy."""
+        self._report.rebuilt = True
+        copy = self._copy("rebuilt")
+        try:
+            rebuild(copy)
+            engine = open_as_it_is(copy, lenient=True)
+        except StoreError as error:
+            self._note(error)
+            self._report.missing = list(FAMILIES)
+            return
+        try:
+            self._take(engine, target, newer_wins=True)
+        finally:
+            engine.close()
+
+    def _copy(self, name: str) -> Path:
+        """A copy of the source that RocksDB can open without spinning on a foreign log record."""
+        copy = self._work / name
+        copy.mkdir(mode=0o700)
+        for file in sorted(self._source.iterdir()):
+            if file.is_file() and not _NOT_COPIED.fullmatch(file.name):
+                shutil.copyfile(file, copy / file.name)
+        for file in (*copy.glob("MANIFEST-*"), *seal.log_files(copy)):
+            at = seal.bad_frame(file)
+            if at is not None:
+                with file.open("r+b") as handle:
+                    handle.truncate(at)
+        return copy
+
+    def _take(self, engine: Engine, target: Engine, *, newer_wins: bool) -> None:
+        self._report.missing = [family for family in FAMILIES if family not in engine.families]
+        for family in FAMILIES:
+            if family not in engine.families:
+                continue
+            batch, size = target.batch(), 0
+            gaps: list[Gap] = []
+            for key, record in read_around(engine, family, gaps):
+                if self._accept(target, family, key, record, newer_wins=newer_wins):
+                    batch.put(family, key, record)
+                    size += 1
+                if size == BATCH_RECORDS:
+                    target.write(batch)
+                    batch, size = target.batch(), 0
+            target.write(batch)
+            for gap in gaps:
+                self._unreadable[family, _GAP + gap.text().encode()] = gap.reason
+
+    def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+        """Whether the record is sound and to be copied; notes why not."""
+        try:
+            derived = self._check(target, family, key, record, newer_wins=newer_wins)
+        except ContextGraphError as error:
+            if target.get(family, key) is None:
+                self._unreadable[family, key] = str(error)
+            return False
+        self._unreadable.pop((family, key), None)
+        return not derived
+
+    def _check(self, target: Engine, family: str, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+        """Decode a record by its key; True for those that are not copied but worked out anew."""
+        prefix = key[:2]
+        if key == FORMAT_KEY:
+            return True
+        if family == SESSION_IDENTITY:
+            return self._check_identity(target, key, record, newer_wins=newer_wins)
+        if family == RUNTIME and prefix in (b"r:", b"g:", b"v:"):
+            _RUNTIME_CHECKS[prefix](key, record)
+        elif family == EVENTS and prefix == b"e:":
+            records.decode_event(key, record)
+        elif family == EVENTS and prefix == b"d:":
+            if len(record) != 8 or key[-_DIGEST_AT : -_DIGEST_AT + 1] != b"\0":
+                raise layout.damaged(key, "no mark of an applied event")
+        elif family == SYSTEM and prefix == layout.DREAM_PREFIX:
+            records.decode_dream(key, record)
+        elif key != layout.PROJECT_KEY:
+            raise InvalidInputError("no record that this build knows")
+        return False
+
+    def _check_identity(self, target: Engine, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+        if key.startswith(layout.SNAPSHOT_PREFIX):
+            snapshot = records.decode_snapshot(key, record)
+            there = target.get(SESSION_IDENTITY, key) if newer_wins else None
+            return there is not None and records.decode_head(key, there).timestamp_ms >= snapshot.timestamp_ms
+        if key == LATEST:
+            self._latest = record
+        elif key.startswith(layout.TIME_PREFIX):
+            self._ids.add(layout.split_time_key(key)[1])
+        elif not key.startswith(b"p:"):
+            raise InvalidInputError("no record that this build knows")
+        return True
+
+    def _index(self, target: Engine) -> None:
+        """Pointer, time index and chain index, worked out from the snapshots that were saved."""
+        batch = target.batch()
+        newest: bytes | None = None
+        found: set[str] = set()
+        for session_id in reversed(list(listing.newest_first(target))):
+            key, own = layout.snapshot_key(session_id), layout.id_bytes(session_id)
+            head = records.decode_head(key, target.get(SESSION_IDENTITY, key) or b"")
+            found.add(session_id)
+            batch.put(SESSION_IDENTITY, layout.time_key(head.timestamp_ms, session_id), own)
+            if head.previous_session_id:
+                batch.put(SESSION_IDENTITY, layout.previous_key(head.previous_session_id), own)
+            newest = own
+        if self._latest is not None and self._latest.decode("utf-8", "replace") in found:
+            newest = self._latest
+        if newest is not None:
+            batch.put(SESSION_IDENTITY, LATEST, newest)
+        target.write(batch)
+        for session_id in self._ids - found:
+            self._unreadable.setdefault(
+                (SESSION_IDENTITY, layout.snapshot_key(session_id)),
+                "the time index knows it, no record was found",
+            )
+
+    def _count(self, target: Engine) -> None:
+        report = self._report
+        for family in FAMILIES:
+            report.copied[family] = sum(1 for key, _ in target.scan(family) if key != FORMAT_KEY)
+        report.unreadable_count = len(self._unreadable)
+        wanted_first = sorted(self._unreadable.items(), key=lambda one: (one[0][0] != report.family, one[0]))
+        report.unreadable = [
+            UnreadableKey(family, layout.key_text(key.removeprefix(_GAP)), reason)
+            for (family, key), reason in wanted_first[:UNREADABLE_NAMED]
+        ]
+
+    def _note(self, error: Exception) -> None:
+        text = str(error).replace(str(self._work / "as-it-is"), str(self._source))
+        if text not in self._report.notes:
+            self._report.notes.append(text)
+
+
+_RUNTIME_CHECKS: Final = {
+    b"r:": records.decode_runtime,
+    b"g:": records.decode_goals,
+    b"v:": records.decode_evidence,
+}
+
+
+def _check_arguments(source: Path, target: Path, cf: str) -> None:
+    if cf not in (*FAMILIES, "all"):
+        raise InvalidInputError(f"column family {cf!r} is none of {', '.join(FAMILIES)} or all")
+    if target.exists() or target == source or source in target.parents:
+        raise InvalidInputError(f"target {target} must be a new folder outside {source}")
+    if not seal.has_database(source) and not seal.leftovers(source):
+        raise StoreError(f"there is no database at {source}")
+    refuse_held(source)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

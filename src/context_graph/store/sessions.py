@@ -1,0 +1,393 @@
+"""Sessions in one store: snapshots, the live state beside them, their events, and queued requests.
+
+Every save is one atomic batch, so a reader after any crash sees a session wholly before or wholly after an
+event (REQ-SESSION-05, invariants 5 to 7). Keys are in `layout`, records in `records`, listings in `listing`,
+export and import in `transfer`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from context_graph.errors import (
+    CorruptedIdentityError,
+    FormatVersionError,
+    InvalidInputError,
+    SessionNotFoundError,
+)
+from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
+from context_graph.store import layout, listing, records, transfer
+from context_graph.store.engine import Batch, Durability, Engine
+from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
+from context_graph.store.listing import Chain, SessionRow
+
+__all__ = ["EVENTS_KEPT", "EVIDENCE_KEPT", "Chain", "Durability", "SessionRow", "SessionStore"]
+
+EVENTS_KEPT: Final = 512
+"""Event records a session keeps at least; some 1 KB each. Digests of applied events are kept for good."""
+TRIM_EVERY: Final = 64
+"""Events between two trims: one range delete for so many events, and at most so many records too many."""
+EVIDENCE_KEPT: Final = 50
+
+
+class SessionStore:
+    """The sessions of one database. Not thread-safe: one owner serves one request at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        durability: Durability = "normal",
+        read_only: bool = False,
+    ) -> SessionStore:
+        """Open the database folder ``path``; arguments and errors as Engine.open."""
+        return cls(Engine.open(path, create=create, durability=durability, read_only=read_only))
+
+    def __enter__(self) -> SessionStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        """The database's folder, absolute."""
+        return self._engine.path
+
+    def close(self) -> None:
+        """Close the database. Safe to call twice; every other call then raises StoreClosedError."""
+        self._engine.close()
+
+    # Snapshots
+
+    def save_snapshot(
+        self, snapshot: SessionIdentitySnapshot, *, evidence: Sequence[records.Evidence] | None = None
+    ) -> None:
+        """Store ``snapshot`` (and its evidence) and make it the latest (REQ-SESSION-05, REQ-HOOKS-24).
+
+        Raises:
+            InvalidInputError: A value that is not finite or does not fit, named.
+            CorruptedIdentityError: The session's stored record is damaged; it is not overwritten.
+            StoreError: The write failed; nothing of it is stored.
+        """
+        batch = self._engine.batch()
+        self._put_snapshot(batch, snapshot)
+        if evidence is not None:
+            key = layout.evidence_key(snapshot.session_id)
+            batch.put(RUNTIME, key, records.encode_evidence(key, evidence[-EVIDENCE_KEPT:]))
+        self._engine.write(batch)
+
+    def load_snapshot(self, session_id: str | None = None) -> SessionIdentitySnapshot:
+        """The snapshot of ``session_id`` (its first 100 characters), or the latest for None.
+
+        Raises:
+            SessionNotFoundError: There is none.
+            CorruptedIdentityError: It can't be read back; names session, fault and cure.
+            FormatVersionError: It was written by another version.
+        """
+        if session_id is not None:
+            found = self._snapshot(session_id)
+            if found is None:
+                raise SessionNotFoundError(f"session not found: {session_id!r}")
+            return found
+        latest = self.load_latest()
+        if latest is None:
+            raise SessionNotFoundError("no session in this store yet")
+        return latest
+
+    def load_latest(self) -> SessionIdentitySnapshot | None:
+        """The snapshot saved last; None in an empty store.
+
+        A pointer that is missing or names no session is worked out anew from the time index, newest first,
+        skipping records that can't be read, and repaired.
+
+        Raises:
+            CorruptedIdentityError: The record behind the pointer is damaged, or every record is.
+        """
+        pointer = self._engine.get(SESSION_IDENTITY, LATEST)
+        if pointer is not None:
+            found = self._snapshot(pointer.decode("utf-8", "replace"))
+            if found is not None:
+                return found
+        return self._recover()
+
+    def _snapshot(self, session_id: str) -> SessionIdentitySnapshot | None:
+        key = layout.snapshot_key(session_id)
+        record = self._engine.get(SESSION_IDENTITY, key)
+        return None if record is None else records.decode_snapshot(key, record)
+
+    def _recover(self) -> SessionIdentitySnapshot | None:
+        unreadable: CorruptedIdentityError | FormatVersionError | None = None
+        for session_id in listing.newest_first(self._engine):
+            try:
+                found = self._snapshot(session_id)
+            except (CorruptedIdentityError, FormatVersionError) as error:
+                unreadable = unreadable or error
+                continue
+            if found is not None:
+                if not self._engine.read_only:
+                    self._engine.put(SESSION_IDENTITY, LATEST, layout.id_bytes(session_id))
+                return found
+        if unreadable is not None:
+            raise unreadable
+        return None
+
+    def _put_snapshot(self, batch: Batch, snapshot: SessionIdentitySnapshot, *, latest: bool = True) -> None:
+        """Into ``batch``: the record, pointer, time index and chain index, less the session's old entries."""
+        session_id = snapshot.session_id
+        key, own = layout.snapshot_key(session_id), layout.id_bytes(session_id)
+        record = records.encode_snapshot(snapshot)
+        stored = self._engine.get(SESSION_IDENTITY, key)
+        if stored is not None:
+            old = records.decode_head(key, stored)
+            if old.timestamp_ms != snapshot.timestamp_ms:
+                batch.delete(SESSION_IDENTITY, layout.time_key(old.timestamp_ms, session_id))
+            if old.previous_session_id and old.previous_session_id != snapshot.previous_session_id:
+                link = layout.previous_key(old.previous_session_id)
+                if self._engine.get(SESSION_IDENTITY, link) == own:
+                    batch.delete(SESSION_IDENTITY, link)
+        batch.put(SESSION_IDENTITY, key, record)
+        batch.put(SESSION_IDENTITY, layout.time_key(snapshot.timestamp_ms, session_id), own)
+        if snapshot.previous_session_id:
+            batch.put(SESSION_IDENTITY, layout.previous_key(snapshot.previous_session_id), own)
+        if latest:
+            batch.put(SESSION_IDENTITY, LATEST, own)
+
+    # Events and the live state
+
+    def commit_event(
+        self,
+        snapshot: SessionIdentitySnapshot,
+        *,
+        event: HookEvent,
+        seq: int,
+        dedupe_key: str,
+        runtime: bytes | None = None,
+        goals: bytes | None = None,
+        goals_seq: int | None = None,
+        dream: Mapping[str, object] | None = None,
+    ) -> None:
+        """All that one event changes, as one atomic batch; durable on return (invariants 5 and 6).
+
+        Args:
+            snapshot: The session after the event; all keys are its session's.
+            event: The event, redacted.
+            seq: Its number in the session, counted from 1.
+            dedupe_key: What `is_applied` then answers True for.
+            runtime: The live state after the event; None leaves the stored one.
+            goals, goals_seq: A goal checkpoint taken after event ``goals_seq``; both or neither.
+            dream: A consolidation request to queue with it.
+
+        Raises:
+            As save_snapshot; nothing of the event is stored then.
+        """
+        if (goals is None) != (goals_seq is None):
+            raise InvalidInputError("goals and goals_seq go together: give both or neither")
+        session_id = snapshot.session_id
+        batch = self._engine.batch()
+        self._put_snapshot(batch, snapshot)
+        key = layout.event_key(session_id, seq)
+        batch.put(EVENTS, key, records.encode_event(key, event))
+        batch.put(EVENTS, layout.applied_key(session_id, dedupe_key), seq.to_bytes(8, "big"))
+        if runtime is not None:
+            self._put_runtime(batch, session_id, runtime)
+        if goals is not None and goals_seq is not None:
+            self._put_goals(batch, session_id, goals_seq, goals)
+        if dream is not None:
+            _put_dream(batch, dream)
+        if seq % TRIM_EVERY == 0 and seq > EVENTS_KEPT:
+            first_kept = layout.event_key(session_id, seq - EVENTS_KEPT + 1)
+            batch.delete_range(EVENTS, layout.event_prefix(session_id), first_kept)
+        self._engine.write(batch)
+
+    def is_applied(self, session_id: str, dedupe_key: str) -> bool:
+        """Whether the event of that key has been committed for the session. Cost: one lookup."""
+        return self._engine.get(EVENTS, layout.applied_key(session_id, dedupe_key)) is not None
+
+    def events_after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
+        """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
+
+        Raises:
+            CorruptedIdentityError: At the first event that can't be read back.
+        """
+        prefix = layout.event_prefix(session_id)
+        for key, record in self._engine.scan(
+            EVENTS, layout.event_key(session_id, seq + 1), layout.after(prefix)
+        ):
+            yield records.decode_event(key, record)
+
+    def put_runtime(self, session_id: str, runtime: bytes) -> None:
+        """Store the session's live state alone."""
+        batch = self._engine.batch()
+        self._put_runtime(batch, session_id, runtime)
+        self._engine.write(batch)
+
+    def load_runtime(self, session_id: str) -> bytes | None:
+        """The session's live state, None if it has none. Raises CorruptedIdentityError if damaged."""
+        key = layout.runtime_key(session_id)
+        record = self._engine.get(RUNTIME, key)
+        return None if record is None else records.decode_runtime(key, record)
+
+    def save_goals(self, session_id: str, seq: int, goals: bytes) -> None:
+        """Store a goal checkpoint taken after event ``seq``."""
+        batch = self._engine.batch()
+        self._put_goals(batch, session_id, seq, goals)
+        self._engine.write(batch)
+
+    def load_goals(self, session_id: str) -> tuple[int, bytes] | None:
+        """(seq, goals) of the session's checkpoint. Raises CorruptedIdentityError if damaged."""
+        key = layout.goals_key(session_id)
+        record = self._engine.get(RUNTIME, key)
+        return None if record is None else records.decode_goals(key, record)
+
+    def load_evidence(self, session_id: str) -> list[records.Evidence]:
+        """What callers of the library reported, oldest first (D3.4)."""
+        key = layout.evidence_key(session_id)
+        record = self._engine.get(RUNTIME, key)
+        return [] if record is None else records.decode_evidence(key, record)
+
+    def _put_runtime(self, batch: Batch, session_id: str, runtime: bytes) -> None:
+        key = layout.runtime_key(session_id)
+        batch.put(RUNTIME, key, records.encode_runtime(key, runtime))
+
+    def _put_goals(self, batch: Batch, session_id: str, seq: int, goals: bytes) -> None:
+        key = layout.goals_key(session_id)
+        batch.put(RUNTIME, key, records.encode_goals(key, seq, goals))
+
+    # Listings
+
+    def list_sessions(
+        self, limit: int = 50, cursor: str | None = None
+    ) -> tuple[list[SessionRow], str | None]:
+        """One page of sessions, newest first, and the cursor of the next page (None at the end).
+
+        A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
+
+        Raises:
+            InvalidInputError: A limit below 1, or a cursor that is none of ours.
+        """
+        return listing.page(self._engine, limit, cursor)
+
+    def count(self) -> int:
+        """Sessions in the store. Cost: a scan of the time index, some 10 ms for 10,000."""
+        return listing.count(self._engine)
+
+    def chain(self, session_id: str, limit: int = 50) -> Chain:
+        """The sessions that ``session_id`` continues, itself first, and how the chain ends.
+
+        Raises:
+            SessionNotFoundError: ``session_id`` itself is not there.
+        """
+        return listing.chain(self._engine, cut_session_id(session_id), limit)
+
+    def resolve_id(self, alias: str) -> str:
+        """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
+        8 hex digits (D1.5).
+
+        Raises:
+            SessionNotFoundError: No session fits.
+            InvalidInputError: Several do; lists them.
+        """
+        return listing.resolve(self._engine, alias)
+
+    # Consolidation requests
+
+    def queue_dream(self, request: Mapping[str, object]) -> str:
+        """Queue a consolidation request durably and return its id (D3.7).
+
+        Args:
+            request: A JSON object with at least ``session_id`` (str) and ``at_ms`` (Unix ms).
+        """
+        batch = self._engine.batch()
+        key = _put_dream(batch, request)
+        self._engine.write(batch)
+        return key[2:].hex()
+
+    def pending_dreams(self) -> list[dict[str, object]]:
+        """The queued requests, oldest first, each with its ``id``."""
+        found = self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
+        return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
+
+    def finish_dream(self, dream_id: str) -> bool:
+        """Take a request off the queue; False if it is not there (any more)."""
+        try:
+            key = layout.DREAM_PREFIX + bytes.fromhex(dream_id)
+        except ValueError:
+            return False
+        if self._engine.get(SYSTEM, key) is None:
+            return False
+        self._engine.delete(SYSTEM, key)
+        return True
+
+    # Export and import
+
+    def export(self, session_id: str) -> dict[str, object]:
+        """One session as a JSON object by seed field names, with format version and checksum.
+
+        Raises:
+            As load_snapshot.
+        """
+        return transfer.document([self.load_snapshot(session_id)])
+
+    def export_all(self, limit: int = 1000, cursor: str | None = None) -> dict[str, object]:
+        """Sessions newest first as one JSON object; ``next_cursor`` is in it when there are more.
+
+        Some 12 KB of JSON a session, hence the limit.
+
+        Raises:
+            CorruptedIdentityError: One of them can't be read; `list_sessions` says which ones can.
+        """
+        rows, following = self.list_sessions(limit, cursor)
+        document = transfer.document([self.load_snapshot(row.session_id) for row in rows])
+        if following is not None:
+            document["next_cursor"] = following
+        return document
+
+    def import_(self, document: object, *, overwrite: bool = False) -> list[str]:
+        """Store the sessions of an exported document, all or none, and return their ids.
+
+        The latest session stays the latest, unless there was none: then the newest of the document is.
+
+        Raises:
+            InvalidInputError: Names the field, its limit and the cure; or the ids that are there already,
+                without ``overwrite``.
+            FormatVersionError: A document of another format version.
+        """
+        snapshots = transfer.read_document(document)
+        if not overwrite:
+            there = [one.session_id for one in snapshots if self._has(one.session_id)]
+            if there:
+                raise InvalidInputError(
+                    f"{len(there)} sessions are in the store already ({', '.join(there[:5])}); "
+                    "overwrite replaces them"
+                )
+        first = self._engine.get(SESSION_IDENTITY, LATEST) is None
+        newest = max(snapshots, key=lambda one: one.timestamp_ms, default=None)
+        batch = self._engine.batch()
+        for snapshot in sorted(snapshots, key=lambda one: one.timestamp_ms):
+            self._put_snapshot(batch, snapshot, latest=first and snapshot is newest)
+        self._engine.write(batch)
+        return [snapshot.session_id for snapshot in snapshots]
+
+    def _has(self, session_id: str) -> bool:
+        return self._engine.get(SESSION_IDENTITY, layout.snapshot_key(session_id)) is not None
+
+
+def _put_dream(batch: Batch, request: Mapping[str, object]) -> bytes:
+    session_id, at_ms = request.get("session_id"), request.get("at_ms")
+    if not isinstance(session_id, str) or type(at_ms) is not int:
+        raise InvalidInputError("a dream request needs session_id (text) and at_ms (Unix ms)")
+    key = layout.dream_key(at_ms, session_id)
+    batch.put(SYSTEM, key, records.encode_dream(key, request))
+    return key
