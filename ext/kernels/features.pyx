@@ -1,0 +1,451 @@
+"""An event's two texts as sparse vectors of words, names and paths. The readable twin is
+context_graph/_kernels/_reference_features.py, where the bags are described: change both.
+
+How it is fast: one pass over the bytes by a table of byte classes, CRC-32 carried from byte to byte so that the
+buckets of a word, its stem and every prefix of a path cost one step a byte, and scratch arrays that are cleaned by
+the list of what was touched.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython cimport final
+from libc.math cimport log, sqrt
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
+
+from _sparse cimport N_BAGS, N_BUCKETS
+
+from array import array
+
+__all__ = ["BAGS", "BUCKETS", "EventFeatures"]
+
+cdef enum:
+    MASK = N_BUCKETS - 1
+    MAX_TEXT = 8192  # bytes of each text that are read
+    MAX_CLEAN = MAX_TEXT + MAX_TEXT // 3 + 4  # a three-byte ideograph becomes four bytes
+    TRIGRAM_BYTES = 1500
+    TABLE = 4096  # slots of a word table; at most half are used
+
+cdef enum:
+    STEM
+    DEFINED
+    DOTTED
+    PAIR
+    WORD
+    CODE
+    PATH
+    TRIGRAM
+    INTENT
+    PROPER
+    EXPANDED
+
+cdef enum:  # classes of bytes, as bits
+    UPPER = 1
+    LOWER = 2  # bytes of letters beyond ASCII too
+    DIGIT = 4
+    UNDERSCORE = 8
+    JOINER = 16  # . / - + @ ~
+    BLANK = 32  # space and tab
+    START = UPPER | LOWER | UNDERSCORE
+    PART = START | DIGIT
+    RUN = PART | JOINER
+
+BAGS = ("stem", "defined", "dotted", "pair", "word", "code", "path", "trigram", "intent", "proper", "expanded")
+BUCKETS = N_BUCKETS
+
+cdef double INPUT_WEIGHT = 2.0
+cdef double PREFIX_WEIGHT = 0.5
+
+cdef uint32_t[256] CRC
+cdef uint8_t[256] CLASS
+cdef uint8_t[256] FOLDED
+
+
+cdef void _fill_tables() noexcept:
+    cdef uint32_t value
+    cdef int i, bit
+    for i in range(256):
+        value = i
+        for bit in range(8):
+            value = (value >> 1) ^ (0xEDB88320 if value & 1 else 0)
+        CRC[i] = value
+        FOLDED[i] = i + 32 if 65 <= i <= 90 else i
+        CLASS[i] = UPPER if 65 <= i <= 90 else LOWER if 97 <= i <= 122 or i >= 128 else DIGIT if 48 <= i <= 57 else 0
+    CLASS[95] = UNDERSCORE
+    for i in b"./-+@~":
+        CLASS[i] = JOINER
+    CLASS[32] = CLASS[9] = BLANK
+
+
+_fill_tables()
+
+
+cdef inline uint32_t _crc_byte(uint32_t crc, uint8_t byte) noexcept nogil:
+    return CRC[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+
+
+cdef inline uint32_t _crc(const uint8_t* text, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    cdef uint32_t crc = 0xFFFFFFFF
+    cdef Py_ssize_t i
+    for i in range(start, end):
+        crc = _crc_byte(crc, text[i])
+    return ~crc
+
+
+cdef struct WordTable:
+    uint32_t[TABLE] slots  # CRC-32 of the word; 0 is an empty slot
+
+
+cdef inline bint _known(const WordTable* table, uint32_t crc) noexcept nogil:
+    cdef uint32_t slot = crc & (TABLE - 1)
+    while table.slots[slot]:  # ends: at least half of the slots are empty
+        if table.slots[slot] == crc:
+            return True
+        slot = (slot + 1) & (TABLE - 1)
+    return False
+
+
+cdef int _fill(WordTable* table, object words) except -1:
+    cdef uint32_t crc, slot
+    cdef int used = 0
+    for word in words:
+        if not isinstance(word, bytes):
+            raise TypeError(f"words must be bytes, not {type(word).__name__}")
+        crc = _crc(<const uint8_t*>PyBytes_AS_STRING(word), 0, PyBytes_GET_SIZE(word))
+        if crc == 0 or _known(table, crc):
+            continue
+        used += 1
+        if used > TABLE // 2:
+            raise ValueError(f"at most {TABLE // 2} words")
+        slot = crc & (TABLE - 1)
+        while table.slots[slot]:
+            slot = (slot + 1) & (TABLE - 1)
+        table.slots[slot] = crc
+    return 0
+
+
+cdef struct Scan:
+    const uint8_t* text
+    double weight
+    bint is_input
+    bint pair_open
+    uint32_t pair_crc  # CRC state after the previous word and one space
+
+
+@final
+cdef class EventFeatures:
+    """The bags of one event as sparse unit vectors; buffers are reused from event to event. Not thread-safe.
+
+    Args:
+        stop_words: Lower-case words (bytes) that say nothing about a purpose.
+        heads: Words (bytes) after which a name is defined or imported.
+    """
+
+    cdef readonly object counts, buckets, values  # arrays, for whoever measures
+    cdef int[::1] _counts  # (N_BAGS,) nonzeros of each bag
+    cdef uint16_t[::1] _buckets  # (N_BAGS * N_BUCKETS,) each bag's touched buckets in order of first touch
+    cdef float[::1] _values  # parallel to _buckets
+    cdef float* totals  # (N_BAGS * N_BUCKETS,) zero between scans
+    cdef WordTable stop
+    cdef WordTable head
+    cdef uint8_t[MAX_CLEAN] clean
+
+    def __cinit__(self):
+        self.totals = <float*>calloc(N_BAGS * N_BUCKETS, sizeof(float))
+        if self.totals is NULL:
+            raise MemoryError
+        self.counts = array("i", bytes(4 * N_BAGS))
+        self.buckets = array("H", bytes(2 * N_BAGS * N_BUCKETS))
+        self.values = array("f", bytes(4 * N_BAGS * N_BUCKETS))
+        self._counts, self._buckets, self._values = self.counts, self.buckets, self.values
+
+    def __init__(self, stop_words, heads):
+        _fill(&self.stop, stop_words)
+        _fill(&self.head, heads)
+
+    def __dealloc__(self):
+        free(self.totals)
+
+    def scan(self, bytes input_text not None, bytes output_text not None):
+        """Replace the bags by those of an event."""
+        cdef Py_ssize_t n
+        cdef int bag
+        for bag in range(N_BAGS):
+            self._counts[bag] = 0
+        n = _clean(<const uint8_t*>PyBytes_AS_STRING(input_text), PyBytes_GET_SIZE(input_text), self.clean)
+        self._scan_text(n, True)
+        self._scan_trigrams(n)
+        n = _clean(<const uint8_t*>PyBytes_AS_STRING(output_text), PyBytes_GET_SIZE(output_text), self.clean)
+        self._scan_text(n, False)
+        for bag in range(N_BAGS):
+            self._finish(bag)
+
+    cdef inline void _add(self, int bag, uint32_t crc, double weight) noexcept nogil:
+        cdef Py_ssize_t base = bag * N_BUCKETS
+        cdef float* total = self.totals + base + (crc & MASK)  # inside: bag < N_BAGS, crc is masked
+        if total[0] == 0.0:  # every weight is positive, so a bucket is listed once and a bag can't overflow
+            self._buckets[base + self._counts[bag]] = crc & MASK
+            self._counts[bag] += 1
+        total[0] += <float>weight
+
+    cdef void _finish(self, int bag) noexcept nogil:
+        """Totals become sublinear weights of unit length; the scratch is zero again."""
+        cdef Py_ssize_t base = bag * N_BUCKETS
+        cdef float* total
+        cdef double squares = 0.0
+        cdef double weight
+        cdef Py_ssize_t i
+        for i in range(base, base + self._counts[bag]):
+            total = self.totals + base + self._buckets[i]
+            weight = 1.0 + log(total[0]) if total[0] > 1.0 else 1.0
+            total[0] = 0.0
+            self._values[i] = <float>weight
+            squares += weight * weight
+        for i in range(base, base + self._counts[bag]):
+            self._values[i] = <float>(self._values[i] / sqrt(squares))
+
+    cdef void _scan_text(self, Py_ssize_t n, bint is_input) noexcept nogil:
+        cdef Scan state
+        cdef Py_ssize_t i = 0
+        cdef Py_ssize_t end
+        cdef bint defines = False
+        state.text = self.clean
+        state.weight = INPUT_WEIGHT if is_input else 1.0
+        state.is_input = is_input
+        state.pair_open = False
+        state.pair_crc = 0
+        while i < n:
+            if not CLASS[self.clean[i]] & RUN:
+                if not CLASS[self.clean[i]] & BLANK:
+                    defines = False
+                i += 1
+                continue
+            end = i + 1
+            while end < n and CLASS[self.clean[end]] & RUN:
+                end += 1
+            defines = self._scan_run(&state, i, end, defines)
+            i = end
+
+    cdef bint _scan_run(self, Scan* state, Py_ssize_t start, Py_ssize_t end, bint defines) noexcept nogil:
+        """One run of word and joining bytes; True when it is a word after which a name is defined."""
+        cdef const uint8_t* text = state.text
+        cdef Py_ssize_t i = start
+        cdef Py_ssize_t chain, links, word
+        cdef bint heads = False
+        while i < end:
+            if not CLASS[text[i]] & START:
+                i += 1
+                continue
+            chain = i
+            links = 0
+            while True:
+                word = i
+                while i < end and CLASS[text[i]] & PART:
+                    i += 1
+                self._scan_word(state, word, i)
+                links += 1
+                if i + 1 < end and text[i] == 46 and CLASS[text[i + 1]] & START:  # a dot between two names
+                    i += 1
+                    continue
+                break
+            if links > 1:
+                self._add(DOTTED, _crc(text, chain, i), state.weight)
+            if defines and chain == start and i - chain > 1:
+                self._add(DEFINED, _crc(text, chain, i), state.weight)
+            heads = chain == start and i == end and links == 1 and _known(&self.head, _crc(text, chain, i))
+        self._scan_path(state, start, end)
+        return heads
+
+    cdef void _scan_word(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        cdef const uint8_t* text = state.text
+        cdef uint32_t crc = 0xFFFFFFFF
+        cdef uint32_t pair = state.pair_crc
+        cdef uint32_t exact
+        cdef uint8_t first = CLASS[text[start]]
+        cdef uint8_t later = 0
+        cdef Py_ssize_t i, from_, to
+        if end - start < 2:
+            return
+        for i in range(start, end):
+            crc = _crc_byte(crc, FOLDED[text[i]])
+            pair = _crc_byte(pair, FOLDED[text[i]])
+            if i > start:
+                later |= CLASS[text[i]]
+        crc = ~crc
+        self._scan_parts(state, start, end)
+        if _known(&self.stop, crc):
+            state.pair_open = False
+            return
+        self._add(WORD, crc, state.weight)
+        if state.pair_open:
+            self._add(PAIR, ~pair, state.weight)
+        state.pair_open = True
+        state.pair_crc = _crc_byte(~crc, 32)  # goes on from this word
+        from_, to = start, end
+        while from_ < to and text[from_] == 95:
+            from_ += 1
+        while to > from_ and text[to - 1] == 95:
+            to -= 1
+        if (later & UPPER and (later | first) & LOWER) or _has_underscore(text, from_, to):
+            self._add(CODE, _crc(text, start, end), state.weight)
+        if first & UPPER and later & LOWER:
+            self._add(PROPER, _crc(text, start, end), state.weight)
+
+    cdef void _scan_parts(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        """The parts of a compound word: fooBar, FooBAR, foo_bar."""
+        cdef const uint8_t* text = state.text
+        cdef Py_ssize_t i = start
+        cdef Py_ssize_t stop
+        while i < end:
+            if CLASS[text[i]] & UPPER:
+                stop = i + 1
+                while stop < end and CLASS[text[stop]] & UPPER:
+                    stop += 1
+                if stop < end and CLASS[text[stop]] & LOWER:
+                    if stop - i > 1:  # the last capital begins the next part
+                        self._add_part(state, i, stop - 1)
+                        i = stop - 1
+                    while stop < end and CLASS[text[stop]] & LOWER:
+                        stop += 1
+            elif CLASS[text[i]] & LOWER:
+                stop = i + 1
+                while stop < end and CLASS[text[stop]] & LOWER:
+                    stop += 1
+            else:
+                i += 1
+                continue
+            self._add_part(state, i, stop)
+            i = stop
+
+    cdef void _add_part(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        cdef uint32_t crc = 0xFFFFFFFF
+        cdef uint32_t prefix = _crc_byte(0xFFFFFFFF, 126)  # '~': a prefix is another token than a word
+        cdef uint32_t stem = 0
+        cdef uint8_t byte
+        cdef Py_ssize_t i
+        if end - start < 3:
+            return
+        for i in range(start, end):
+            byte = FOLDED[state.text[i]]
+            crc = _crc_byte(crc, byte)
+            if i - start < 4:
+                prefix = _crc_byte(prefix, byte)
+            if i - start < 5:
+                stem = crc
+        crc = ~crc
+        if _known(&self.stop, crc):
+            return
+        self._add(STEM, ~stem, state.weight)
+        self._add(EXPANDED, crc, state.weight)
+        self._add(EXPANDED, ~prefix, PREFIX_WEIGHT * state.weight)
+        if state.is_input:
+            self._add(INTENT, ~stem, 1.0)
+
+    cdef void _scan_path(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+        """A run with a slash or a file extension: its prefixes, the nearer to the leaf the heavier."""
+        cdef const uint8_t* text = state.text
+        cdef uint32_t crc = 0xFFFFFFFF
+        cdef Py_ssize_t parts = 1
+        cdef Py_ssize_t i
+        while start < end and (text[start] == 46 or text[start] == 47):
+            start += 1
+        while end > start and (text[end - 1] == 46 or text[end - 1] == 47):
+            end -= 1
+        for i in range(start, end):
+            if text[i] == 47:
+                parts += 1
+        if parts == 1 and not _has_extension(text, start, end):
+            return
+        for i in range(start, end):
+            if text[i] == 47:
+                self._add(PATH, ~crc, state.weight / parts)
+                parts -= 1
+            crc = _crc_byte(crc, text[i])
+        self._add(PATH, ~crc, state.weight)
+
+    cdef void _scan_trigrams(self, Py_ssize_t n) noexcept nogil:
+        """Trigrams of the folded text, white space collapsed to one blank."""
+        cdef uint8_t a = 0
+        cdef uint8_t b = 0
+        cdef uint8_t c
+        cdef Py_ssize_t seen = 0
+        cdef Py_ssize_t i
+        for i in range(n):
+            c = self.clean[i]
+            if c == 32 or 9 <= c <= 13:
+                if seen and b == 32:
+                    continue
+                c = 32
+            else:
+                c = FOLDED[c]
+            seen += 1
+            if seen > TRIGRAM_BYTES:
+                return
+            if seen > 2:
+                self._add(TRIGRAM, ~_crc_byte(_crc_byte(_crc_byte(0xFFFFFFFF, a), b), c), 1.0)
+            a = b
+            b = c
+
+
+cdef inline bint _has_underscore(const uint8_t* text, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(start, end):
+        if text[i] == 95:
+            return True
+    return False
+
+
+cdef inline bint _has_extension(const uint8_t* text, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """A dot after something, then a letter, then at most five more word bytes up to the end."""
+    cdef Py_ssize_t i = end
+    while i > start and CLASS[text[i - 1]] & PART:
+        i -= 1
+    return i - 1 > start and 1 <= end - i <= 6 and text[i - 1] == 46 and CLASS[text[i]] & (UPPER | LOWER) and text[i] < 128
+
+
+cdef Py_ssize_t _clean(const uint8_t* source, Py_ssize_t n, uint8_t* target) noexcept nogil:
+    """Copy text: symbols beyond ASCII become blanks, ideographs and kana words of their own; returns the length."""
+    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t j = 0
+    cdef uint8_t byte
+    if n > MAX_TEXT:
+        n = MAX_TEXT
+    while i < n:  # j <= i + i // 3 + 1: only three-byte characters grow, each by one
+        byte = source[i]
+        if byte < 0x80 or byte >= 0xEA and byte != 0xF0:
+            target[j] = byte
+            j += 1
+            i += 1
+        elif byte == 0xC2 and _continues(source, i, n, 2):
+            target[j] = 32
+            j += 1
+            i += 2
+        elif byte == 0xE2 and _continues(source, i, n, 3) or byte == 0xE3 and _continues(source, i, n, 3) and source[i + 1] == 0x80:
+            target[j] = 32
+            j += 1
+            i += 3
+        elif byte == 0xF0 and _continues(source, i, n, 4):
+            target[j] = 32
+            j += 1
+            i += 4
+        elif 0xE3 <= byte <= 0xE9 and _continues(source, i, n, 3):
+            target[j] = byte
+            target[j + 1] = source[i + 1]
+            target[j + 2] = source[i + 2]
+            target[j + 3] = 32
+            j += 4
+            i += 3
+        else:
+            target[j] = byte
+            j += 1
+            i += 1
+    return j
+
+
+cdef inline bint _continues(const uint8_t* source, Py_ssize_t i, Py_ssize_t n, int length) noexcept nogil:
+    cdef int k
+    if i + length > n:
+        return False
+    for k in range(1, length):
+        if (source[i + k] & 0xC0) != 0x80:
+            return False
+    return True

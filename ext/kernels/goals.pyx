@@ -1,0 +1,272 @@
+"""Running goals: one mean of event vectors per space, and how like an event is to it. The readable twin is
+context_graph/_kernels/_reference_features.py: change both.
+
+How it is fast: a goal's decay is one factor beside its dense entries, and its sums are kept up to date, so that
+an event touches only its own nonzeros.
+"""
+
+from cython cimport final
+from libc.math cimport INFINITY, NAN, fmin, sqrt
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from _sparse cimport N_BAGS, N_BUCKETS
+from _types cimport N, doubles13, require_length
+
+from struct import Struct
+
+__all__ = ["COSINE", "COVERAGE", "ROOT", "GoalVectors"]
+
+cdef enum:
+    KIND_COSINE
+    KIND_COVERAGE
+    KIND_ROOT
+    N_KINDS
+
+cdef enum:
+    MASK = N_BUCKETS - 1
+    MAX_EVENTS = 1_000_000_000  # counts stop here; the share of an event is at its least long before
+
+COSINE = KIND_COSINE
+COVERAGE = KIND_COVERAGE
+ROOT = KIND_ROOT
+
+MAGIC = b"CGG\x01"
+SPACE = Struct("<IHddd")  # events, nonzeros, scale, mass, squares: never renumber
+
+cdef double PROMPT_SHARE = 0.5
+cdef double COVERED = 0.003
+cdef double RESCALE_BELOW = 1.0 / 64.0
+cdef double FORGET_BELOW = 1e-4
+
+
+cdef struct Sparse:
+    const uint16_t* bucket
+    const float* value
+    int n
+
+
+@final
+cdef class GoalVectors:
+    """One running mean of event vectors per space, and the likeness of an event to it. Not thread-safe.
+
+    Args:
+        bags: For each of the 13 spaces, the bag it looks at (13 bytes).
+        kinds: For each space COSINE, COVERAGE or ROOT (13 bytes).
+        shares: For each space the least share of a new event in the mean, in (0, 1) (buffer of 13 doubles).
+    """
+
+    cdef float* raw  # (N, N_BUCKETS); a goal is raw * scale
+    cdef double[N] scale
+    cdef double[N] mass  # sum of a goal's entries
+    cdef double[N] squares  # sum of their squares
+    cdef double[N] least
+    cdef uint32_t[N] events
+    cdef uint8_t[N] bag
+    cdef uint8_t[N] kind
+
+    def __cinit__(self):
+        self.raw = <float*>calloc(N * N_BUCKETS, sizeof(float))
+        if self.raw is NULL:
+            raise MemoryError
+        self._clear()
+
+    def __init__(self, bytes bags not None, bytes kinds not None, shares):
+        cdef const double[::1] share = doubles13(shares, "shares")
+        cdef int k
+        require_length("bags", len(bags), N)
+        require_length("kinds", len(kinds), N)
+        for k in range(N):
+            self.bag[k] = <uint8_t>bags[k]
+            self.kind[k] = <uint8_t>kinds[k]
+            self.least[k] = share[k]
+            if self.bag[k] >= N_BAGS or self.kind[k] >= N_KINDS or not 0.0 < share[k] < 1.0:
+                raise ValueError(f"space {k} has no such bag, kind or share: {bags[k]}, {kinds[k]}, {share[k]!r}")
+
+    def __dealloc__(self):
+        free(self.raw)
+
+    cdef void _clear(self) noexcept:
+        cdef int k
+        memset(self.raw, 0, N * N_BUCKETS * sizeof(float))
+        for k in range(N):
+            self.scale[k] = 1.0
+            self.mass[k] = 0.0
+            self.squares[k] = 0.0
+            self.events[k] = 0
+
+    def counts(self):
+        """Events absorbed by each space, as capped."""
+        return [self.events[k] for k in range(N)]
+
+    def cap_counts(self, limit):
+        """Let no space count more than ``limit`` events, so that new ones weigh as in a goal that young."""
+        cdef uint32_t most = limit
+        cdef int k
+        if most < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}")
+        for k in range(N):
+            if self.events[k] > most:
+                self.events[k] = most
+
+    def measure(self, event, likeness):
+        """Write the event's likeness to each goal, in [0, 1], or NaN where there is no evidence."""
+        cdef double[::1] out = likeness
+        cdef Sparse[N_BAGS] bags
+        cdef int k
+        require_length("likeness", out.shape[0], N)
+        view = _bags(event, bags)
+        for k in range(N):
+            out[k] = self._likeness(&bags[self.bag[k]], k)
+
+    def absorb(self, event, bint prompt):
+        """Move the goals towards the event; a prompt moves them at least half way."""
+        cdef Sparse[N_BAGS] bags
+        cdef int k
+        view = _bags(event, bags)
+        for k in range(N):
+            if bags[self.bag[k]].n:
+                self._absorb(&bags[self.bag[k]], k, PROMPT_SHARE if prompt else self.least[k])
+
+    cdef double _likeness(self, const Sparse* event, int k) noexcept nogil:
+        cdef const float* goal = self.raw + k * N_BUCKETS
+        cdef const uint16_t* bucket = event.bucket
+        cdef const float* value = event.value
+        cdef double total = 0.0
+        cdef double whole = 0.0
+        cdef double floor
+        cdef int i
+        cdef int n = event.n
+        if n == 0 or self.events[k] == 0:
+            return NAN
+        if self.kind[k] == KIND_COSINE:
+            for i in range(n):
+                total += <double>goal[bucket[i] & MASK] * value[i]
+            return fmin(total * self.scale[k] / sqrt(self.squares[k]), 1.0)
+        if self.kind[k] == KIND_ROOT:
+            for i in range(n):
+                total += sqrt(<double>goal[bucket[i] & MASK]) * value[i]
+            return fmin(total * sqrt(self.scale[k] / self.mass[k]), 1.0)
+        floor = COVERED * sqrt(self.squares[k]) / self.scale[k]
+        for i in range(n):
+            whole += value[i]
+            if goal[bucket[i] & MASK] > floor:
+                total += value[i]
+        return total / whole
+
+    cdef void _absorb(self, const Sparse* event, int k, double share) noexcept nogil:
+        cdef float* goal = self.raw + k * N_BUCKETS
+        cdef const uint16_t* bucket = event.bucket
+        cdef const float* value = event.value
+        cdef double keep, added
+        cdef int i
+        if 1.0 / (self.events[k] + 1.0) > share:
+            share = 1.0 / (self.events[k] + 1.0)
+        # An empty goal has nothing that could decay, and a scale of 0 would lose what comes.
+        keep = 1.0 - share if self.events[k] else 1.0
+        self.scale[k] *= keep
+        self.mass[k] *= keep
+        self.squares[k] *= keep * keep
+        for i in range(event.n):
+            added = share * value[i]
+            self.squares[k] += added * (2.0 * goal[bucket[i] & MASK] * self.scale[k] + added)
+            self.mass[k] += added
+            goal[bucket[i] & MASK] += <float>(added / self.scale[k])
+        if self.events[k] < MAX_EVENTS:
+            self.events[k] += 1
+        if self.scale[k] < RESCALE_BELOW:
+            self._rescale(k)
+
+    cdef void _rescale(self, int k) noexcept nogil:
+        """Put the scale into the entries, forget the faintest, sum anew: rounding errors end here."""
+        cdef float* goal = self.raw + k * N_BUCKETS
+        cdef double floor = FORGET_BELOW * sqrt(self.squares[k])
+        cdef double mass = 0.0
+        cdef double squares = 0.0
+        cdef double entry
+        cdef Py_ssize_t i
+        for i in range(N_BUCKETS):
+            entry = goal[i] * self.scale[k]
+            goal[i] = <float>entry if entry >= floor else 0.0
+            mass += goal[i]
+            squares += <double>goal[i] * goal[i]
+        self.scale[k] = 1.0
+        self.mass[k] = mass
+        self.squares[k] = squares
+
+    def to_bytes(self):
+        """All goals, lossless: goals loaded from it go on bit for bit as these do. Cost: some 1 ms."""
+        cdef int k
+        cdef Py_ssize_t i
+        parts = [MAGIC]
+        for k in range(N):
+            buckets = [i for i in range(N_BUCKETS) if self.raw[k * N_BUCKETS + i] != 0.0]
+            entries = [self.raw[k * N_BUCKETS + i] for i in buckets]
+            n = len(buckets)
+            parts.append(SPACE.pack(self.events[k], n, self.scale[k], self.mass[k], self.squares[k]))
+            parts.append(Struct(f"<{n}H{n}f").pack(*buckets, *entries))
+        return b"".join(parts)
+
+    def load_bytes(self, bytes packed not None):
+        """Replace the goals by those that to_bytes gave; ValueError, and none at all, when it is not such bytes."""
+        self._clear()
+        try:
+            self._load(packed)
+        except ValueError:
+            self._clear()
+            raise
+
+    cdef int _load(self, bytes packed) except -1:
+        cdef Py_ssize_t at = len(MAGIC)
+        cdef int k
+        cdef Py_ssize_t i
+        if packed[:at] != MAGIC:
+            raise ValueError(f"not goals, or of a later version: {packed[:at]!r}")
+        for k in range(N):
+            if len(packed) < at + SPACE.size:
+                raise ValueError(f"goals end in space {k}")
+            self.events[k], n, self.scale[k], self.mass[k], self.squares[k] = SPACE.unpack_from(packed, at)
+            at += SPACE.size
+            layout = Struct(f"<{n}H{n}f")
+            if len(packed) < at + layout.size:
+                raise ValueError(f"goals end in space {k}")
+            cells = layout.unpack_from(packed, at)
+            at += layout.size
+            self._check(k, n, cells)
+            for i in range(n):
+                self.raw[k * N_BUCKETS + <Py_ssize_t>cells[i]] = cells[n + i]
+        if at != len(packed):
+            raise ValueError(f"{len(packed) - at} bytes after the goals")
+        return 0
+
+    cdef int _check(self, int k, n, cells) except -1:
+        """Refuse what to_bytes can't have written; afterwards every bucket is an index into a goal."""
+        buckets = cells[:n]
+        if any([left >= right for left, right in zip((-1, *buckets), (*buckets, N_BUCKETS))]):
+            raise ValueError(f"buckets of space {k} are not ascending below {N_BUCKETS}")
+        if not all([0.0 < entry < INFINITY for entry in cells[n:]]):
+            raise ValueError(f"space {k} has an entry that is not a positive number")
+        if n == 0:
+            whole = self.events[k] == 0 and self.mass[k] == 0.0 and self.squares[k] == 0.0
+        else:
+            whole = self.events[k] > 0 and 0.0 < self.mass[k] < INFINITY and 0.0 < self.squares[k] < INFINITY
+        if not (whole and RESCALE_BELOW <= self.scale[k] <= 1.0):
+            raise ValueError(f"the sums of space {k} don't belong to its entries")
+        return 0
+
+
+cdef object _bags(object event, Sparse* bags):
+    """Point ``bags`` into the event's arrays, which the returned views keep alive."""
+    cdef const int[::1] counts = event.counts
+    cdef const uint16_t[::1] buckets = event.buckets
+    cdef const float[::1] values = event.values
+    cdef int bag
+    require_length("counts", counts.shape[0], N_BAGS)
+    require_length("buckets", buckets.shape[0], N_BAGS * N_BUCKETS)
+    require_length("values", values.shape[0], N_BAGS * N_BUCKETS)
+    for bag in range(N_BAGS):
+        if not 0 <= counts[bag] <= N_BUCKETS:
+            raise ValueError(f"counts[{bag}] must be in [0, {N_BUCKETS}], got {counts[bag]}")
+        bags[bag] = Sparse(&buckets[bag * N_BUCKETS], &values[bag * N_BUCKETS], counts[bag])
+    return counts, buckets, values
