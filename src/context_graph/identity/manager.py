@@ -72,9 +72,9 @@ class SessionIdentityManager:
     ) -> SessionIdentitySnapshot:
         """The session's snapshot; a new one is created and saved if there is none (REQ-HOOKS-23).
 
-        A new session that names a previous one continues it: linked, with its purpose vector, phases, coupling
-        and trajectory (D3.5). A previous session that is not there means a fresh start; one that is given for
-        an existing, unlinked session links it.
+        A new session that names a previous one continues it: linked, with its purpose vector, phases,
+        coupling and trajectory (D3.5). A previous session that is not there means a fresh start; one that is
+        given for an existing, unlinked session links it.
 
         Raises:
             CorruptedIdentityError: The session, or the one it continues, can't be read.
@@ -128,7 +128,7 @@ class SessionIdentityManager:
         return copy.deepcopy(snapshot)
 
     def get_cached(self, session_id: str | None = None) -> SessionIdentitySnapshot | None:
-        """The session used last, or the one of that id, if in memory; never reads the store (REQ-HOOKS-26)."""
+        """The session used last, or the one of that id, if in memory; no reading (REQ-HOOKS-26)."""
         if not self._cache:
             return None
         wanted = next(reversed(self._cache)) if session_id is None else cut_session_id(session_id)
@@ -154,7 +154,7 @@ class SessionIdentityManager:
         return current.cross_session_ic
 
     def persist_final(self, session_id: str, duration_ms: int) -> SessionIdentitySnapshot:
-        """Store the session as it is at its end, with its duration as evidence; resets nothing (REQ-HOOKS-28).
+        """Store the session as it ends, with its duration as evidence; resets nothing (REQ-HOOKS-28).
 
         Raises:
             SessionNotFoundError: No such session.
@@ -261,7 +261,5 @@ def _vector(values: Sequence[float]) -> list[float]:
     vector = array("f", values).tolist()  # as it will be stored, so that IC is the same after a restart
     for index, value in enumerate(vector):
         if not math.isfinite(value):
-            raise InvalidInputError(
-                f"purpose_vector[{index}] is {values[index]!r}; it must be a finite float32"
-            )
+            raise InvalidInputError(f"purpose_vector[{index}] is {values[index]!r}; must be a finite float32")
     return vector

@@ -40,7 +40,6 @@ __all__ = [
     "dream_key",
     "event_key",
     "event_prefix",
-    "event_seq",
     "evidence_key",
     "goals_key",
     "id_bytes",
@@ -162,11 +161,6 @@ def event_key(session_id: str, seq: int) -> bytes:
     if not 0 <= seq <= _MAX_TIMESTAMP:
         raise InvalidInputError(f"seq {seq} must be in [0, 2**63)")
     return event_prefix(session_id) + _BE64.pack(seq)
-
-
-def event_seq(key: bytes) -> int:
-    """The sequence number at the end of an event key."""
-    return int.from_bytes(key[-8:], "big")
 
 
 def applied_key(session_id: str, dedupe_key: str) -> bytes:
