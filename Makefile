@@ -48,7 +48,7 @@ lint: build ## ruff and the import contracts
 
 type: build ## mypy strict, and the kernels against their stubs
 	$(BIN)/mypy
-	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features
+	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features context_graph._kernels.goals
 
 rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
@@ -74,8 +74,8 @@ bench-smoke: build ## Each benchmark once, to see that it runs
 	$(BIN)/python benches/processes.py --runs 20 --json artifacts/processes.json
 
 safe: build ## Rebuild the kernels with bounds checks and run their tests
-	CONTEXT_GRAPH_SAFE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --inplace --force && $(BIN)/python -m pytest tests/kernels
-	$(BIN)/python setup.py --quiet build_ext --inplace --force
+	CONTEXT_GRAPH_SAFE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --inplace && $(BIN)/python -m pytest tests/kernels
+	$(BIN)/python setup.py --quiet build_ext --inplace
 
 annotate: build ## Cython's HTML annotation of each kernel, beside its source
 	$(BIN)/cython -a -3 ext/kernels/*.pyx

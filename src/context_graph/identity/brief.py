@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from context_graph.identity.consciousness import Metrics
-from context_graph.identity.continuity import classify_ic
+from context_graph.identity.continuity import ICLevel, classify_ic
 from context_graph.identity.johari import JohariQuadrant, johari_system
 
 __all__ = ["COLD_BRIEF", "brief_line", "compact_line", "crisis_text", "guidance", "state_block"]
@@ -36,13 +36,14 @@ def brief_line(metrics: Metrics | None) -> str:
 
 def guidance(ic: float, r: float) -> str:
     """Seed 000 REQ-SESSION-15's advice for an identity continuity and an order parameter, both in [0, 1]."""
-    if ic >= 0.9 and r >= 0.8:
+    level = ICLevel.from_value(ic)  # at float32's precision, as everywhere else
+    if level is ICLevel.HEALTHY and r >= 0.8:
         return "Optimal coherence, proceed confidently"
-    if ic >= 0.7:
+    if level in (ICLevel.HEALTHY, ICLevel.NORMAL):
         return "Continue with current approach"
-    if ic >= 0.5 and r >= 0.6:
+    if level is ICLevel.WARNING and r >= 0.6:
         return "Monitor for drift, consider consolidation"
-    if ic < 0.5:
+    if level is ICLevel.CRITICAL:
         return "Identity crisis detected, dream consolidation recommended"
     return "Stabilize consciousness before complex operations"
 

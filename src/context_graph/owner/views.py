@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from context_graph.identity.continuity import ICLevel
+from context_graph.identity.continuity import ICLevel, is_ic_crisis
 from context_graph.identity.johari import johari_system
 from context_graph.identity.live import LiveSession
 from context_graph.protocol.spec import ConsciousnessState, ICClassification
@@ -38,7 +38,7 @@ def classification_of(live: LiveSession) -> ICClassification:
     return ICClassification(
         value=ic,
         level=ICLevel.from_value(ic).value,
-        crisis_triggered=ic < live.snapshot.crisis_threshold,
+        crisis_triggered=is_ic_crisis(ic, live.snapshot.crisis_threshold),
     )
 
 
