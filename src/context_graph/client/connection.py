@@ -35,8 +35,10 @@ def connect(root: Path, end: float) -> socket.socket | None:
     path = socket_path(root)
     try:
         folder = os.lstat(path.parent)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise OwnerUnavailableError(f"{path.parent} can't be looked at: {error.strerror}") from error
     # Where the root's path is too long the socket is in /tmp, and anyone may have been there first.
     if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid():
         raise OwnerUnavailableError(f"{path.parent} is not a folder of yours; move it away")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from context_graph import __version__
 from context_graph.client.connection import connect, exchange
-from context_graph.client.spawn import start_owner, wait_free, wait_ready
+from context_graph.client.spawn import find_owner_command, start_owner, wait_free, wait_ready
 from context_graph.config import Location, socket_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire.frames import ENV_NAMES, YIELDING, Reply, Request, encode_request
@@ -52,6 +52,7 @@ def request(
     env = os.environ if env is None else env
     asked = _request(verb, params, body, location, timeout_s, env)
     frame = encode_request(asked)
+    yielded = False
     while True:
         connection = _reach(location.root, end, env if autostart else None)
         try:
@@ -73,6 +74,13 @@ def request(
                 f"the owner of {location.root} was older than {__version__} and has left; "
                 "`context-graph-cli owner start` starts a new one"
             )
+        if yielded:
+            command = " ".join(find_owner_command(env))
+            raise OwnerUnavailableError(
+                f"the owner that {command!r} starts is older than this client, {__version__}; "
+                "let CONTEXT_GRAPH_PYTHON name the interpreter of the same installation"
+            )
+        yielded = True
         wait_free(location.root, end)
 
 

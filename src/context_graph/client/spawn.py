@@ -138,7 +138,7 @@ def wait_ready(root: Path, end: float, starting: Starting) -> None:
                 f"{log_dir(root) / 'owner.log'} may say more"
             )
         if not starting.pid:
-            if not lockfile.is_held(lock_path(root)):
+            if not _held(root):
                 return
             time.sleep(seconds)
     holder = lockfile.read_holder(lock_path(root))
@@ -156,7 +156,7 @@ def wait_free(root: Path, end: float) -> None:
         OwnerUnavailableError: If somebody does at the monotonic time ``end``; names the pid.
     """
     for seconds in _pauses(end):
-        if not lockfile.is_held(lock_path(root)):
+        if not _held(root):
             return
         time.sleep(seconds)
     holder = lockfile.read_holder(lock_path(root))
@@ -176,7 +176,7 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     end = time.monotonic() + timeout_s
     stopped: int | None = None
     for seconds in _pauses(end):
-        if not lockfile.is_held(lock_path(root)):
+        if not _held(root):
             return stopped
         holder = lockfile.read_holder(lock_path(root))
         connection = connect(root, end)
@@ -258,6 +258,13 @@ def _first_executable(places: list[Path]) -> Path | None:
 
 def _listed(places: list[Path]) -> str:
     return ", ".join(map(str, places)) + "; `pip install context-graph` puts it there"
+
+
+def _held(root: Path) -> bool:
+    try:
+        return lockfile.is_held(lock_path(root))
+    except OSError as error:
+        raise OwnerUnavailableError(f"lock file {lock_path(root)} can't be read: {error.strerror}") from error
 
 
 def _is_owner(pid: int) -> bool:

@@ -7,6 +7,7 @@ wants it in the background starts it there, with the lock in descriptor N.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"context-graph-owner: {error}\n{_USAGE}", file=sys.stderr)
         return EXIT_USAGE
     _settle_process(options)
+    gc.disable()  # nothing of what a start makes is garbage; Owner.run turns it on again
     try:
         return _run(options)
     except StartRefusedError as error:

@@ -73,13 +73,14 @@ class Owner:
         Raises:
             StartRefusedError: If the socket can't be bound.
         """
+        # Before anybody can see it ready and ask it to go.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._on_signal, number)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
         listener = bind(self._root)
         found = os.lstat(self._socket_path)
         self._socket_id = (found.st_dev, found.st_ino)
         self._server.listen(listener)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._on_signal, number)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
         self._arm_idle(self._idle_s)
@@ -87,8 +88,8 @@ class Owner:
         if ready is not None:
             _to_null(ready)
         # What start-up made lives as long as the process: no collection need look at it again.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         self._loop.run_forever()
         return self._close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from logging.handlers import RotatingFileHandler
@@ -27,6 +28,20 @@ class _Form(logging.Formatter):
         return f"{whole}.{int(record.msecs):03d}Z"
 
 
+class _BoundedFile(RotatingFileHandler):
+    """Rotates by the file's real size, asked once a line; goes on in a new file if somebody deleted it."""
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        if self.stream is None:  # the last rotation could not open the new file
+            self.stream = self._open()
+        found = os.fstat(self.stream.fileno())
+        if not found.st_nlink:
+            self.stream.close()
+            self.stream = self._open()
+            return False
+        return found.st_size >= self.maxBytes
+
+
 def open_log(root: Path, settings: Settings, *, foreground: bool) -> logging.Logger:
     """The owner's logger, to ``<root>/log/owner.log`` and with ``foreground`` to stderr as well.
 
@@ -43,7 +58,7 @@ def open_log(root: Path, settings: Settings, *, foreground: bool) -> logging.Log
         handlers.append(logging.StreamHandler(sys.stderr))
     try:
         handlers.append(
-            RotatingFileHandler(
+            _BoundedFile(
                 log_dir(root) / LOG_NAME,
                 maxBytes=settings.log_max_bytes,
                 backupCount=settings.log_files,

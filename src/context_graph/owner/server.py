@@ -36,8 +36,8 @@ EXIT_BUSY: Final = 75
 """Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
 _HELD_BYTES: Final = 64 * 1024 * 1024
 """Unfinished frames of all clients together."""
-_ACCEPTS: Final = 64
-"""Connections taken in one turn of the loop, so that those already here get their turn."""
+_EVERYBODY: Final = 1 << 16
+"""More than a listener's queue can hold."""
 _PAUSE_S: Final = 0.5
 _OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -120,7 +120,7 @@ class OwnerServer:
         listener = self._listener
         if listener is None:
             return
-        self._accept(limit=1 << 16)
+        self._accept(limit=_EVERYBODY)
         self._listener = None
         self._loop.remove_reader(listener)
         listener.close()
@@ -184,7 +184,8 @@ class OwnerServer:
         if not self._connections:
             self._quiet()
 
-    def _accept(self, limit: int = _ACCEPTS) -> None:
+    def _accept(self, limit: int = 1) -> None:
+        """Take in connections: one a turn of the loop, so that a burst of them holds up nobody."""
         for _ in range(limit):
             if self._listener is None:
                 return

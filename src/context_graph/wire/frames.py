@@ -12,6 +12,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -283,6 +284,7 @@ def _params(raw: bytes) -> dict[str, object]:
     return params
 
 
+@lru_cache(maxsize=64)  # the same few folders in every request; a Path costs more than the look-up
 def _path(raw: bytes, tag: int) -> Path | None:
     if not raw:
         return None

@@ -7,6 +7,7 @@ never unlinked: a second file of the same name would be a second lock. Twin: ext
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from dataclasses import dataclass
@@ -59,8 +60,10 @@ def is_held(path: Path) -> bool:
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False  # nobody can have taken a lock there
+        raise
     try:
         # Shared, so that two who only look never take each other for an owner.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,0 +1,33 @@
+"""Fixtures of the owner's integration tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.owner_harness import PROGRAM, OwnerHarness
+
+
+@pytest.fixture
+def owner(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnerHarness]:
+    """A data root with a short path (sockets have 107 bytes) and its harness.
+
+    Whatever starts an owner by itself in this test starts the echo owner too.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="cg-"))
+    wrapper = folder / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{PROGRAM}" "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CONTEXT_GRAPH_HOME", str(folder / "root"))
+    monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(wrapper))
+    harness = OwnerHarness(folder / "root", dict(os.environ))
+    try:
+        yield harness
+    finally:
+        harness.close()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,78 @@
+"""The real owner process around a small service of its own; run as a program by the owner's tests.
+
+Verbs: `echo` gives the body back, `count` appends a mark to the file `count` of the root, `sleep`
+takes params["ms"] milliseconds, `environment` and `modules` list names, `large` answers with
+params["bytes"] bytes, `fail` raises what params["error"] names, `boom` something that is none of ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+from context_graph.config import Settings
+from context_graph.errors import UsageError, error_for_code
+from context_graph.owner.__main__ import main
+from context_graph.wire.frames import APPLIED, Reply, Request
+
+
+class EchoService:
+    """Stands where the stores' service stands; its effects are files in the root, which outlive kills."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def handle(self, request: Request) -> Reply:
+        params = request.params
+        if request.verb.endswith("echo"):
+            return Reply(0, 0, request.body, b"")
+        if request.verb == "count":
+            with open(self._root / "count", "ab", buffering=0) as sink:
+                sink.write(b"." if not request.event_id else request.event_id.encode() + b"\n")
+            return Reply(0, APPLIED)
+        if request.verb == "sleep":
+            (self._root / "asleep").touch()
+            time.sleep(float(str(params["ms"])) / 1000.0)
+            return Reply(0, APPLIED, b"awake\n")
+        if request.verb == "environment":
+            return Reply(0, 0, "\n".join(os.environ).encode())
+        if request.verb == "modules":
+            return Reply(0, 0, "\n".join(sys.modules).encode())
+        if request.verb == "large":
+            return Reply(0, 0, b"x" * int(str(params["bytes"])))
+        if request.verb.endswith("fail"):
+            raise error_for_code(str(params["error"]))("it failed: as asked")
+        if request.verb.endswith("boom"):
+            raise ZeroDivisionError("a bug, on purpose")
+        raise UsageError(f"no verb {request.verb!r}")
+
+    def stats(self) -> dict[str, object]:
+        return {"stores": 0, "sessions": 0, "spool_pending": 0}
+
+    def checkpoint(self) -> None:
+        self._note("checkpoint")
+
+    def close(self) -> None:
+        self._note("close")
+
+    def _note(self, word: str) -> None:
+        with open(self._root / "closing", "a") as sink:
+            sink.write(f"{os.getpid()} {word}\n")
+
+
+def build_service(root: Path, settings: Settings, log: logging.Logger) -> EchoService:
+    """What `owner.__main__` asks `owner.service` for."""
+    with open(root / "owners", "a") as sink:
+        sink.write(f"{os.getpid()}\n")
+    return EchoService(root)
+
+
+if __name__ == "__main__":
+    module = ModuleType("context_graph.owner.service")
+    module.build_service = build_service  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    sys.exit(main([word for word in sys.argv[1:] if word not in ("-P", "-m", "context_graph.owner")]))
