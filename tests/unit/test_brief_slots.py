@@ -266,6 +266,18 @@ def test_nothing_readable_is_a_cold_line_and_no_error(tmp_path: Path) -> None:
             assert read_line(tmp_path / name, session_id) == COLD_LINE
 
 
+def test_a_file_of_another_version_is_cold(tmp_path: Path) -> None:
+    path = tmp_path / "brief.bin"
+    cache = BriefCache(path)
+    cache.write(_slot("abc"))
+    cache.close()
+    with open(path, "r+b") as target:
+        target.seek(8)
+        target.write(b"\x02")
+    assert read_line(path, "abc") == COLD_LINE
+    assert read_line(path, None) == COLD_LINE
+
+
 def test_a_torn_slot_is_cold_and_its_neighbours_are_not(tmp_path: Path) -> None:
     path = tmp_path / "brief.bin"
     cache = BriefCache(path)

@@ -167,7 +167,7 @@ def decode_slot(data: bytes) -> BriefSlot | None:
 def read_slot(path: str | os.PathLike[str], session_id: str | None) -> BriefSlot | None:
     """The slot of ``session_id``, or without one the newest slot of the file; None if there is none.
 
-    Cost: one open and one read of 4 KiB (70 KiB without a session id); more only if a slot is torn.
+    Cost: one open, the header, one read of 4 KiB (70 KiB without a session id); more only if a slot is torn.
     """
     session = None if session_id is None else session_bytes(session_id)
     try:
@@ -175,6 +175,8 @@ def read_slot(path: str | os.PathLike[str], session_id: str | None) -> BriefSlot
     except OSError:
         return None
     try:
+        if os.pread(handle, HEADER_USED, 0) != HEADER[:HEADER_USED]:
+            return None
         for _ in range(_TRIES):
             found, torn = _newest(handle) if session is None else _own(handle, session)
             if found is not None or not torn:
@@ -209,10 +211,8 @@ def _own(handle: int, session: bytes) -> tuple[BriefSlot | None, bool]:
 
 
 def _newest(handle: int) -> tuple[BriefSlot | None, bool]:
-    data = os.pread(handle, FILE_BYTES, 0)
-    if not data.startswith(HEADER[:HEADER_USED]):
-        return None, False
-    slots = (decode_slot(data[at : at + SLOT_BYTES]) for at in range(HEADER_BYTES, len(data), SLOT_BYTES))
+    data = os.pread(handle, SLOTS * SLOT_BYTES, HEADER_BYTES)
+    slots = (decode_slot(data[at : at + SLOT_BYTES]) for at in range(0, len(data), SLOT_BYTES))
     return max(
         (slot for slot in slots if slot is not None), key=lambda slot: slot.updated_ms, default=None
     ), False
