@@ -1,0 +1,115 @@
+"""The golden files that the launcher's tests read too: both languages mean the same bytes.
+
+tools/make_golden.py writes them without either implementation; see there for the tables' quoting.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pytest
+
+from context_graph.errors import MalformedFrameError
+from context_graph.owner.spool import drain
+from context_graph.wire.brief import (
+    FILE_BYTES,
+    HEADER_BYTES,
+    SLOT_BYTES,
+    decode_slot,
+    encode_slot,
+    first_slot,
+    read_line,
+    session_bytes,
+)
+from context_graph.wire.frames import (
+    Reply,
+    Request,
+    decode_reply,
+    decode_request,
+    encode_reply,
+    encode_request,
+    reply_length,
+    request_length,
+)
+from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def _rows(name: str) -> list[list[bytes]]:
+    lines = (GOLDEN / name).read_bytes().rstrip(b"\n").split(b"\n")
+    return [[unquote_to_bytes(cell) for cell in line.split(b"\t")] for line in lines[1:]]
+
+
+def test_the_golden_request_is_read_and_written_byte_for_byte() -> None:
+    data = (GOLDEN / "request_v1.bin").read_bytes()
+    values = {name.decode(): value for _, name, value in _rows("request_v1.tsv")}
+    assert request_length(data[:8]) == len(data) - 8
+    request = decode_request(data[8:])
+    assert request == Request(
+        verb=values["verb"].decode(),
+        event_id=values["event_id"].decode(),
+        params={"format": "claude", "session-id": "abc", "success": "true", "stdin": True},
+        body=values["body"],
+        store=Path(values["store"].decode()),
+        project=Path(values["project"].decode()),
+        session_env=values["session_env"].decode(),
+        cwd=Path(values["cwd"].decode()),
+        env=dict(pair.split("=") for pair in values["env"].decode().split("\0")),
+        deadline_ms=int.from_bytes(values["deadline_ms"], "little"),
+        at_ms=int.from_bytes(values["at_ms"], "little", signed=True),
+        version=values["version"].decode(),
+    )
+    assert encode_request(request) == data
+
+
+def test_the_golden_reply_is_read_and_written_byte_for_byte() -> None:
+    data = (GOLDEN / "response_v1.bin").read_bytes()
+    values = {name.decode(): value for name, value in _rows("response_v1.tsv")}
+    assert reply_length(data[:8]) == len(data) - 8
+    reply = decode_reply(data[8:])
+    assert reply == Reply(int(values["exit_code"]), int(values["flags"]), values["stdout"], values["stderr"])
+    assert encode_reply(reply) == data
+
+
+@pytest.mark.parametrize("row", _rows("spool_v1.tsv"), ids=lambda row: row[0].decode())
+def test_each_part_of_the_golden_spool_is_taken_or_refused(row: list[bytes]) -> None:
+    name, data = row
+    if name.startswith(b"bad-"):
+        with pytest.raises(MalformedFrameError):
+            decode_line(data)
+    else:
+        assert encode_record(decode_line(data)) == data
+
+
+def test_the_golden_spool_is_drained_to_its_whole_records(tmp_path: Path) -> None:
+    parts = _rows("spool_v1.tsv")
+    assert b"".join(data for _, data in parts) == (GOLDEN / "spool_v1.log").read_bytes()
+    (tmp_path / "spool").mkdir()
+    shutil.copy(GOLDEN / "spool_v1.log", tmp_path / "spool" / "events.log")
+    taken: list[SpoolRecord] = []
+    report = drain(tmp_path, taken.append)
+    assert taken == [decode_line(data) for name, data in parts if not name.startswith(b"bad-")]
+    assert (report.applied, report.rejected) == (3, 2)
+
+
+@pytest.mark.parametrize("row", _rows("brief_v1.tsv"), ids=lambda row: row[0].decode()[:40])
+def test_each_line_of_the_golden_brief_file_is_read(row: list[bytes]) -> None:
+    asked, line = row
+    session = None if asked == b"-" else asked.decode()
+    assert read_line(GOLDEN / "brief_v1.bin", session) == line.decode()
+
+
+def test_the_slots_of_the_golden_brief_file_are_written_byte_for_byte() -> None:
+    data = (GOLDEN / "brief_v1.bin").read_bytes()
+    assert len(data) == FILE_BYTES
+    valid = 0
+    for number, at in enumerate(range(HEADER_BYTES, FILE_BYTES, SLOT_BYTES)):
+        slot = decode_slot(data[at : at + SLOT_BYTES])
+        if slot is not None:
+            valid += 1
+            assert encode_slot(slot) == data[at : at + SLOT_BYTES]
+            assert 0 <= number - first_slot(session_bytes(slot.session_id)) < 8
+    assert valid == 8
