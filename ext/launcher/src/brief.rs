@@ -1,0 +1,257 @@
+//! The brief cache: reading one session's slot of brief.bin. Twin of context_graph.wire.brief, both held to
+//! tests/golden/brief_v1.bin. Offsets are on disk: never renumber.
+//!
+//! A slot is believed only if its magic, checksum and whole session id fit, so neither a torn nor a foreign
+//! line is ever shown (invariant 8).
+
+use crate::arena::{Arena, CPath};
+use crate::hash::{crc32, fnv1a64};
+use crate::paths::below;
+use crate::sys::{self, Fd, Open};
+
+/// What a session without a valid slot shows.
+pub const COLD_LINE: &[u8] = b"[C:? r=? IC=?]";
+
+const HEADER_BYTES: u64 = 4096;
+const SLOT_BYTES: usize = 512;
+const HOME_SLOTS: u64 = 128;
+const WINDOW: usize = 8;
+const SLOTS: usize = HOME_SLOTS as usize + WINDOW - 1;
+/// Magic, then version 1, slot size, home slots and window, each u32 LE; the rest of the header is reserved.
+const HEADER: &[u8; 24] = b"CGBRIEF1\x01\0\0\0\x00\x02\0\0\x80\0\0\0\x08\0\0\0";
+const MAGIC: u32 = 0x3142_4743;
+const LINE_MAX: usize = 64;
+const SESSION_MAX: usize = 400;
+/// REQ-SESSION-01: ids are cut to so many characters everywhere.
+const SESSION_CHARS: usize = 100;
+const COLD_STATE: u8 = 255;
+const LAST_STATE: u8 = 4;
+/// A slot may be caught in the middle of a write; a write is over long before the third look.
+const TRIES: usize = 3;
+
+/// One believed slot.
+pub struct Slot {
+    bytes: [u8; SLOT_BYTES],
+}
+
+/// The measures in a slot, finite all of them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measures {
+    pub consciousness: f32,
+    pub integration: f32,
+    pub reflection: f32,
+    pub differentiation: f32,
+    pub ic: f32,
+    pub crisis_threshold: f32,
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes.get(at..at + N).and_then(|part| part.try_into().ok()).unwrap_or([0; N])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array(bytes, at))
+}
+
+fn updated_ms(bytes: &[u8]) -> i64 {
+    i64::from_le_bytes(array(bytes, 16))
+}
+
+fn state(bytes: &[u8]) -> u8 {
+    bytes.get(12).copied().unwrap_or(COLD_STATE)
+}
+
+fn session(bytes: &[u8]) -> &[u8] {
+    let len = usize::from(u16::from_le_bytes(array(bytes, 14)));
+    if len > SESSION_MAX {
+        return &[];
+    }
+    bytes.get(112..112 + len).unwrap_or(&[])
+}
+
+fn line(bytes: &[u8]) -> &[u8] {
+    let len = usize::from(bytes.get(13).copied().unwrap_or(0));
+    bytes.get(48..48 + len).unwrap_or(&[])
+}
+
+fn is_empty(bytes: &[u8]) -> bool {
+    u32_at(bytes, 0) == 0 && u32_at(bytes, 4) == 0
+}
+
+fn is_valid(bytes: &[u8]) -> bool {
+    let line_len = usize::from(bytes.get(13).copied().unwrap_or(u8::MAX));
+    bytes.len() == SLOT_BYTES
+        && u32_at(bytes, 4) == MAGIC
+        && (state(bytes) <= LAST_STATE || state(bytes) == COLD_STATE)
+        && line_len <= LINE_MAX
+        && !session(bytes).is_empty()
+        && crc32(bytes.get(4..).unwrap_or(&[])) == u32_at(bytes, 0)
+        && std::str::from_utf8(line(bytes)).is_ok()
+}
+
+impl Slot {
+    /// None if the slot is empty, torn, damaged or of an unknown layout.
+    pub fn read(bytes: &[u8]) -> Option<Slot> {
+        if !is_valid(bytes) {
+            return None;
+        }
+        Some(Slot { bytes: bytes.try_into().ok()? })
+    }
+
+    /// What prints, without a newline.
+    pub fn line(&self) -> &[u8] {
+        match line(&self.bytes) {
+            b"" => COLD_LINE,
+            _ if state(&self.bytes) == COLD_STATE => COLD_LINE,
+            line => line,
+        }
+    }
+
+    /// The measures, unless the slot is cold or one of them is no number: NaN is an error, never a state.
+    pub fn measures(&self) -> Option<Measures> {
+        let at = |offset| f32::from_le_bytes(array(&self.bytes, offset));
+        let measures = Measures {
+            consciousness: at(24),
+            integration: at(28),
+            reflection: at(32),
+            differentiation: at(36),
+            ic: at(40),
+            crisis_threshold: at(44),
+        };
+        let finite = (24..48).step_by(4).all(|offset| at(offset).is_finite());
+        (state(&self.bytes) != COLD_STATE && finite).then_some(measures)
+    }
+}
+
+/// The first SESSION_CHARS characters of an id; a byte that is not UTF-8 counts as one.
+pub fn cut_session(id: &[u8]) -> &[u8] {
+    let mut rest = id;
+    for _ in 0..SESSION_CHARS {
+        let width = match rest.first() {
+            None => return id,
+            Some(0..=0x7f) => 1,
+            Some(_) => (2..=4)
+                .find(|width| rest.get(..*width).is_some_and(|part| std::str::from_utf8(part).is_ok()))
+                .unwrap_or(1),
+        };
+        rest = rest.get(width..).unwrap_or(&[]);
+    }
+    id.get(..id.len() - rest.len()).unwrap_or(id)
+}
+
+/// The slot of `session_id` in the store, or without an id the newest slot of the file. Anything unusual is None.
+pub fn lookup(arena: &Arena, store: CPath<'_>, session_id: Option<&[u8]>) -> Option<Slot> {
+    let file = sys::open(below(arena, store, b"brief.bin")?, Open::Read).ok()?;
+    let mut header = [0u8; HEADER.len()];
+    if sys::pread(&file, &mut header, 0) != Ok(header.len()) || &header != HEADER {
+        return None;
+    }
+    for _ in 0..TRIES {
+        let (found, torn) = match session_id {
+            Some(id) => own(&file, cut_session(id))?,
+            None => newest(&file)?,
+        };
+        if found.is_some() || !torn {
+            return found;
+        }
+    }
+    None
+}
+
+/// The session's slot in its window, and whether a slot that bears its id is not whole.
+fn own(file: &Fd, id: &[u8]) -> Option<(Option<Slot>, bool)> {
+    let mut window = [0u8; WINDOW * SLOT_BYTES];
+    let home = HEADER_BYTES + fnv1a64(id) % HOME_SLOTS * SLOT_BYTES as u64;
+    let read = sys::pread(file, &mut window, home).ok()?;
+    let mut torn = false;
+    for bytes in window.get(..read)?.chunks_exact(SLOT_BYTES) {
+        // The id is compared first: a checksum costs a microsecond, and most slots are other sessions'.
+        if !id.is_empty() && bytes.get(112..112 + id.len()) == Some(id) {
+            match Slot::read(bytes) {
+                Some(slot) if session(bytes) == id => return Some((Some(slot), false)),
+                Some(_) => {} // a longer id that begins like ours
+                None => torn = true,
+            }
+        }
+    }
+    Some((None, torn))
+}
+
+/// The slot updated last in the whole file, and whether one was not whole.
+fn newest(file: &Fd) -> Option<(Option<Slot>, bool)> {
+    let mut part = [0u8; 27 * SLOT_BYTES]; // 5 reads for the 135 slots
+    let (mut best, mut torn): (Option<Slot>, bool) = (None, false);
+    let mut at = 0;
+    while at < SLOTS {
+        let read = sys::pread(file, &mut part, HEADER_BYTES + (at * SLOT_BYTES) as u64).ok()?;
+        for bytes in part.get(..read)?.chunks_exact(SLOT_BYTES) {
+            let newer = best.as_ref().is_none_or(|best| updated_ms(bytes) > updated_ms(&best.bytes));
+            if is_empty(bytes) || !newer {
+                continue;
+            }
+            match Slot::read(bytes) {
+                Some(slot) => best = Some(slot),
+                None => torn = true,
+            }
+        }
+        if read < part.len() {
+            break;
+        }
+        at += part.len() / SLOT_BYTES;
+    }
+    Some((best, torn))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(line: &[u8], id: &[u8], state: u8) -> [u8; SLOT_BYTES] {
+        let mut bytes = [0u8; SLOT_BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes.iter_mut().skip(at).zip(value).for_each(|(to, from)| *to = *from);
+        put(4, &MAGIC.to_le_bytes());
+        put(12, &[state, line.len() as u8]);
+        put(14, &(id.len() as u16).to_le_bytes());
+        put(40, &0.95f32.to_le_bytes());
+        put(48, line);
+        put(112, id);
+        let crc = crc32(bytes.get(4..).unwrap_or(&[])).to_le_bytes();
+        bytes.iter_mut().zip(crc).for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    #[test]
+    fn a_whole_slot_is_believed_and_any_flipped_byte_is_not() {
+        let good = slot(b"[C:CON r=0.97 IC=0.95]", b"s1", 3);
+        assert_eq!(Slot::read(&good).map(|slot| slot.line().to_vec()), Some(b"[C:CON r=0.97 IC=0.95]".to_vec()));
+        for at in 0..SLOT_BYTES {
+            let mut bad = good;
+            bad.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 0x40);
+            assert!(Slot::read(&bad).is_none(), "byte {at} is not covered");
+        }
+    }
+
+    #[test]
+    fn cold_slots_print_the_cold_line_and_give_no_measures() {
+        let Some(cold) = Slot::read(&slot(b"[C:CON r=0.97 IC=0.95]", b"s1", COLD_STATE)) else {
+            unreachable!("a cold slot is valid")
+        };
+        assert_eq!((cold.line(), cold.measures()), (COLD_LINE, None));
+    }
+
+    #[test]
+    fn a_slot_without_id_with_unknown_state_or_long_line_is_none() {
+        assert!(Slot::read(&slot(b"x", b"", 3)).is_none());
+        assert!(Slot::read(&slot(b"x", b"s", 5)).is_none());
+        assert!(Slot::read(&slot(&[b'x'; 65], b"s", 3)).is_none());
+        assert!(Slot::read(&slot(b"\xff", b"s", 3)).is_none());
+    }
+
+    #[test]
+    fn ids_are_cut_to_a_hundred_characters_not_bytes() {
+        let long = "ä".repeat(101);
+        assert_eq!(cut_session(long.as_bytes()), "ä".repeat(100).as_bytes());
+        assert_eq!(cut_session(b"short"), b"short");
+        assert_eq!(cut_session(&[0xff; 130]).len(), 100);
+    }
+}

@@ -1,0 +1,108 @@
+//! `consciousness brief`: the command that runs most, so everything else of the program comes after it.
+//!
+//! One line and exit code 0, always. At most one file is opened (two in a linked git worktree).
+
+use crate::arena::Arena;
+use crate::brief::{self, COLD_LINE};
+use crate::env::Env;
+use crate::paths;
+use crate::sys;
+
+/// What the arguments after `consciousness brief` say.
+#[derive(Default, Clone, Copy, PartialEq, Debug)]
+pub struct Options<'a> {
+    pub db_path: Option<&'a [u8]>,
+    pub session_id: Option<&'a [u8]>,
+    pub help: bool,
+    /// The first argument that is not understood; the brief prints all the same.
+    pub unknown: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads the arguments; never fails, for the brief never does.
+    pub fn read(mut args: impl Iterator<Item = &'a [u8]>) -> Options<'a> {
+        let mut options = Options::default();
+        while let Some(arg) = args.next() {
+            match arg {
+                b"--help" | b"-h" => options.help = true,
+                b"--db-path" => options.db_path = args.next(),
+                b"--session-id" => options.session_id = args.next(),
+                _ => options.read_joined(arg),
+            }
+        }
+        options
+    }
+
+    fn read_joined(&mut self, arg: &'a [u8]) {
+        if let Some(path) = arg.strip_prefix(b"--db-path=") {
+            self.db_path = Some(path);
+        } else if let Some(id) = arg.strip_prefix(b"--session-id=") {
+            self.session_id = Some(id);
+        } else if self.unknown.is_none() {
+            self.unknown = Some(arg);
+        }
+    }
+}
+
+/// Prints the line.
+///
+/// The session is --session-id, for a question names what it asks about; else the client's; else the newest
+/// of the store.
+pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>) {
+    sys::ignore_sigpipe();
+    let mut text = [0u8; 80];
+    let len = match slot(arena, env, options) {
+        Some(slot) => fill(&mut text, slot.line()),
+        None => fill(&mut text, COLD_LINE),
+    };
+    sys::write_all(sys::STDOUT, text.get(..len).unwrap_or(&[]));
+    if let Some(unknown) = options.unknown {
+        sys::write_all(sys::STDERR, b"context-graph-cli: consciousness brief ignores '");
+        sys::write_all(sys::STDERR, unknown);
+        sys::write_all(sys::STDERR, b"'\n");
+    }
+}
+
+fn slot(arena: &Arena, env: &Env<'_>, options: &Options<'_>) -> Option<brief::Slot> {
+    match paths::locate(arena, env, options.db_path) {
+        Ok(places) => {
+            let session = options.session_id.filter(|id| !id.is_empty()).or(env.session_id);
+            brief::lookup(arena, places.store, session)
+        }
+        Err(error) => {
+            if env.debug {
+                sys::write_all(sys::STDERR, format!("context-graph-cli: debug: {}\n", error.text()).as_bytes());
+            }
+            None
+        }
+    }
+}
+
+/// The line and its newline in one buffer: one write, so that a reader never sees half of it.
+fn fill(text: &mut [u8], line: &[u8]) -> usize {
+    let bytes = line.iter().chain(b"\n");
+    text.iter_mut().zip(bytes).map(|(to, from)| *to = *from).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<'a>(args: &[&'a [u8]]) -> Options<'a> {
+        Options::read(args.iter().copied())
+    }
+
+    #[test]
+    fn options_are_read_in_both_spellings() {
+        let expected = Options { db_path: Some(b"/p"), session_id: Some(b"s"), ..Options::default() };
+        assert_eq!(read(&[b"--db-path", b"/p", b"--session-id=s"]), expected);
+        assert_eq!(read(&[b"--session-id", b"s", b"--db-path=/p"]), expected);
+    }
+
+    #[test]
+    fn strange_arguments_are_remembered_not_refused() {
+        assert_eq!(read(&[b"x", b"y"]).unknown, Some(&b"x"[..]));
+        assert_eq!(read(&[b"--session-id"]), Options::default());
+        assert!(read(&[b"-h"]).help);
+    }
+}

@@ -1,0 +1,227 @@
+//! The redacted copy of a hook's input: one line of JSON, every text cut, nothing secret in it.
+
+use crate::json::{text, walk, Fault, Sink, Token};
+use crate::redact::{self, Care};
+
+/// Longest text that the spool keeps of one string, bytes.
+pub const TEXT_MAX: usize = 8192;
+/// Read beyond the cut, so that a secret that straddles it is still recognised by its whole.
+const LOOK_AHEAD: usize = 4096;
+
+/// Ids, names and paths that the owner tells events apart by; only what can be nothing but a secret is masked.
+const IDENTITIES: [&[u8]; 12] = [
+    b"session_id",
+    b"previous_session_id",
+    b"tool_use_id",
+    b"prompt_id",
+    b"agent_id",
+    b"hook_event_name",
+    b"hook_type",
+    b"tool_name",
+    b"transcript_path",
+    b"cwd",
+    b"source",
+    b"type",
+];
+
+/// Appends the redacted copy of the JSON object `json`.
+pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    let start = out.len();
+    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, scratch: Vec::new() };
+    let done = walk(json, &mut writer);
+    if done.is_err() {
+        out.truncate(start);
+    }
+    done
+}
+
+/// Appends `value` as a JSON string, masked and cut.
+pub fn push_text(value: &[u8], care: Care, out: &mut Vec<u8>) {
+    let seen = text::cut(value, TEXT_MAX + LOOK_AHEAD);
+    let mut masked = Vec::with_capacity(seen.len());
+    redact::mask(seen, care, &mut masked);
+    text::quote(text::cut(&masked, TEXT_MAX), out);
+}
+
+/// What the name of the value that comes next says about it.
+#[derive(Clone, Copy, PartialEq)]
+enum Name {
+    Plain,
+    Identity,
+    Secret,
+    Password,
+}
+
+struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    name: Name,
+    depth: usize,
+    /// Depth of the list or object under a secret name: all texts inside are masked whole.
+    secret_depth: Option<usize>,
+    scratch: Vec<u8>,
+}
+
+impl<'t> Sink<'t> for Writer<'_> {
+    fn take(&mut self, token: Token<'t>) {
+        match token {
+            Token::BeginObject => self.open(b'{'),
+            Token::BeginArray => self.open(b'['),
+            Token::EndObject => self.close(b'}'),
+            Token::EndArray => self.close(b']'),
+            Token::Key(raw) => self.key(raw),
+            Token::Text(raw) => self.text(raw),
+            Token::Scalar(raw) => self.scalar(raw),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// The comma before anything that is not the first in its bracket or the value of a key.
+    fn separate(&mut self) {
+        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
+            self.out.push(b',');
+        }
+    }
+
+    fn open(&mut self, bracket: u8) {
+        self.separate();
+        self.out.push(bracket);
+        self.depth += 1;
+        if matches!(self.name, Name::Secret | Name::Password) && self.secret_depth.is_none() {
+            self.secret_depth = Some(self.depth);
+        }
+        self.name = Name::Plain;
+    }
+
+    fn close(&mut self, bracket: u8) {
+        self.out.push(bracket);
+        if self.secret_depth == Some(self.depth) {
+            self.secret_depth = None;
+        }
+        self.depth = self.depth.saturating_sub(1);
+        self.name = Name::Plain;
+    }
+
+    fn key(&mut self, raw: &[u8]) {
+        self.separate();
+        self.scratch.clear();
+        text::unescape(raw, TEXT_MAX + LOOK_AHEAD, &mut self.scratch);
+        self.name = match self.scratch.as_slice() {
+            name if IDENTITIES.contains(&name) => Name::Identity,
+            name if redact::is_password_word(name) => Name::Password,
+            name if redact::names_a_secret(name) => Name::Secret,
+            _ => Name::Plain,
+        };
+        // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
+        push_text(&self.scratch, Care::Full, self.out);
+        self.out.push(b':');
+    }
+
+    fn text(&mut self, raw: &[u8]) {
+        self.separate();
+        let secret = self.secret_depth.is_some() || matches!(self.name, Name::Secret | Name::Password);
+        if secret && !raw.is_empty() {
+            self.out.push(b'"');
+            redact::replace("assignment", self.out);
+            self.out.push(b'"');
+        } else {
+            self.scratch.clear();
+            text::unescape(raw, TEXT_MAX + LOOK_AHEAD, &mut self.scratch);
+            let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
+            push_text(&self.scratch, care, self.out);
+        }
+        self.forget_name();
+    }
+
+    fn scalar(&mut self, raw: &[u8]) {
+        self.separate();
+        let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
+        if number && self.name == Name::Password {
+            self.out.push(b'"');
+            redact::replace("assignment", self.out);
+            self.out.push(b'"');
+        } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
+            // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
+            text::quote(text::cut(raw, TEXT_MAX), self.out);
+        } else {
+            self.out.extend_from_slice(raw);
+        }
+        self.forget_name();
+    }
+
+    fn forget_name(&mut self) {
+        self.name = Name::Plain;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(json: &str) -> String {
+        let mut out = Vec::new();
+        assert_eq!(redacted(json.as_bytes(), &mut out), Ok(()), "{json}");
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn structure_and_harmless_values_survive_on_one_line() {
+        let json =
+            "{ \"a\" : [ 1 , 2.50 , \"x\" , { } , [ ] ] ,\n \"b\" : { \"c\" : null , \"d\" : true } , \"e\" : \"\" }";
+        assert_eq!(copy(json), "{\"a\":[1,2.50,\"x\",{},[]],\"b\":{\"c\":null,\"d\":true},\"e\":\"\"}");
+    }
+
+    #[test]
+    fn secrets_are_masked_behind_every_kind_of_escape() {
+        let json = r#"{"tool_input":{"command":"curl -H \"Authoriz\u0061tion: Bearer abc123def\" x","t":"a\npassword=hunter2\n"}}"#;
+        let out = copy(json);
+        assert!(!out.contains("abc123def") && !out.contains("hunter2"), "{out}");
+        assert!(out.contains("curl -H") && out.contains("a\\npassword="), "{out}");
+    }
+
+    #[test]
+    fn values_under_telling_names_are_masked_whole_at_any_depth() {
+        let json =
+            r#"{"env":{"api_key":"abc","PIN_password":1234,"tokens":["a",{"b":"c"}],"token_count":7},"after":"kept"}"#;
+        assert_eq!(
+            copy(json),
+            r#"{"env":{"api_key":"[redacted:assignment]","PIN_password":"[redacted:assignment]","tokens":["[redacted:assignment]",{"b":"[redacted:assignment]"}],"token_count":7},"after":"kept"}"#
+        );
+    }
+
+    #[test]
+    fn a_secret_used_as_a_name_is_masked() {
+        let secret = ["ghp_", "Zx81Qa7LmN0pRt5VwYb3Zx81Qa7LmN0pRt5V"].concat();
+        assert_eq!(copy(&format!("{{\"{secret}\":1}}")), "{\"[redacted:key]\":1}");
+    }
+
+    #[test]
+    fn ids_are_kept_and_texts_are_cut_between_characters() {
+        let id = "session-x7Kp2mQ9vL4tR8wZ1nB6cY3";
+        assert!(copy(&format!("{{\"session_id\":\"{id}\"}}")).contains(id));
+        let out = copy(&format!("{{\"a\":\"x{}\"}}", "ä".repeat(9000)));
+        assert_eq!(out.len(), "{\"a\":\"\"}".len() + 8191);
+    }
+
+    #[test]
+    fn a_secret_that_straddles_the_cut_leaves_no_half() {
+        let secret = ["ghp_", "Zx81Qa7LmN0pRt5VwYb3Zx81Qa7LmN0pRt5V"].concat();
+        let out = copy(&format!("{{\"a\":\"{} {secret}\"}}", "x".repeat(TEXT_MAX - 15)));
+        assert!(!out.contains("ghp_Zx"), "{}", &out.get(out.len() - 60..).unwrap_or(""));
+    }
+
+    #[test]
+    fn half_surrogates_and_huge_integers_become_what_every_reader_takes() {
+        assert_eq!(
+            copy(r#"{"a":"x\ud83d","n":123456789012345678901}"#),
+            "{\"a\":\"x\u{fffd}\",\"n\":\"123456789012345678901\"}"
+        );
+    }
+
+    #[test]
+    fn garbage_leaves_nothing_behind() {
+        let mut out = b"before".to_vec();
+        assert!(redacted(b"{\"a\":\"secret", &mut out).is_err());
+        assert_eq!(out, b"before");
+    }
+}

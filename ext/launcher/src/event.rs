@@ -1,0 +1,215 @@
+//! One hook call: its kind, its facts, and the two forms in which they leave the process.
+
+use crate::copy::{self, redacted};
+use crate::env::Env;
+use crate::hash::hex;
+use crate::json::{self, text, Fault};
+use crate::options::Options;
+use crate::paths::Places;
+use crate::redact::Care;
+use crate::sys;
+use crate::wire::Request;
+
+/// The eight events; words and budgets are those of seed 001.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    SessionStart,
+    PreTool,
+    PostTool,
+    PostToolFailure,
+    PromptSubmit,
+    Stop,
+    PreCompact,
+    SessionEnd,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 8] = [
+        Kind::SessionStart,
+        Kind::PreTool,
+        Kind::PostTool,
+        Kind::PostToolFailure,
+        Kind::PromptSubmit,
+        Kind::Stop,
+        Kind::PreCompact,
+        Kind::SessionEnd,
+    ];
+
+    /// The verb on the owner's socket; the command is what stands behind the dot.
+    pub fn verb(self) -> &'static [u8] {
+        match self {
+            Kind::SessionStart => b"hooks.session-start",
+            Kind::PreTool => b"hooks.pre-tool",
+            Kind::PostTool => b"hooks.post-tool",
+            Kind::PostToolFailure => b"hooks.post-tool-failure",
+            Kind::PromptSubmit => b"hooks.prompt-submit",
+            Kind::Stop => b"hooks.stop",
+            Kind::PreCompact => b"hooks.pre-compact",
+            Kind::SessionEnd => b"hooks.session-end",
+        }
+    }
+
+    /// The kind whose command is `word`.
+    pub fn from_word(word: &[u8]) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.verb().strip_prefix(b"hooks.") == Some(word))
+    }
+
+    /// Seed 001's time budget, milliseconds (Stop and PreCompact, which it does not have, as UserPromptSubmit).
+    pub fn budget_ms(self) -> u32 {
+        match self {
+            Kind::PreTool => 100,
+            Kind::PromptSubmit | Kind::Stop | Kind::PreCompact => 2_000,
+            Kind::PostTool | Kind::PostToolFailure => 3_000,
+            Kind::SessionStart => 5_000,
+            Kind::SessionEnd => 30_000,
+        }
+    }
+}
+
+/// Everything that is known of one call.
+pub struct Event<'a> {
+    pub options: Options<'a>,
+    pub env: Env<'a>,
+    pub places: Places<'a>,
+    /// The same in a retry and in the spool: the owner applies an id once.
+    pub id: [u8; 32],
+    /// Unix milliseconds at which the hook started.
+    pub at_ms: i64,
+    /// Standard input as read; None if it was not.
+    pub body: Option<Vec<u8>>,
+}
+
+/// 32 lower-case hexadecimal digits nobody else has.
+pub fn fresh_id() -> [u8; 32] {
+    let mut bytes = [0u8; 16];
+    if !sys::random(&mut bytes) {
+        // Before the kernel has entropy: time and address space layout still tell two hooks apart.
+        let mixed = (sys::unix_ms() as u128) << 64
+            | (sys::monotonic_us() as u128) << 16
+            | (&raw const bytes as usize & 0xffff) as u128;
+        bytes = mixed.to_be_bytes();
+    }
+    hex(bytes)
+}
+
+impl Event<'_> {
+    /// The command's options as a JSON object; secrets masked for the spool.
+    pub fn params(&self, masked: bool) -> Vec<u8> {
+        let options = &self.options;
+        let texts = [
+            (&b"format"[..], Some(options.format.word()), Care::IdsKept),
+            (b"db-path", options.db_path, Care::IdsKept),
+            (b"session-id", options.session_id, Care::IdsKept),
+            (b"previous-session-id", options.previous_session_id, Care::IdsKept),
+            (b"tool-name", options.tool_name, Care::IdsKept),
+            (b"success", options.success.map(|yes| if yes { &b"true"[..] } else { b"false" }), Care::IdsKept),
+            (b"prompt", options.prompt, Care::Full),
+            (b"duration-ms", options.duration_ms, Care::IdsKept),
+        ];
+        let switches = [
+            (&b"stdin"[..], options.stdin),
+            (b"fast-path", options.fast_path),
+            (b"generate-summary", options.generate_summary),
+        ];
+        let mut out = vec![b'{'];
+        for (name, value, care) in texts {
+            let Some(value) = value else { continue };
+            push_name(name, &mut out);
+            if masked {
+                copy::push_text(String::from_utf8_lossy(value).as_bytes(), care, &mut out);
+            } else {
+                text::quote(value, &mut out);
+            }
+        }
+        for (name, value) in switches {
+            let Some(value) = value else { continue };
+            push_name(name, &mut out);
+            out.extend_from_slice(if value { b"true" } else { b"false" });
+        }
+        out.push(b'}');
+        out
+    }
+
+    /// The session as the owner will determine it (D1.5): the client's, the input's, the option's.
+    pub fn session_id(&self) -> Option<Vec<u8>> {
+        let in_body =
+            || self.body.as_deref().and_then(|body| json::top_text(body, b"session_id")).filter(|id| !id.is_empty());
+        let named = self.env.session_id.map(<[u8]>::to_vec);
+        named.or_else(in_body).or_else(|| self.options.session_id.map(<[u8]>::to_vec))
+    }
+
+    /// The request for the owner; `params` from `params(false)`, `env` from `request_env`.
+    pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], deadline_ms: u32) -> Request<'r> {
+        Request {
+            verb: self.options.kind.verb(),
+            event_id: &self.id,
+            params,
+            body: self.body.as_deref().unwrap_or(&[]),
+            store: self.places.store.bytes(),
+            project: self.places.top.bytes(),
+            session_env: self.env.session_id.unwrap_or(&[]),
+            cwd: self.places.cwd.bytes(),
+            env,
+            deadline_ms,
+            at_ms: self.at_ms,
+            version: env!("CARGO_PKG_VERSION").as_bytes(),
+        }
+    }
+
+    /// The settings that travel with a request, `NAME=value` separated by NUL.
+    pub fn request_env(&self) -> Vec<u8> {
+        let settings = [
+            (&b"CONTEXT_GRAPH_BRIEF="[..], self.env.brief),
+            (b"CONTEXT_GRAPH_AUTO_DREAM=", self.env.auto_dream),
+            (b"CONTEXT_GRAPH_INJECT=", self.env.inject),
+        ];
+        let mut out = Vec::new();
+        for (name, value) in settings {
+            let Some(value) = value else { continue };
+            if !out.is_empty() {
+                out.push(0);
+            }
+            out.extend_from_slice(name);
+            out.extend_from_slice(value);
+        }
+        out
+    }
+
+    /// The spool's JSON, redacted; a fault if the body is no JSON object.
+    pub fn spool_json(&self) -> Result<Vec<u8>, Fault> {
+        let mut out = Vec::with_capacity(1024 + self.body.as_ref().map_or(0, Vec::len));
+        out.extend_from_slice(b"{\"v\":1,\"id\":\"");
+        out.extend_from_slice(&self.id);
+        out.extend_from_slice(b"\",\"verb\":");
+        text::quote(self.options.kind.verb(), &mut out);
+        out.extend_from_slice(b",\"session\":");
+        copy::push_text(
+            String::from_utf8_lossy(self.env.session_id.unwrap_or(&[])).as_bytes(),
+            Care::IdsKept,
+            &mut out,
+        );
+        out.extend_from_slice(format!(",\"at_ms\":{},\"project\":", self.at_ms).as_bytes());
+        text::quote_path(self.places.top.bytes(), &mut out);
+        out.extend_from_slice(b",\"cwd\":");
+        text::quote_path(self.places.cwd.bytes(), &mut out);
+        out.extend_from_slice(b",\"params\":");
+        out.extend_from_slice(&self.params(true));
+        out.extend_from_slice(b",\"body\":");
+        match self.body.as_deref() {
+            Some(body) => redacted(body, &mut out)?,
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+        Ok(out)
+    }
+}
+
+fn push_name(name: &[u8], out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(name);
+    out.extend_from_slice(b"\":");
+}

@@ -1,0 +1,281 @@
+//! `hooks <kind>`: ask the owner, and whatever goes wrong lose nothing and never block the client.
+//!
+//! The launcher decides nothing hard (invariant 2): it is the happy path, or the fallback.
+
+use crate::arena::Arena;
+use crate::brief::{self, COLD_LINE};
+use crate::client::{self, Answer, Client, NoAnswer};
+use crate::env::Env;
+use crate::event::{fresh_id, Event, Kind};
+use crate::input::{self, Input, INPUT_MAX};
+use crate::json::{self, Fault};
+use crate::options::{Format, Options};
+use crate::output::{claude_context, claude_message, HookOutput};
+use crate::programs::{self, Start};
+use crate::sys::{self, Deadline};
+use crate::wire::{self, Progress, SPOOL_IT, YIELDING};
+use crate::{paths, spool};
+
+/// Seed 001's exit codes. In the client's format every one of them is 0.
+const TIMED_OUT: i32 = 2;
+const STORE_FAILED: i32 = 3;
+const BAD_INPUT: i32 = 4;
+/// The client never waits longer than this for a hook of ours.
+const CLAUDE_BUDGET_MS: u32 = 1_000;
+/// How long a session start waits for an owner that is being started.
+const START_WAIT_MS: u32 = 3_000;
+/// What an owner that has just come up is given for its answer, whatever its start has used of the budget.
+const FIRST_ANSWER_MS: u32 = 250;
+
+/// One call, from its arguments to its exit code.
+pub struct Hook<'a> {
+    arena: &'a Arena,
+    started_us: i64,
+    event: Event<'a>,
+}
+
+/// How the call ends: exit code, standard output, standard error.
+struct Ending {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+/// Runs the hook that `options` describes; returns its exit code.
+pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>, started_us: i64) -> i32 {
+    sys::ignore_sigpipe();
+    let ending = match prepare(arena, env, options, started_us) {
+        Ok(hook) => hook.ask_owner(),
+        Err(why) => refusal(options.format, &why, started_us),
+    };
+    sys::write_all(sys::STDOUT, &ending.stdout);
+    sys::write_all(sys::STDERR, ending.stderr.as_bytes());
+    if options.format == Format::Claude {
+        0
+    } else {
+        ending.code
+    }
+}
+
+/// The end of a call whose arguments or input are wrong.
+pub fn refusal_code(format: Format, why: &str, started_us: i64) -> i32 {
+    let ending = refusal(format, why, started_us);
+    sys::write_all(sys::STDOUT, &ending.stdout);
+    sys::write_all(sys::STDERR, ending.stderr.as_bytes());
+    if format == Format::Claude {
+        0
+    } else {
+        ending.code
+    }
+}
+
+fn refusal(format: Format, why: &str, started_us: i64) -> Ending {
+    failure(format, why, BAD_INPUT, started_us)
+}
+
+/// A failure in the caller's format: the client gets it on stderr only, for JSON there would reach the model or user.
+fn failure(format: Format, why: &str, code: i32, started_us: i64) -> Ending {
+    let output = HookOutput { error: Some(why.to_owned()), measures: None, elapsed_ms: elapsed_ms(started_us) };
+    let stdout = if format == Format::Claude { Vec::new() } else { output.render(format) };
+    Ending { code, stdout, stderr: format!("context-graph: {why}\n") }
+}
+
+fn elapsed_ms(started_us: i64) -> u64 {
+    u64::try_from(sys::monotonic_us() - started_us).unwrap_or(0) / 1_000
+}
+
+/// Milliseconds that the whole call may take.
+fn budget_ms(options: &Options<'_>) -> u32 {
+    let budget = options.kind.budget_ms();
+    if options.format == Format::Claude {
+        budget.min(CLAUDE_BUDGET_MS)
+    } else {
+        budget
+    }
+}
+
+fn prepare<'a>(arena: &'a Arena, env: &Env<'a>, options: &Options<'a>, started_us: i64) -> Result<Hook<'a>, String> {
+    let at_ms = sys::unix_ms();
+    let places = paths::locate(arena, env, options.db_path).map_err(|error| error.text())?;
+    let body = if options.reads_stdin() && !sys::is_tty(sys::STDIN) { body(options, started_us)? } else { None };
+    let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
+    Ok(Hook { arena, started_us, event })
+}
+
+/// Standard input as the event's body.
+///
+/// The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event that
+/// a busy machine delivers late is better than none.
+fn body(options: &Options<'_>, started_us: i64) -> Result<Option<Vec<u8>>, String> {
+    let claude = options.format == Format::Claude;
+    let wait_ms = if claude { CLAUDE_BUDGET_MS } else { options.kind.budget_ms() };
+    match input::read(sys::STDIN, Deadline::after(started_us, wait_ms), claude) {
+        Input::Whole(bytes) => {
+            // Nothing came, and nobody insists: the arguments are the event.
+            let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
+            Ok((!blank).then_some(bytes))
+        }
+        Input::TooLong(bytes) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
+        Input::TooLong(_) => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
+        Input::Unfinished => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+    }
+}
+
+impl Hook<'_> {
+    fn options(&self) -> &Options<'_> {
+        &self.event.options
+    }
+
+    fn is_claude(&self) -> bool {
+        self.options().format == Format::Claude
+    }
+
+    fn debug(&self, text: &str) {
+        if self.event.env.debug {
+            sys::write_all(sys::STDERR, format!("context-graph-cli: debug: {text}\n").as_bytes());
+        }
+    }
+
+    /// The happy path, or the way to the fallback.
+    fn ask_owner(&self) -> Ending {
+        // Reading stdin had its own limit; the owner gets the verb's budget whole.
+        let budget = budget_ms(self.options());
+        let asked_us = sys::monotonic_us();
+        let Some(client) = Client::new(self.arena, self.event.places.root) else {
+            return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
+        };
+        let deadline = Deadline::after(asked_us, budget);
+        let answer = match self.ask_once(&client, deadline) {
+            Err(NoAnswer::Absent(why)) if self.options().kind == Kind::SessionStart => {
+                self.debug(&format!("no owner: {why}; starting one"));
+                self.ask_fresh_owner(&client, asked_us, budget)
+            }
+            other => other,
+        };
+        match answer {
+            Ok(Answer(bytes)) => match wire::decode(&bytes) {
+                Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) == 0 => Ending {
+                    code: i32::from(said.exit_code),
+                    stdout: said.stdout.to_vec(),
+                    stderr: String::from_utf8_lossy(said.stderr).into_owned(),
+                },
+                Progress::Whole(said) => self.fall_back(&NoAnswer::Absent(format!("it said flags {}", said.flags))),
+                _ => self.fall_back(&NoAnswer::Broken("no response frame".to_owned())),
+            },
+            Err(why) => self.fall_back(&why),
+        }
+    }
+
+    fn ask_once(&self, client: &Client<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
+        let socket = client.connect(deadline)?;
+        let (params, env) = (self.event.params(false), self.event.request_env());
+        let request = self.event.request(&params, &env, deadline.left_ms().max(1));
+        let around =
+            wire::encode(&request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
+        client::ask(&socket, &around, request.body, deadline)
+    }
+
+    /// Starts an owner and asks as soon as it listens. Only a session's start does: its text needs the store.
+    fn ask_fresh_owner(&self, client: &Client<'_>, asked_us: i64, budget: u32) -> Result<Answer, NoAnswer> {
+        let up_by = Deadline::after(asked_us, budget.min(START_WAIT_MS));
+        let mut started = false;
+        loop {
+            if !started {
+                // Again while another owner holds the lock: it may be leaving.
+                started = matches!(self.start_owner(), Start::Started | Start::Failed(_));
+            }
+            match client.connect(up_by) {
+                Ok(_) => break,
+                Err(NoAnswer::Absent(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
+                Err(NoAnswer::Absent(_)) => return Err(NoAnswer::Absent("it did not come up in time".to_owned())),
+                Err(other) => return Err(other),
+            }
+        }
+        let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
+        self.ask_once(client, Deadline::from_now(left))
+    }
+
+    fn start_owner(&self) -> Start {
+        let start = programs::start_owner(self.arena, &self.event.env, &self.event.places);
+        match &start {
+            Start::Failed(why) => self.debug(&format!("the owner was not started: {why}")),
+            Start::Started => self.debug("an owner was started"),
+            Start::Owned => {}
+        }
+        start
+    }
+
+    /// Keeps the event in the spool, sees to it that an owner comes, and says what can be said without one.
+    fn fall_back(&self, why: &NoAnswer) -> Ending {
+        self.debug(&why.text());
+        let format = self.options().format;
+        let Ok(json) = self.event.spool_json() else {
+            return refusal(format, &self.bad_body(), self.started_us);
+        };
+        if let Some(missing) = self.missing_session() {
+            return refusal(format, missing, self.started_us);
+        }
+        let kept = spool::append(self.arena, self.event.places.store, &self.event.id, &spool::frame(&json));
+        self.start_owner();
+        match (kept, why) {
+            (Err(error), _) => self.not_recorded(&error.text()),
+            (Ok(()), _) if self.is_claude() => Ending { code: 0, stdout: self.claude_words(), stderr: String::new() },
+            (Ok(()), NoAnswer::Timeout) => {
+                let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
+                failure(format, &text, TIMED_OUT, self.started_us)
+            }
+            (Ok(()), _) => {
+                let measures = self.slot().and_then(|slot| slot.measures());
+                let output = HookOutput { error: None, measures, elapsed_ms: elapsed_ms(self.started_us) };
+                Ending { code: 0, stdout: output.render(format), stderr: String::new() }
+            }
+        }
+    }
+
+    fn bad_body(&self) -> String {
+        let body = self.event.body.as_deref().unwrap_or(&[]);
+        if body.trim_ascii().is_empty() {
+            return "stdin: empty, but --stdin asks for it; send the client's hook JSON or seed 001's HookInput"
+                .to_owned();
+        }
+        json::walk(body, &mut ()).err().map_or_else(String::new, |fault: Fault| fault.text())
+    }
+
+    /// Without a session the owner could not apply the event later either; only a session's start may have none.
+    fn missing_session(&self) -> Option<&'static str> {
+        let needed = self.options().kind != Kind::SessionStart && self.event.session_id().is_none();
+        needed.then_some(
+            "session_id is missing: give it in the stdin JSON, with --session-id, or in CLAUDE_CODE_SESSION_ID",
+        )
+    }
+
+    fn not_recorded(&self, why: &str) -> Ending {
+        let text = format!("this event could not be recorded: {why}");
+        if self.is_claude() {
+            let stdout = claude_message(&format!("context-graph: {text}"));
+            return Ending { code: 0, stdout, stderr: String::new() };
+        }
+        failure(self.options().format, &text, STORE_FAILED, self.started_us)
+    }
+
+    fn slot(&self) -> Option<brief::Slot> {
+        let session = self.event.session_id()?;
+        brief::lookup(self.arena, self.event.places.store, Some(&session))
+    }
+
+    /// What the client's model is told when the event is queued: the last known brief, or at a session's start why
+    /// there is nothing to tell. The other events have nothing that can't wait.
+    fn claude_words(&self) -> Vec<u8> {
+        match self.options().kind {
+            Kind::PreTool if self.event.env.brief != Some(b"off") => {
+                let slot = self.slot();
+                claude_context("PreToolUse", slot.as_ref().map_or(COLD_LINE, brief::Slot::line))
+            }
+            Kind::SessionStart => claude_context(
+                "SessionStart",
+                b"context-graph: the owner did not answer within 1 s; this event is queued and will be applied.",
+            ),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A strict JSON reader that builds nothing: it checks, and tells a sink what it meets.
+//!
+//! Iterative, so that no input can exhaust the stack, and bounded in depth. It accepts what RFC 8259 accepts and
+//! a byte order mark in front (PowerShell writes one), nothing else.
+
+pub mod text;
+mod top;
+
+pub use top::{reduced, top_text};
+
+/// Deepest nesting that is read; the client's own input is not a tenth of it.
+pub const DEPTH_MAX: usize = 512;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What the reader meets. Keys and texts are raw: without their quotes, escapes as they stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Token<'t> {
+    BeginObject,
+    EndObject,
+    BeginArray,
+    EndArray,
+    Key(&'t [u8]),
+    Text(&'t [u8]),
+    /// A number, true, false or null.
+    Scalar(&'t [u8]),
+}
+
+/// Takes the tokens in their order.
+pub trait Sink<'t> {
+    fn take(&mut self, token: Token<'t>);
+}
+
+/// For those who only want to know whether it is JSON.
+impl<'t> Sink<'t> for () {
+    fn take(&mut self, _token: Token<'t>) {}
+}
+
+/// Where the text stopped being a JSON object, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub at: usize,
+    pub what: &'static str,
+}
+
+impl Fault {
+    /// One sentence for whoever sent the text.
+    pub fn text(&self) -> String {
+        format!("stdin: not a JSON object: {} at byte {}", self.what, self.at)
+    }
+}
+
+/// Reads `text`, which must be one JSON object and nothing behind it but white space.
+pub fn walk<'t>(text: &'t [u8], sink: &mut impl Sink<'t>) -> Result<(), Fault> {
+    if let Some(at) = text.iter().position(|byte| *byte == 0) {
+        return Err(Fault { at, what: "a NUL byte" });
+    }
+    if let Err(error) = std::str::from_utf8(text) {
+        return Err(Fault { at: error.valid_up_to(), what: "bytes that are not UTF-8" });
+    }
+    let at = if text.starts_with(BOM) { BOM.len() } else { 0 };
+    let mut reader = Reader { text, at, open: [0; DEPTH_MAX / 64], depth: 0 };
+    reader.skip_space();
+    if reader.peek() != Some(b'{') {
+        return Err(reader.fault(if reader.peek().is_none() { "nothing" } else { "something that is no object" }));
+    }
+    let mut next = Next::Value;
+    loop {
+        reader.skip_space();
+        next = match next {
+            Next::Value => reader.value(sink)?,
+            Next::ValueOrEnd if reader.peek() == Some(b']') => reader.close(sink),
+            Next::ValueOrEnd => reader.value(sink)?,
+            Next::KeyOrEnd if reader.peek() == Some(b'}') => reader.close(sink),
+            Next::KeyOrEnd | Next::Key => reader.key(sink)?,
+            Next::After if reader.depth == 0 => {
+                return if reader.peek().is_none() { Ok(()) } else { Err(reader.fault("more than one value")) };
+            }
+            Next::After => reader.after(sink)?,
+        };
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    After,
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    /// One bit for each open bracket: set for an object.
+    open: [u64; DEPTH_MAX / 64],
+    depth: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn fault(&self, what: &'static str) -> Fault {
+        Fault { at: self.at, what }
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn since(&self, start: usize) -> &'t [u8] {
+        self.text.get(start..self.at).unwrap_or(&[])
+    }
+
+    fn in_object(&self) -> bool {
+        let level = self.depth.saturating_sub(1);
+        self.open.get(level / 64).is_some_and(|bits| bits >> (level % 64) & 1 == 1)
+    }
+
+    fn enter(&mut self, object: bool) -> Result<(), Fault> {
+        let level = self.depth;
+        let fault = self.fault("nesting deeper than 512 levels");
+        let bits = self.open.get_mut(level / 64).ok_or(fault)?;
+        *bits = *bits & !(1 << (level % 64)) | u64::from(object) << (level % 64);
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    fn close(&mut self, sink: &mut impl Sink<'t>) -> Next {
+        sink.take(if self.in_object() { Token::EndObject } else { Token::EndArray });
+        self.depth = self.depth.saturating_sub(1);
+        self.at += 1;
+        Next::After
+    }
+
+    fn value(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
+        match self.peek() {
+            Some(b'{') => {
+                self.enter(true)?;
+                sink.take(Token::BeginObject);
+                Ok(Next::KeyOrEnd)
+            }
+            Some(b'[') => {
+                self.enter(false)?;
+                sink.take(Token::BeginArray);
+                Ok(Next::ValueOrEnd)
+            }
+            Some(b'"') => {
+                let text = self.string()?;
+                sink.take(Token::Text(text));
+                Ok(Next::After)
+            }
+            _ => {
+                let start = self.at;
+                self.scalar()?;
+                sink.take(Token::Scalar(self.since(start)));
+                Ok(Next::After)
+            }
+        }
+    }
+
+    fn key(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
+        if self.peek() != Some(b'"') {
+            return Err(self.fault("a key without quotes"));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.fault("a key without ':'"));
+        }
+        self.at += 1;
+        sink.take(Token::Key(key));
+        Ok(Next::Value)
+    }
+
+    fn after(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
+        match (self.peek(), self.in_object()) {
+            (Some(b','), object) => {
+                self.at += 1;
+                Ok(if object { Next::Key } else { Next::Value })
+            }
+            (Some(b'}'), true) | (Some(b']'), false) => Ok(self.close(sink)),
+            (None, _) => Err(self.fault("an end before its time")),
+            _ => Err(self.fault("neither ',' nor the closing bracket")),
+        }
+    }
+
+    /// The raw inside of the string that begins here; stops behind its closing quote.
+    fn string(&mut self) -> Result<&'t [u8], Fault> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    let raw = self.since(start);
+                    self.at += 1;
+                    return Ok(raw);
+                }
+                Some(b'\\') => self.escape()?,
+                Some(0..=0x1f) => return Err(self.fault("a control character in a string")),
+                Some(_) => self.at += 1,
+                None => return Err(self.fault("a string without its end")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Fault> {
+        let wide = match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+            Some(b'u') => match self.text.get(self.at + 2..self.at + 6) {
+                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 6,
+                Some(_) => 0,
+                None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
+            },
+            None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
+            Some(_) => 0,
+        };
+        if wide == 0 {
+            return Err(self.fault("an unknown escape"));
+        }
+        self.at += wide;
+        Ok(())
+    }
+
+    fn scalar(&mut self) -> Result<(), Fault> {
+        let rest = self.text.get(self.at..).unwrap_or(&[]);
+        for word in [&b"true"[..], b"false", b"null"] {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return Ok(());
+            }
+            if !rest.is_empty() && word.starts_with(rest) {
+                return Err(Fault { at: self.text.len(), what: "an end before its time" });
+            }
+        }
+        self.number()
+    }
+
+    fn digits(&mut self) -> Result<(), Fault> {
+        if !matches!(self.peek(), Some(b'0'..=b'9')) {
+            return Err(self.fault(if self.peek().is_none() { "an end before its time" } else { "no value" }));
+        }
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Fault> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let leading_zero = self.peek() == Some(b'0');
+        let start = self.at;
+        self.digits()?;
+        if leading_zero && self.at > start + 1 {
+            return Err(Fault { at: start, what: "a number with a leading zero" });
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

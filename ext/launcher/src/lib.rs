@@ -1,0 +1,102 @@
+//! The native launcher: what Claude Code runs for every hook.
+//!
+//! `consciousness brief` reads one slot of a file. `hooks <kind>` sends one frame to the owner, or spools. Everything
+//! else becomes the Python CLI. Start reading at `start`; `hook` is the middle, `sys` the edge.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("the launcher uses Linux system calls; elsewhere run the Python CLI (context-graph-py)");
+
+pub mod arena;
+pub mod brief;
+mod briefcmd;
+mod client;
+pub mod copy;
+pub mod dbpath;
+pub mod env;
+pub mod event;
+mod guard;
+pub mod hash;
+mod hook;
+mod input;
+pub mod json;
+pub mod options;
+mod output;
+pub mod paths;
+mod programs;
+pub mod redact;
+pub mod spool;
+mod sys;
+pub mod wire;
+
+use arena::Arena;
+use env::{Env, Strings};
+use event::Kind;
+use options::Format;
+use std::ffi::{c_char, c_int};
+
+/// The arena of the process, in .bss so that only the pages in use cost anything.
+struct ProcessArena(Arena);
+
+// SAFETY: `start` is the only user, called once by main; the launcher never starts a thread.
+unsafe impl Sync for ProcessArena {}
+
+static ARENA: ProcessArena = ProcessArena(Arena::new());
+
+/// The program. The brief comes before anything else.
+///
+/// # Safety
+/// Called once, by main, with the arrays of the C runtime: NULL-terminated, of NUL-terminated strings, alive and
+/// unchanged for the rest of the process.
+pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *const c_char) -> c_int {
+    // SAFETY: passed on from the caller.
+    let (argv, environment) = unsafe { (Strings::new(argv), Strings::new(envp)) };
+    let env = Env::from_entries(environment);
+    let args = |from: usize| argv.clone().skip(from);
+    let mut words = args(1);
+    match (words.next(), words.next()) {
+        (Some(b"consciousness"), Some(b"brief")) => {
+            guard::exit_on_panic(0);
+            let options = briefcmd::Options::read(words);
+            if options.help {
+                return become_cli(&env, args(1));
+            }
+            briefcmd::run(&ARENA.0, &env, &options);
+            sys::exit(0)
+        }
+        (Some(b"hooks"), None) => become_cli(&env, [&b"hooks"[..], b"--help"].into_iter()),
+        (Some(b"hooks"), Some(word)) => match Kind::from_word(word) {
+            Some(kind) => sys::exit(hooks(&env, kind, || args(3))),
+            None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),
+            None => sys::exit(unknown_hook(word, args(3))),
+        },
+        _ => become_cli(&env, args(1)),
+    }
+}
+
+/// Runs one hook; the arguments may be gone through more than once.
+fn hooks<I: Iterator<Item = &'static [u8]>>(env: &Env<'static>, kind: Kind, args: impl Fn() -> I) -> i32 {
+    let started_us = sys::monotonic_us();
+    let claude = options::wants_claude(args());
+    guard::exit_on_panic(if claude { 0 } else { 1 });
+    match options::read(kind, args()) {
+        Ok(options) if options.help => {
+            let word = kind.verb().strip_prefix(b"hooks.").unwrap_or(b"");
+            become_cli(env, [&b"hooks"[..], word].into_iter().chain(args()))
+        }
+        Ok(options) => hook::run(&ARENA.0, env, &options, started_us),
+        Err(error) => hook::refusal_code(if claude { Format::Claude } else { Format::Json }, &error.text(), started_us),
+    }
+}
+
+/// An event that this version does not know is a usage error like any other: never exit code 2, which would block.
+fn unknown_hook(word: &[u8], args: impl Iterator<Item = &'static [u8]>) -> i32 {
+    let format = if options::wants_claude(args) { Format::Claude } else { Format::Json };
+    let text = format!("there is no hook '{}'; see context-graph-cli hooks --help", String::from_utf8_lossy(word));
+    hook::refusal_code(format, &text, sys::monotonic_us())
+}
+
+fn become_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> c_int {
+    let why = programs::exec_cli(env, args);
+    sys::write_all(sys::STDERR, format!("context-graph-cli: {why}\n").as_bytes());
+    1
+}

@@ -1,0 +1,239 @@
+//! A word that says "secret", and the value that stands with it.
+
+use super::{is_quote, is_space, is_word, stretch, Span};
+
+/// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
+const WORDS: [&[u8]; 17] = [
+    b"passw",
+    b"passphrase",
+    b"pass",
+    b"pwd",
+    b"pw",
+    b"private",
+    b"secret",
+    b"signature",
+    b"sig",
+    b"token",
+    b"key",
+    b"auth",
+    b"credential",
+    b"cred",
+    b"contrase",
+    b"cookie",
+    b"bearer",
+];
+/// Endings that make another word of it.
+const HARMLESS: [(&[u8], &[u8]); 12] = [
+    (b"key", b"board"),
+    (b"key", b"word"),
+    (b"key", b"frame"),
+    (b"key", b"down"),
+    (b"key", b"up"),
+    (b"key", b"press"),
+    (b"key", b"note"),
+    (b"auth", b"or"),
+    (b"pass", b"i"),
+    (b"pass", b"e"),
+    (b"private", b"ly"),
+    (b"private", b"r"),
+];
+/// Short words count only as a whole piece of an identifier (db_pw, pass, sig), never inside of a longer word.
+const PIECES: [&[u8]; 5] = [b"pass", b"pw", b"sig", b"cred", b"private"];
+const REST_MAX: usize = 64;
+const WORD_MAX: usize = 512;
+
+fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
+    text.get(at..at + what.len()).is_some_and(|part| part.eq_ignore_ascii_case(what))
+}
+
+/// The telling word that begins at `at`, and where it ends.
+fn word_at(text: &[u8], at: usize) -> Option<(&'static [u8], usize)> {
+    let word = WORDS.into_iter().find(|word| lower_starts(text, at, word))?;
+    let end = at + word.len();
+    // "author" is no "auth", but "authorization" is.
+    let authorises = lower_starts(text, at, b"authori");
+    if !authorises && HARMLESS.iter().any(|(stem, rest)| *stem == word && lower_starts(text, end, rest)) {
+        return None;
+    }
+    (!PIECES.contains(&word) || is_piece(text, at, end)).then_some((word, end))
+}
+
+/// Whether the short word from `at` to `end` is a piece of its identifier: `db_pw`, `userPass`, `dbpass`, not `compass`.
+fn is_piece(text: &[u8], at: usize, end: usize) -> bool {
+    let ends_here = !text.get(end).is_some_and(u8::is_ascii_lowercase) || lower_starts(text, end, b"s");
+    let before = text.get(..at).unwrap_or(&[]);
+    let inside = before.last().is_some_and(u8::is_ascii_alphabetic);
+    let hump = before.last().is_some_and(u8::is_ascii_lowercase) && text.get(at).is_some_and(u8::is_ascii_uppercase);
+    let owner = [&b"db"[..], b"base", b"key", b"user", b"admin", b"root", b"my"].into_iter().any(|owner| {
+        let tail = before.get(before.len().saturating_sub(owner.len())..).unwrap_or(&[]);
+        tail.eq_ignore_ascii_case(owner)
+    });
+    ends_here && (!inside || hump || owner)
+}
+
+/// Whether a field of this name holds a secret (then its value is masked whole).
+pub fn names_a_secret(name: &[u8]) -> bool {
+    (0..name.len()).any(|at| word_at(name, at).is_some())
+}
+
+/// Whether the name says "password", under which even a number is one.
+pub fn is_password_word(name: &[u8]) -> bool {
+    (0..name.len()).any(|at| matches!(word_at(name, at), Some((b"passw" | b"pass" | b"pwd" | b"pw" | b"secret", _))))
+}
+
+pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let candidate = matches!(byte | 0x20, b'p' | b's' | b't' | b'k' | b'a' | b'c' | b'b');
+        let word = if candidate { word_at(text, at) } else { None };
+        let Some((word, word_end)) = word else {
+            at += 1;
+            continue;
+        };
+        let name_end = stretch(text, word_end, REST_MAX, |byte| is_word(byte) || matches!(byte, b'.' | b'-'));
+        compared_before(text, at, spans);
+        match value_of(text, at, word, name_end) {
+            Some((start, end)) => {
+                spans.push(Span { start, end, rule: "assignment" });
+                at = end.max(word_end);
+            }
+            None => at = word_end,
+        }
+    }
+}
+
+/// Where the value of the name that ends at `name_end` begins and ends.
+fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usize, usize)> {
+    let closed = stretch(text, name_end, 8, |byte| {
+        is_quote(byte) || matches!(byte, b'\\' | b']' | b'[' | b')') || byte.is_ascii_digit()
+    });
+    let spaced = stretch(text, closed, 16, |byte| matches!(byte, b' ' | b'\t'));
+    let sign_end =
+        stretch(text, spaced, 8, |byte| matches!(byte, b':' | b'=' | b'<' | b'>' | b'(' | b'!' | b'~' | b','));
+    let signs = text.get(spaced..sign_end)?;
+    let start = stretch(text, sign_end, 32, |byte| is_space(byte) || byte == b'@');
+    let opening = stretch(text, start, 4, |byte| matches!(byte, b'\\' | b'b' | b'f' | b'r' | b'u' | b'$'));
+    if text.get(opening).copied().is_some_and(is_quote) && (!signs.is_empty() || spaced > name_end) {
+        return quoted(text, opening).or(Some((opening, text.len())));
+    }
+    if signs == b">" {
+        return element(text, sign_end);
+    }
+    if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
+        let to_line_end = lower_starts(text, at, b"authori") || word == b"cookie";
+        let end = if to_line_end { line_end(text, start) } else { bare_end(text, start) };
+        return worth_masking(text.get(start..end)?, word).then_some((start, end));
+    }
+    if signs.is_empty() && spaced > closed {
+        return spoken(text, at, spaced);
+    }
+    None
+}
+
+/// `"value"` from its opening quote on: the inside, up to the same quote. None if that never comes.
+fn quoted(text: &[u8], opening: usize) -> Option<(usize, usize)> {
+    let quote = *text.get(opening)?;
+    let triple = text.get(opening..opening + 3).is_some_and(|three| three.iter().all(|byte| *byte == quote));
+    let start = opening + if triple { 3 } else { 1 };
+    let escaped = opening.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'\\');
+    let mut at = start;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            // In JSON inside of JSON the quotes themselves are escaped; elsewhere an escaped quote is content.
+            b'\\' if !escaped => at += 2,
+            _ if *byte == quote && (!triple || text.get(at..at + 3).is_some_and(|three| three == [quote; 3])) => {
+                let end = if escaped { at - 1 } else { at };
+                return Some((start, end.max(start)));
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// `<password>value</password>`: up to the next tag.
+fn element(text: &[u8], start: usize) -> Option<(usize, usize)> {
+    let end = stretch(text, start, WORD_MAX, |byte| byte != b'<');
+    (end > start && text.get(end) == Some(&b'<')).then_some((start, end))
+}
+
+fn line_end(text: &[u8], start: usize) -> usize {
+    stretch(text, start, usize::MAX, |byte| !matches!(byte, b'\n' | b'\r' | b'"' | b'\''))
+}
+
+/// The end of a bare value: white space, but a quoted part belongs to it, and so does what follows a scheme's name.
+fn bare_end(text: &[u8], start: usize) -> usize {
+    let mut end = stretch(text, start, usize::MAX, |byte| !is_space(byte) && !is_quote(byte));
+    let first = text.get(start..end).unwrap_or(&[]);
+    if [&b"bearer"[..], b"basic", b"token", b"digest"].iter().any(|scheme| first.eq_ignore_ascii_case(scheme)) {
+        let next = stretch(text, end, 4, is_space);
+        end = stretch(text, next, usize::MAX, |byte| !is_space(byte) && !is_quote(byte));
+    }
+    match text.get(end) {
+        Some(byte) if is_quote(*byte) => {
+            quoted(text, end).map_or(end, |(_, inside)| inside.saturating_add(1).min(text.len()))
+        }
+        _ => end,
+    }
+}
+
+/// Counts, switches and empty values are no secrets; a password may be anything.
+fn worth_masking(value: &[u8], word: &[u8]) -> bool {
+    let bare = value.strip_suffix(b",").or(value.strip_suffix(b";")).unwrap_or(value);
+    let switch = [&b""[..], b"true", b"false", b"null", b"none", b"undefined", b"{", b"["];
+    if switch.iter().any(|plain| bare.eq_ignore_ascii_case(plain)) {
+        return false;
+    }
+    let number = bare.len() <= 12 && bare.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    !number || matches!(word, b"passw" | b"pass" | b"pwd" | b"pw" | b"secret" | b"passphrase")
+}
+
+/// A value that only a space parts from its name: `--password x`, `Bearer x`, `the password is hunter2`.
+fn spoken(text: &[u8], at: usize, mut start: usize) -> Option<(usize, usize)> {
+    let mut end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
+    let filler = text.get(start..end)?;
+    if [&b"is"[..], b"was", b"to", b"of", b"="].iter().any(|word| filler.eq_ignore_ascii_case(word)) {
+        start = stretch(text, end, 4, |byte| matches!(byte, b' ' | b'\t'));
+        end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
+    }
+    let name_start = (0..at)
+        .rev()
+        .take(REST_MAX)
+        .take_while(|at| text.get(*at).is_some_and(|byte| is_word(*byte) || *byte == b'-'))
+        .last();
+    let is_flag = name_start.and_then(|at| text.get(at)) == Some(&b'-');
+    let value = text.get(start..end)?;
+    let masked = if is_flag { !value.is_empty() && !value.starts_with(b"-") } else { looks_secret(value) };
+    masked.then_some((start, end))
+}
+
+/// A word nobody would write in prose.
+fn looks_secret(value: &[u8]) -> bool {
+    let inner = value.trim_ascii_end();
+    let inner = inner.strip_suffix(b".").or(inner.strip_suffix(b",")).unwrap_or(inner);
+    let digit = inner.iter().any(u8::is_ascii_digit);
+    let letter = inner.iter().any(u8::is_ascii_alphabetic);
+    let sign =
+        inner.iter().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'='));
+    let hump = inner.windows(2).any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
+    inner.len() >= 6 && (digit && letter || sign || hump && inner.len() >= 12) || inner.len() >= 24
+}
+
+/// `"value" == my_password`: the quoted text before a comparison with the name around `at`.
+fn compared_before(text: &[u8], at: usize, spans: &mut Vec<Span>) {
+    let back = |from: usize, keep: &dyn Fn(u8) -> bool| {
+        from - (0..from).rev().take(WORD_MAX).take_while(|at| text.get(*at).is_some_and(|byte| keep(*byte))).count()
+    };
+    let name = back(at, &|byte| is_word(byte) || byte == b'.');
+    let spaced = back(name, &is_space);
+    let signs = back(spaced, &|byte| matches!(byte, b'=' | b'!'));
+    if spaced - signs < 2 {
+        return;
+    }
+    let closing = back(signs, &is_space);
+    let Some(quote) = closing.checked_sub(1).and_then(|at| text.get(at)).copied().filter(|byte| is_quote(*byte)) else {
+        return;
+    };
+    let start = back(closing - 1, &|byte| byte != quote);
+    spans.push(Span { start, end: closing - 1, rule: "assignment" });
+}

@@ -1,0 +1,243 @@
+//! The launcher's side of the golden files in tests/golden (tools/make_golden.py writes them).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod support;
+
+use launcher::arena::{Arena, CPath};
+use launcher::env::Env;
+use launcher::event::{Event, Kind};
+use launcher::paths::{self, Places};
+use launcher::wire::{self, Progress, Request};
+use launcher::{brief, copy, options, redact, spool};
+use std::collections::HashMap;
+use std::path::Path;
+use support::{golden, raw_rows, rows, set_up, TempDir};
+
+fn nowhere() -> &'static Path {
+    Path::new("/nonexistent")
+}
+
+fn path<'a>(arena: &'a Arena, bytes: &[u8]) -> CPath<'a> {
+    arena.join(&[bytes]).expect("short path")
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn store_keys_and_sockets_are_the_golden_ones() {
+    for row in rows("store_keys.tsv", nowhere()) {
+        let arena = Box::new(Arena::new());
+        let store = paths::store_dir(&arena, path(&arena, b"/root"), path(&arena, &row[0])).unwrap();
+        assert_eq!(shown(store.bytes()), format!("/root/stores/{}", shown(&row[1])));
+    }
+    for row in rows("sockets.tsv", nowhere()) {
+        let arena = Box::new(Arena::new());
+        let uid = shown(&row[1]).parse().unwrap();
+        let socket = paths::socket(&arena, path(&arena, &row[0]), uid).unwrap();
+        assert_eq!(shown(socket.path.bytes()), shown(&row[2]));
+        assert_eq!(socket.shared_folder.is_some(), row[2].starts_with(b"/tmp/"));
+    }
+}
+
+/// One test for both tables: `locate` moves the process, which only one test may do at a time.
+#[test]
+fn places_and_store_paths_are_the_golden_ones() {
+    for (raw, row) in raw_rows("paths.tsv").iter().zip(0..) {
+        let folder = TempDir::new();
+        set_up(&raw[1], &folder.0);
+        let cells = &rows("paths.tsv", &folder.0)[row];
+        check_places(&raw[0], cells, &folder.0);
+    }
+    for (raw, row) in raw_rows("dbpath.tsv").iter().zip(0..) {
+        let folder = TempDir::new();
+        set_up(&raw[1], &folder.0);
+        let cells = &rows("dbpath.tsv", &folder.0)[row];
+        check_store_path(&raw[0], cells, &folder.0);
+    }
+}
+
+fn enter(folder: &Path, cell: &[u8]) {
+    std::env::set_current_dir(folder.join(shown(cell))).expect("the row's working folder");
+}
+
+fn check_places(name: &str, cells: &[Vec<u8>], folder: &Path) {
+    enter(folder, &cells[3]);
+    let arena = Box::new(Arena::new());
+    let env = Env::from_entries(cells[2].split(|byte| *byte == b' '));
+    match paths::locate(&arena, &env, None) {
+        Err(_) => assert_eq!(shown(&cells[4]), "!", "{name}"),
+        Ok(places) => {
+            let found = [places.root, places.project, places.top].map(|place| shown(place.bytes()));
+            assert_eq!(found, [shown(&cells[4]), shown(&cells[5]), shown(&cells[6])], "{name}");
+        }
+    }
+}
+
+fn check_store_path(name: &str, cells: &[Vec<u8>], folder: &Path) {
+    enter(folder, &cells[3]);
+    let arena = Box::new(Arena::new());
+    let env = Env::from_entries(cells[2].split(|byte| *byte == b' '));
+    match paths::locate(&arena, &env, Some(&cells[4])) {
+        Ok(places) => {
+            let found = (shown(&cells[5]), shown(places.store.bytes()));
+            assert_eq!(found, ("ok".to_owned(), shown(&cells[6])), "{name}");
+        }
+        Err(error) => {
+            assert_eq!(shown(&cells[5]), "refused", "{name}: {}", error.text());
+            assert!(error.text().contains(&shown(&cells[6])), "{name}: {}", error.text());
+        }
+    }
+}
+
+#[test]
+fn a_request_is_the_golden_frame() {
+    let fields: HashMap<String, Vec<u8>> =
+        rows("request_v1.tsv", nowhere()).into_iter().map(|row| (shown(&row[1]), row[2].clone())).collect();
+    let number = |name: &str| fields[name].clone();
+    let request = Request {
+        verb: &fields["verb"],
+        event_id: &fields["event_id"],
+        params: &fields["params"],
+        body: &fields["body"],
+        store: &fields["store"],
+        project: &fields["project"],
+        session_env: &fields["session_env"],
+        cwd: &fields["cwd"],
+        env: &fields["env"],
+        deadline_ms: u32::from_le_bytes(number("deadline_ms").try_into().unwrap()),
+        at_ms: i64::from_le_bytes(number("at_ms").try_into().unwrap()),
+        version: &fields["version"],
+    };
+    let around = wire::encode(&request).unwrap();
+    assert_eq!([around.before, fields["body"].clone(), around.behind].concat(), golden("request_v1.bin"));
+}
+
+#[test]
+fn the_golden_response_is_understood() {
+    let parts: HashMap<String, Vec<u8>> =
+        rows("response_v1.tsv", nowhere()).into_iter().map(|row| (shown(&row[0]), row[1].clone())).collect();
+    let bytes = golden("response_v1.bin");
+    let Progress::Whole(response) = wire::decode(&bytes) else { panic!("the golden response is whole") };
+    assert_eq!(response.exit_code.to_string().as_bytes(), parts["exit_code"]);
+    assert_eq!(response.flags.to_string().as_bytes(), parts["flags"]);
+    assert_eq!((response.stdout, response.stderr), (&parts["stdout"][..], &parts["stderr"][..]));
+}
+
+/// Invariant 10 and the spool's format: what the launcher writes is byte for byte the golden record.
+#[test]
+fn a_spooled_event_is_the_golden_record() {
+    let parts = rows("spool_v1.tsv", nowhere());
+    assert_eq!(parts.iter().flat_map(|part| part[1].clone()).collect::<Vec<_>>(), golden("spool_v1.log"));
+    let whole = &parts[0][1];
+    let json = &whole[10..whole.len() - 1];
+    let body_at = json.windows(8).position(|part| part == b",\"body\":").unwrap() + 8;
+    let args = ["--format", "claude", "--session-id", "abc", "--success=true", "--stdin"];
+    let arena = Box::new(Arena::new());
+    let at = |text: &[u8]| path(&arena, text);
+    let top = at(b"/home/u/proj");
+    let event = Event {
+        options: options::read(Kind::PostTool, args.iter().map(|arg| arg.as_bytes())).unwrap(),
+        env: Env { session_id: Some(b"0ae1c2d3-1111-4222-8333-444455556666"), ..Env::default() },
+        places: Places { root: at(b"/r"), cwd: at(b"/home/u/proj/src"), project: top, top, store: at(b"/r/s") },
+        id: *b"00112233445566778899aabbccddeeff",
+        at_ms: 1_800_000_000_123,
+        body: Some(json[body_at..json.len() - 1].to_vec()),
+    };
+    assert_eq!(shown(&spool::frame(&event.spool_json().unwrap())), shown(whole));
+}
+
+fn store_with(bytes: &[u8]) -> TempDir {
+    let store = TempDir::new();
+    std::fs::write(store.join("brief.bin"), bytes).unwrap();
+    store
+}
+
+fn line_in(store: &TempDir, session: Option<&[u8]>) -> String {
+    let arena = Box::new(Arena::new());
+    let folder = path(&arena, store.0.to_str().unwrap().as_bytes());
+    brief::lookup(&arena, folder, session).map_or(shown(brief::COLD_LINE), |slot| shown(slot.line()))
+}
+
+/// Invariant 8, REQ-SESSION-11: the golden cache gives the golden lines.
+#[test]
+fn the_golden_brief_cache_gives_the_golden_lines() {
+    let store = store_with(&golden("brief_v1.bin"));
+    for row in rows("brief_v1.tsv", nowhere()) {
+        let session = (!row[0].is_empty()).then_some(&row[0][..]);
+        assert_eq!(line_in(&store, session), shown(&row[1]), "{}", shown(&row[0]));
+    }
+    let arena = Box::new(Arena::new());
+    let folder = path(&arena, store.0.to_str().unwrap().as_bytes());
+    let measures = brief::lookup(&arena, folder, Some(b"newest")).unwrap().measures().unwrap();
+    assert_eq!((measures.consciousness, measures.integration, measures.ic), (0.625, 0.96875, 0.9375));
+}
+
+/// Invariant 8: a foreign version, a cut file, garbage: the cold line, whatever is asked.
+#[test]
+fn a_foreign_or_damaged_cache_gives_the_cold_line() {
+    let good = golden("brief_v1.bin");
+    let cold = shown(brief::COLD_LINE);
+    for at in 0..24 {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        let store = store_with(&bad);
+        assert_eq!((line_in(&store, Some(b"newest")), line_in(&store, None)), (cold.clone(), cold.clone()), "{at}");
+    }
+    for len in [0, 1, 23, 24, 4095, 4096, 4096 + 511] {
+        let store = store_with(&good[..len]);
+        assert_eq!((line_in(&store, Some(b"newest")), line_in(&store, None)), (cold.clone(), cold.clone()), "{len}");
+    }
+    let noise: Vec<u8> = (0..good.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    assert_eq!(line_in(&store_with(&noise), None), cold);
+}
+
+/// REQ-HOOKS-33: every secret that the owner's rules know is masked in the spool too, alone and inside JSON.
+#[test]
+fn every_golden_secret_is_masked() {
+    let text = String::from_utf8(golden("secrets.tsv")).unwrap();
+    let mut missed = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        let cells: Vec<Vec<u8>> = line.split('\t').map(unescaped).collect();
+        let (rule, secret, sample) = (shown(&cells[0]), &cells[1], &cells[2]);
+        let mut masked = Vec::new();
+        redact::mask(sample, redact::Care::Full, &mut masked);
+        let mut json = b"{\"tool_input\":{\"command\":".to_vec();
+        launcher::json::text::quote(sample, &mut json);
+        json.extend_from_slice(b"}}");
+        let mut copied = Vec::new();
+        copy::redacted(&json, &mut copied).unwrap();
+        for out in [masked, copied] {
+            if holds_part(&out, secret) {
+                missed.push(format!("{rule}: {} -> {}", shown(sample), shown(&out)));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} not masked:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// Whether the secret, or more than half of a long one, is still to be read.
+fn holds_part(text: &[u8], secret: &[u8]) -> bool {
+    let part = if secret.len() > 24 { secret.len() / 2 } else { secret.len() };
+    secret.windows(part).any(|part| text.windows(part.len()).any(|window| window == part))
+}
+
+fn unescaped(cell: &str) -> Vec<u8> {
+    let joined = cell.replace("{}", "");
+    let mut out = Vec::new();
+    let mut chars = joined.chars();
+    while let Some(char) = chars.next() {
+        let meant = match char {
+            '\\' => match chars.next().expect("an escape") {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                other => other,
+            },
+            plain => plain,
+        };
+        out.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+    out
+}
