@@ -79,7 +79,7 @@ class LiveSession:
         self.snapshot = snapshot
         """Kept up to date; the caller stores it."""
         self.has_evidence = False
-        """Something was measured, here or in a session that this one continues; else there is nothing to say."""
+        """Something was measured, here or in a session that this one continues; else nothing can be said."""
         self.events_by_kind: dict[str, int] = {}
         """Events applied, by kind."""
         self.events_duplicate = 0

@@ -1,0 +1,277 @@
+"""The purpose of a session: 13 running goals, how well each event fits them, and the purpose vector.
+
+What an event (or a prompt) is about is read from its texts by ``EventReader``; ``Goals`` remembers what the
+session has been about; ``Purpose`` turns the likeness of the two into a purpose vector, compares that with
+the session's identity and says how coherent the work is. Definition: research/drift.md section 4 with the
+feature spaces below; its constants come from tools/fit_identity.py, on the dev split only.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from context_graph._kernels import features, goals
+from context_graph.identity.vocabulary import HEADS, STOP_WORDS
+
+__all__ = ["CALIBRATION", "SPACES", "Calibration", "EventReader", "Goals", "Purpose", "Reading", "Space"]
+
+
+class Space(NamedTuple):
+    """One of the 13 spaces in which an event is compared with the goal."""
+
+    name: str
+    bag: str
+    """Which tokens of the event (the kernels' features.BAGS)."""
+    kind: int
+    """How likeness is measured (the kernels' goals.COSINE, COVERAGE or ROOT)."""
+    share: float
+    """Least share of a new event in the goal."""
+
+
+_SLOW: Final = 0.05
+"""A goal remembers some twenty events: what is foreign for a while doesn't become the goal."""
+_RECENT: Final = 0.2
+
+SPACES: Final = (
+    Space("semantic", "stem", goals.ROOT, _SLOW),
+    Space("recent", "stem", goals.COSINE, _RECENT),
+    Space("defined", "defined", goals.COVERAGE, _SLOW),
+    Space("dotted", "dotted", goals.ROOT, _SLOW),
+    Space("sequence", "pair", goals.ROOT, _SLOW),
+    Space("lexical", "word", goals.ROOT, _SLOW),
+    Space("code", "code", goals.ROOT, _SLOW),
+    Space("graph", "path", goals.ROOT, _SLOW),
+    Space("trigram", "trigram", goals.COVERAGE, _SLOW),
+    Space("intent", "intent", goals.COVERAGE, _SLOW),
+    Space("entity", "proper", goals.ROOT, _SLOW),
+    Space("late", "word", goals.COVERAGE, _SLOW),
+    Space("expanded", "expanded", goals.COSINE, _SLOW),
+)
+"""By position: the same oscillator, purpose-vector component and stored goal for ever. Never reorder."""
+
+_ROWS: Final = tuple(features.BAGS.index(space.bag) for space in SPACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What likeness means in each of the 13 spaces."""
+
+    on: tuple[float, ...]
+    """Mean likeness of an event to the goal while the work goes on."""
+    off: tuple[float, ...]
+    """Mean likeness of an event of other work."""
+    weight: tuple[float, ...]
+    """How well the space tells the two apart; positive, mean 1."""
+
+
+CALIBRATION: Final = Calibration(
+    on=(
+        0.3909,
+        0.4897,
+        0.5757,
+        0.2557,
+        0.2338,
+        0.3307,
+        0.2335,
+        0.3383,
+        0.8802,
+        0.9041,
+        0.2989,
+        0.7925,
+        0.468,
+    ),
+    off=(0.1121, 0.1216, 0.14, 0.0532, 0.0425, 0.0738, 0.0607, 0.0698, 0.5738, 0.4013, 0.0555, 0.3115, 0.087),
+    weight=(1.394, 0.832, 1.072, 1.098, 0.821, 1.092, 0.902, 0.515, 0.582, 1.422, 1.454, 0.457, 1.357),
+)
+"""Printed by tools/fit_identity.py."""
+
+# Coding of a likeness: 0 is a tenth of the way from off to on, 0.35 of the way more is tanh(1).
+ZERO_AT: Final = 0.1
+HALF_WIDTH: Final = 0.35
+MIN_HALF_WIDTH: Final = 0.05
+
+# A session whose work is more varied than that of the fit has a lower likeness on both sides: its own running
+# level shifts on and off together, by three quarters of what it differs, within these bounds.
+LEVEL_SHIFT: Final = 0.75
+LEVEL_RATE: Final = 0.1
+LEVEL_MIN: Final = 0.3
+LEVEL_MAX: Final = 1.2
+
+SMOOTHING: Final = 0.45
+"""Share of an event in the smoothed alignment: without smoothing one ``git status`` looks like drift."""
+WARM_UP: Final = 3.0
+"""After a prompt the share grows as n / (n + 3): the first events of a new task look for their way."""
+SCANT: Final = 1.0
+"""Tokens at which an event's share is halved: one word says less than twenty."""
+IDENTITY_SHARE: Final = 0.05
+"""Share of an event in the identity that the next one is compared with."""
+
+# q, the weighted mean alignment, as the coherence whose logistic is the coupling (kuramoto.coupling_for).
+COHERENCE_MIDDLE: Final = 0.2
+ALIGNMENT_MIDDLE: Final = 0.5
+COHERENCE_SLOPE: Final = 1.5
+
+
+class EventReader:
+    """Reads texts into the kernels' bags; one per process is enough. Not thread-safe."""
+
+    __slots__ = ("bags",)
+
+    def __init__(self) -> None:
+        self.bags = features.EventFeatures(STOP_WORDS, HEADS)
+
+    def read(self, input_text: str, output_text: str) -> None:
+        """Replace what was read before. Cost: some 40 us for 4 KB."""
+        self.bags.scan(input_text.encode("utf-8", "replace"), output_text.encode("utf-8", "replace"))
+
+
+class Goals:
+    """What a session has been about, as one goal vector per space. 213 KB in memory."""
+
+    __slots__ = ("_vectors",)
+
+    def __init__(self) -> None:
+        kinds, shares = bytes(space.kind for space in SPACES), array("d", [space.share for space in SPACES])
+        self._vectors = goals.GoalVectors(bytes(_ROWS), kinds, shares)
+
+    def likeness(self, reader: EventReader) -> array[float]:
+        """How like what was read is to each goal, in [0, 1]; NaN in a space where either is empty."""
+        likeness = array("d", bytes(8 * len(SPACES)))
+        self._vectors.measure(reader.bags, likeness)
+        return likeness
+
+    def absorb(self, reader: EventReader, *, prompt: bool = False) -> None:
+        """Move the goals towards what was read; a prompt moves them half way."""
+        self._vectors.absorb(reader.bags, prompt)
+
+    def as_prior(self, events: int) -> Goals:
+        """A copy that counts as no more than ``events`` events, so that new ones soon outweigh it."""
+        prior = Goals()
+        prior._vectors.load_bytes(self._vectors.to_bytes())
+        prior._vectors.cap_counts(events)
+        return prior
+
+    def to_bytes(self) -> bytes:
+        """All goals, lossless: goals made of it go on bit for bit as these do. Some 40 to 120 KB."""
+        return self._vectors.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> Goals:
+        """The goals that to_bytes gave.
+
+        Raises:
+            ValueError: Not such bytes, or of another version.
+        """
+        made = cls()
+        made._vectors.load_bytes(packed)
+        return made
+
+
+class Reading(NamedTuple):
+    """What one event says about the purpose."""
+
+    purpose_vector: list[float]
+    """PV_t: 13 components, positive where the event fits its goal, negative where it doesn't."""
+    identity: list[float]
+    """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
+    coherence: float
+    """For kuramoto.coupling_for."""
+
+
+class Purpose:
+    """The smoothed alignment of a session's events with its goals, and the identity that forms from it.
+
+    Args:
+        calibration: What likeness means in each space.
+    """
+
+    __slots__ = ("_calibration", "_root_weight", "alignment", "events", "identity", "level")
+
+    def __init__(self, calibration: Calibration = CALIBRATION) -> None:
+        self._calibration = calibration
+        self._root_weight = [math.sqrt(weight) for weight in calibration.weight]
+        self.alignment = [1.0] * len(SPACES)
+        """Smoothed, coded, in [-1, 1]."""
+        self.level = list(calibration.on)
+        """This session's running likeness."""
+        self.identity = _unit(self._root_weight)
+        self.events = 0
+        """Since the last prompt."""
+
+    @property
+    def vector(self) -> list[float]:
+        """The purpose vector: alignments times the square roots of the weights."""
+        return [root * m for root, m in zip(self._root_weight, self.alignment, strict=True)]
+
+    def prompt(self) -> None:
+        """The user moved the goal: what follows is not drift, and takes its time to settle."""
+        self.alignment = [(m + 1.0) / 2.0 for m in self.alignment]
+        self.events = 0
+
+    def continued(self) -> Purpose:
+        """A copy for a session that takes this purpose up: it settles in slowly, as after a prompt."""
+        copy = Purpose(self._calibration)
+        copy.alignment, copy.level, copy.identity = (
+            list(self.alignment),
+            list(self.level),
+            list(self.identity),
+        )
+        return copy
+
+    def assume(self, vector: Sequence[float]) -> None:
+        """Take the alignments from a purpose vector, where nothing else is known.
+
+        Raises:
+            ValueError: Not 13 components.
+        """
+        self.alignment = [
+            min(max(value / root, -1.0), 1.0) for value, root in zip(vector, self._root_weight, strict=True)
+        ]
+
+    def observe(self, likeness: Sequence[float], tokens: Sequence[int]) -> Reading:
+        """Take in one event.
+
+        Args:
+            likeness: Goals.likeness; a space with NaN keeps its alignment.
+            tokens: Nonzeros of the event in each of the kernels' bags.
+
+        Cost: some 15 us.
+        """
+        self.events += 1
+        share = SMOOTHING * self.events / (self.events + WARM_UP)
+        for k, value in enumerate(likeness):
+            if value == value:  # not NaN
+                weight = tokens[_ROWS[k]] / (tokens[_ROWS[k]] + SCANT)
+                self.alignment[k] += share * weight * (self._coded(k, value) - self.alignment[k])
+                self.level[k] += LEVEL_RATE * weight * (value - self.level[k])
+        vector, before = self.vector, self.identity
+        unit = _unit(vector)
+        self.identity = [
+            (1.0 - IDENTITY_SHARE) * old + IDENTITY_SHARE * new for old, new in zip(before, unit, strict=True)
+        ]
+        return Reading(vector, before, self.coherence)
+
+    @property
+    def coherence(self) -> float:
+        """The weighted mean alignment, shifted and stretched for kuramoto.coupling_for."""
+        weight = self._calibration.weight
+        q = sum(w * m for w, m in zip(weight, self.alignment, strict=True)) / sum(weight)
+        return COHERENCE_MIDDLE + COHERENCE_SLOPE * (q - ALIGNMENT_MIDDLE)
+
+    def _coded(self, k: int, likeness: float) -> float:
+        """Opponent coding: towards 1 as on-goal work is, towards -1 as foreign work is."""
+        on, off = self._calibration.on[k], self._calibration.off[k]
+        ratio = min(max(self.level[k] / on, LEVEL_MIN), LEVEL_MAX)
+        shift = 1.0 + LEVEL_SHIFT * (ratio - 1.0)
+        gap = (on - off) * shift
+        return math.tanh((likeness - off * shift - ZERO_AT * gap) / max(HALF_WIDTH * gap, MIN_HALF_WIDTH))
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    """``vector`` scaled to length 1; itself where it has no length."""
+    length = math.sqrt(sum(value * value for value in vector))
+    return [value / length for value in vector] if length > 1e-9 else list(vector)
