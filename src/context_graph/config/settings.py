@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 __all__ = ["REQUEST_KEYS", "Settings", "load_settings", "setting_docs", "with_request_env"]
 
@@ -44,7 +44,7 @@ class Settings:
         default=600.0,
         metadata={"doc": "Seconds without a client after which the owner exits.", "range": (0.1, 604_800)},
     )
-    durability: str = field(
+    durability: Literal["normal", "power"] = field(
         default="normal",
         metadata={"doc": "power adds an fsync to each write.", "choices": ("normal", "power")},
     )

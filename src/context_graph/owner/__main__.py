@@ -6,6 +6,7 @@ wants it in the background starts it there, with the lock in descriptor N.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -117,6 +118,8 @@ def _settle_process(options: _Options) -> None:
     os.umask(0o077)
     os.chdir("/")
     if options.lock_fd is not None:
+        with contextlib.suppress(OSError):  # the starter may have done it already
+            os.setsid()
         os.closerange(_STDERR + 1, options.lock_fd)
         os.closerange(options.lock_fd + 1, os.sysconf("SC_OPEN_MAX"))
     for name in list(os.environ):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from context_graph.redact import Redactor
-
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError
 from context_graph.owner.store_context import StoreContext
+from context_graph.redact import Redactor
 from context_graph.wire.frames import Reply, Request
 
 __all__ = ["Call", "reply"]

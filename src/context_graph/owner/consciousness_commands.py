@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import orjson
-from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
-from context_graph.identity.live import LiveSession
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, SessionNotFoundError
 from context_graph.identity.brief import compact_line, crisis_text, state_block
+from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
+from context_graph.identity.live import LiveSession
 from context_graph.owner.call import Call, reply
 from context_graph.owner.session_commands import find_session
 from context_graph.owner.views import status_view
@@ -51,7 +51,8 @@ def _inject(call: Call) -> Reply:
     text = state_block(metrics)
     if metrics is not None and live is not None:
         text += (
-            f"\nComponents: I={metrics.integration:.2f} R={metrics.reflection:.2f} D={metrics.differentiation:.2f}"
+            f"\nComponents: I={metrics.integration:.2f} R={metrics.reflection:.2f}"
+            f" D={metrics.differentiation:.2f}"
             f"\nCoupling K={live.snapshot.coupling:.2f}, {live.events_applied} events,"
             f" {live.predictions_scored} predictions scored"
             f"\nSession: {live.snapshot.session_id} (previous: {live.snapshot.previous_session_id or 'none'},"

@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from context_graph.errors import InvalidInputError
 from context_graph.identity.text import flatten_text
+from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.protocol.spec import HookInput, parse_hook_input
 from context_graph.redact import Redactor
-
-from context_graph.errors import InvalidInputError
-from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 
 __all__ = ["event_from_input", "hook_event"]
 
 _REDACT_BYTES = 4 * EVENT_TEXT_BYTES
-"""Redacted before the cut: a secret that straddles the cut would otherwise lose the half that gives it away."""
+"""Redacted before the cut: half a secret would no longer be known for one."""
 
 
 def hook_event(
@@ -52,7 +51,7 @@ def event_from_input(
     session_id = cut_session_id(session_env or given.session_id)
     if not session_id:
         raise InvalidInputError(
-            "session_id is missing: give it in the stdin JSON, with --session-id, or in CLAUDE_CODE_SESSION_ID"
+            "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
         )
     tool_failed = kind is EventKind.POST_TOOL and given.success is False
     return HookEvent(

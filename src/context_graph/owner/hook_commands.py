@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_graph.identity.live import LiveSession, Outcome
-from context_graph.protocol import claude
-from context_graph.protocol.spec import HookOutput, render_output
-
 from context_graph.errors import (
     ContextGraphError,
     CrisisTriggeredError,
@@ -16,12 +12,15 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.identity.brief import brief_line, crisis_text, state_block
+from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
 from context_graph.owner.events import hook_event
 from context_graph.owner.store_context import Applied, Started
 from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
+from context_graph.protocol import claude
+from context_graph.protocol.spec import HookOutput, render_output
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 __all__ = ["HANDLERS", "failure"]

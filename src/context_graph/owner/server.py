@@ -140,15 +140,7 @@ class OwnerServer:
             request = decode_request(payload)
         except WireError as error:
             return self.refuse(error)
-        after: Callable[[], None] | None = None
-        if request.verb.startswith("owner."):
-            reply, after = self._own(request)
-        elif is_newer(request.version, self._version):
-            reply = Reply(0, YIELDING)
-            why = f"client {request.version} is newer than this owner, {self._version}"
-            after = self._leaver(why)
-        else:
-            reply = self._handled(request)
+        reply, after = self._reply(request)
         reply, data = _encoded(reply)
         took_ms = (time.perf_counter() - began) * 1000.0
 
@@ -242,9 +234,15 @@ class OwnerServer:
         if self._listener is not None:
             self._loop.add_reader(self._listener, self._accept)
 
-    def _handled(self, request: Request) -> Reply:
+    def _reply(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
+        """The reply, and what to do once it is sent."""
         try:
-            return self._service.handle(request)
+            if request.verb.startswith("owner."):
+                return self._own(request)
+            if is_newer(request.version, self._version):
+                why = f"client {request.version} is newer than this owner, {self._version}"
+                return Reply(0, YIELDING), self._leaver(why)
+            return self._service.handle(request), None
         except ContextGraphError as error:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
@@ -255,7 +253,7 @@ class OwnerServer:
             flags, exit_code, text = SPOOL_IT, 1, "the owner failed to serve this; its log says why"
         if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
             exit_code = 0  # a hook of the real client never fails (D2.3)
-        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode())
+        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":

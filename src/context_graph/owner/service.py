@@ -11,14 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-from context_graph.redact import Redactor
-
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
 from context_graph.owner import consciousness_commands, hook_commands, session_commands
 from context_graph.owner.call import Call
 from context_graph.owner.store_context import StoreContext
+from context_graph.redact import Redactor
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
 __all__ = ["OwnerService", "build_service"]

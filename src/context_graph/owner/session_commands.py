@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Callable
 
 import orjson
-from context_graph.identity.live import LiveSession
 
 from context_graph.errors import InvalidInputError, SessionNotFoundError
+from context_graph.identity.live import LiveSession
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
 from context_graph.owner.views import row_view, session_view

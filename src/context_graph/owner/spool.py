@@ -9,6 +9,7 @@ the next drain applies it again from its start: the store's dedupe keys make tha
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -223,7 +224,8 @@ def _reject(spool: Path, line: bytes, *, repeated: bool) -> None:
             os.replace(path, path.with_suffix(".log.1"))
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with open(handle, "wb", buffering=0) as sink:
-        sink.write(entry)
+        if sink.write(entry) != len(entry):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
 
 
 def _holds(path: Path, entry: bytes) -> bool:

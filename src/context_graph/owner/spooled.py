@@ -6,11 +6,11 @@ import logging
 from typing import TYPE_CHECKING
 
 import orjson
-from context_graph.redact import Redactor
 
 from context_graph.errors import InvalidInputError
 from context_graph.model import EventKind
 from context_graph.owner.events import hook_event
+from context_graph.redact import Redactor
 from context_graph.wire.spool import SpoolRecord
 
 if TYPE_CHECKING:

@@ -8,18 +8,17 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from context_graph.identity.continuity import classify_ic
-from context_graph.identity.live import LiveSession, Outcome
-from context_graph.owner.brief_cache import BriefCache
-from context_graph.redact import Redactor
-from context_graph.store.sessions import SessionStore
-
 from context_graph.config import Settings
-from context_graph.errors import ContextGraphError, CorruptedIdentityError, SessionNotFoundError, StoreError
+from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, StoreError
 from context_graph.identity.brief import brief_line
+from context_graph.identity.continuity import DriftMetrics, classify_ic
+from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner import spool
+from context_graph.owner.brief_cache import BriefCache
 from context_graph.owner.spooled import apply_spooled
+from context_graph.redact import Redactor
+from context_graph.store.sessions import SessionStore
 from context_graph.wire.spool import SpoolRecord
 
 __all__ = ["Applied", "Started", "StoreContext"]
@@ -42,7 +41,7 @@ class Started:
 
     live: LiveSession
     text: str
-    drift: object | None = None
+    drift: DriftMetrics | None = None
     warning: str = ""
 
 
@@ -228,7 +227,7 @@ class StoreContext:
         live: LiveSession,
         text: str,
         *,
-        drift: object | None = None,
+        drift: DriftMetrics | None = None,
         warning: str = "",
     ) -> Started:
         live.apply(event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession
-
 from context_graph.model import EventKind
 
 __all__ = ["session_summary"]

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from context_graph.identity.continuity import ICLevel, is_ic_crisis
 from context_graph.identity.johari import johari_system
 from context_graph.identity.live import LiveSession
+from context_graph.owner.store_context import StoreContext
 from context_graph.protocol.spec import ConsciousnessState, ICClassification
 from context_graph.store.listing import SessionRow
-
-from context_graph.owner.store_context import StoreContext
 
 __all__ = ["classification_of", "row_view", "session_view", "state_of", "status_view"]
 
