@@ -6,6 +6,7 @@ Nothing here deletes a file or decides whether an owner is alive by its pid: the
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import select
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import Final, Self
 
 from context_graph.client.connection import connect, exchange
 from context_graph.config import lock_path, log_dir, socket_path
@@ -37,7 +38,6 @@ __all__ = [
 _SAID_BYTES: Final = 4096
 _SHORT_S: Final = 0.002
 _LONG_S: Final = 0.02
-_EXEC_FAILED: Final = 127
 
 
 class Starting:
@@ -98,21 +98,20 @@ def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
         ) from error
     if lock is None:
         return Starting()
+    said = says = -1
     try:
-        if lock <= 2:  # we run with closed standard streams; the child is going to open those
-            low, lock = lock, fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, 3)
-            os.close(low)
-        command = [*find_owner_command(env), "--root", os.fspath(root), "--lock-fd", str(lock)]
-        said, says = os.pipe()
-        try:
-            pid = _spawn_detached(command, lock, says)
-        except OSError as error:
+        lock = _above_standard(lock)
+        command = [*find_owner_command(env), "--root", os.fspath(root)]
+        said, says = _pipe()
+        pid = _spawn_detached(command, lock, says)
+    except OSError as error:
+        if said >= 0:
             os.close(said)
-            raise OwnerUnavailableError(f"{command[0]} can't be started: {error.strerror}") from error
-        finally:
-            os.close(says)
+        raise OwnerUnavailableError(f"{command[0]} can't be started: {error.strerror}") from error
     finally:
         os.close(lock)
+        if says >= 0:
+            os.close(says)
     return Starting(pid, said)
 
 
@@ -288,50 +287,48 @@ def _pauses(end: float) -> Iterator[float]:
 
 
 def _spawn_detached(command: list[str], lock: int, says: int) -> int:
-    """Execute ``command`` as nobody's child, in a session of its own; its pid.
+    """Execute ``command`` with ``--lock-fd`` appended, as nobody's child and in a session of its own; its pid.
 
-    Two forks: the client waits for its hooks' children and for their open outputs, so the owner
-    must be neither, and a program that goes on must not be left with a zombie.
+    A hook's caller waits for its children and its open outputs, so the owner must be neither, and a
+    program that goes on must not be left with a zombie. The shell in between does the second fork:
+    forking this process, which may have threads, is what Python 3.12 began to warn about.
 
     Raises:
-        OSError: If it can't be executed.
+        OSError: If no shell can be executed.
     """
-    report, reports = os.pipe()
+    report, reports = _pipe()
+    handed = max(lock, says, reports) + 1  # none of ours, so no dup2 below overwrites what a later one needs
+    words = ["/bin/sh", "-c", '"$@" >/dev/null & echo $!', "sh", *command, "--lock-fd", str(handed)]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, reports, 1),
+        (os.POSIX_SPAWN_DUP2, says, 2),
+        (os.POSIX_SPAWN_DUP2, lock, handed),
+    ]
     try:
-        child = os.fork()
-        if child == 0:
-            _detach(command, lock, says, reports)
+        shell = os.posix_spawn(words[0], words, os.environ, file_actions=actions, setsigmask=())
         os.close(reports)
         reports = -1
-        os.waitpid(child, 0)
         with open(report, "rb", closefd=False) as source:
-            words = source.read().split()
+            said = source.read().strip()
+        os.waitpid(shell, 0)
     finally:
         os.close(report)
         if reports >= 0:
             os.close(reports)
-    if len(words) != 1:
-        failed = int(words[1]) if len(words) == 2 else 0
-        raise OSError(failed, os.strerror(failed) if failed else "it could not be forked", command[0])
-    return int(words[0])
+    if not said.isdigit():
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), command[0])
+    return int(said)
 
 
-def _detach(command: list[str], lock: int, says: int, reports: int) -> NoReturn:
-    """In the forked child: only system calls until exec, since other threads may have held any lock."""
-    try:
-        os.setsid()
-        pid = os.fork()
-        if pid:
-            os.write(reports, b"%d" % pid)
-            os._exit(0)
-        null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, 0)
-        os.dup2(null, 1)
-        os.dup2(says, 2)
-        os.set_inheritable(lock, True)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.execv(command[0], command)
-    except OSError as error:
-        os.write(reports, b" %d" % (error.errno or 1))
-    finally:
-        os._exit(_EXEC_FAILED)
+def _pipe() -> tuple[int, int]:
+    """A pipe clear of the standard descriptors, which may be closed here and are opened in the child."""
+    return tuple(map(_above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
+
+
+def _above_standard(handle: int) -> int:
+    if handle > 2:
+        return handle
+    moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(handle)
+    return moved

@@ -435,7 +435,7 @@ def _prepare(path: Path, *, create: bool) -> None:
     draft = path.with_name(f"{path.name}.creating-{os.getpid()}")
     try:
         os.makedirs(path.parent, mode=0o700, exist_ok=True)
-        shutil.rmtree(draft, ignore_errors=True)
+        _remove_drafts(path)
         os.mkdir(draft, mode=0o700)
         _create(draft)
         os.rename(draft, path)
@@ -446,6 +446,14 @@ def _prepare(path: Path, *, create: bool) -> None:
     except StoreError:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _remove_drafts(path: Path) -> None:
+    """What processes left that died while they made the database at ``path``, and an own earlier one."""
+    for draft in path.parent.glob(f"{path.name}.creating-*"):
+        pid = draft.name.rpartition("-")[2]
+        if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _create(path: Path) -> None:

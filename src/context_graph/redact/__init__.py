@@ -1,0 +1,10 @@
+"""Secrets out of text, before the first write (REQ-HOOKS-33): ``Redactor.load(cache).redact(text)``.
+
+Knows patterns and text, nothing of events or stores. What is found and what is kept on purpose is
+told in ``rules`` (issuers' tokens and shapes), ``keyed`` (values after telling names) and ``runs``
+(bare random tokens); ``imported`` brings in detect-secrets' rules. Start reading at ``detector``.
+"""
+
+from context_graph.redact.detector import Redactor
+
+__all__ = ["Redactor"]

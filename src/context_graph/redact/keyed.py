@@ -1,0 +1,235 @@
+"""Values that stand after a telling name: ``password=...``, ``"api_key": "..."``, ``--token ...``.
+
+The pattern finds candidates in linear time; ``is_secret`` then tells a value from ordinary code such as
+``token = next(lexer)`` or ``password: str``. In doubt a value is taken for a secret: what is stored
+loses a word, what leaks can't be called back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+__all__ = ["STRONG", "assigned_value", "head_patterns", "is_reference", "is_secret", "phrase_value"]
+
+_JOINED: Final = (
+    "api key", "access key", "auth key", "private key", "priv key", "client key", "service key",
+    "account key", "db key", "database key", "signing key", "encryption key", "master key", "session key",
+    "license key", "webhook key", "host key", "db pass", "database pass", "key pass",
+)  # fmt: skip
+STRONG: Final = (
+    "password", "passwd", "passphrase", "passcode", "passwort", "contraseña", "contrasena", "pwd", "secret",
+    "credential", r"_pass\b", *(name.replace(" ", by) for name in _JOINED for by in ("_", "-", "")),
+)  # fmt: skip
+"""Names that hold nothing but secrets; a plain word after one is taken for a secret too.
+
+Each spelling stands alone: from ``api[_-]?key`` the prefilter would keep a mere "api" and "key".
+"""
+
+_WEAK: Final = (
+    "token",
+    "jwt",
+    "nonce",
+    r"_auth\b",
+    *(f"{q}{name}{q}" for name in ("auth", "pass") for q in "\"'"),
+)
+"""Names that also stand for ordinary things; a plain word or a number after one is no secret.
+
+``auth`` and ``pass`` only in quotes: half of all code has those letters, and each would start the search.
+"""
+
+_NAME_END: Final = r"""[\w.-]*\\*["'`]?\)?\]?"""
+_SEPARATOR: Final = r"""[ \t]*(?::=|=>|={1,3}|!={1,2}|::|:(?:[ \t]*[A-Za-z_][\w.\[\], |]*[ \t]=)?)[ \t]*"""
+
+
+def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
+    """RE2 patterns, without groups, over our names and ``more_names`` (a detector's own, ``_?`` allowed).
+
+    Returns:
+        (assignment, phrase): ``name = ``, and any of ``--name ``, ``<name>``, ``name is ``; what
+        follows is read by assigned_value and phrase_value. Groups would cost RE2 its fast engine.
+    """
+    spelled = [name.replace("_?", by) for name in more_names for by in ("_", "")]
+    strong = "|".join(dict.fromkeys((*STRONG, *spelled)))
+    spoken = "|".join(_JOINED)
+    return (
+        f"(?i)(?:{strong}|{'|'.join(_WEAK)}){_NAME_END}{_SEPARATOR}",
+        rf"(?i)-(?:[a-z]+[_-])*(?:{strong}|token)(?:[_-]\w+)*[ \t]+"
+        rf"|<[\w.:-]*(?:{strong}|token)[\w.:-]*[^<>\r\n]*>"
+        rf"|(?:{strong}|{spoken}|token)\s+(?:is|was|to|=)\s*:?\s+",
+    )
+
+
+_NAME: Final = re.compile(rb"""["']?[\w.-]+""")
+_QUOTED: Final = re.compile(
+    rb'\\+"(?P<a>[^"\r\n]*?)(?:\\+"|[\r\n]|\Z)'
+    rb"|\\+'(?P<b>[^'\r\n]*?)(?:\\+'|[\r\n]|\Z)"
+    rb'|[rbfuRBFU@$]{0,2}"""(?P<c>.*?)(?:"""|\Z)'
+    rb'|[rbfuRBFU@$]{0,2}"(?P<d>(?:[^"\\\r\n]|\\.)*+)'
+    rb"|[rbfuRBFU@$]{0,2}'(?P<e>(?:[^'\\\r\n]|\\.)*+)"
+    rb"|`(?P<f>[^`\r\n]*+)",
+    re.DOTALL,
+)
+_BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\])++""")
+_OPTION: Final = re.compile(
+    rb"""(?P<q>["'])(?P<v>(?:(?!(?P=q))[^\r\n])++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
+)
+_ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
+_SAID: Final = re.compile(rb"""\\*["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
+
+Span = tuple[int, int]
+
+
+def assigned_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret assigned after the assignment head ``data[start:end]``, or None."""
+    found = _NAME.match(data, start, end)
+    name_end = found.end() if found else start
+    separator = data[name_end:end].strip(b"\\\"'`)]")
+    quoted = _QUOTED.match(data, end)
+    value = quoted.span(quoted.lastgroup or 0) if quoted else _span(_BARE.match(data, end))
+    if value is None or value[0] == value[1]:
+        return None
+    secret = is_secret(
+        _text(data, start, name_end),
+        _text(separator),
+        _text(data, *value),
+        quoted=quoted is not None,
+        before=_text(data, max(0, start - _BEFORE), start),
+    )
+    return value if secret else None
+
+
+def phrase_value(data: bytes, start: int, end: int) -> Span | None:
+    """The secret after the phrase head ``data[start:end]``, or None."""
+    first = data[start : start + 1]
+    name = _text(data, start, end).strip("-<> \t")
+    if first == b"-":
+        found = _OPTION.match(data, end)
+        value = found.span("v" if found["v"] else "w") if found else None
+        if value is None or _text(data, *value).lower() in _STOPWORDS:
+            return None
+        # An option's value is typed in, whatever it looks like.
+        return value if is_secret(name, "=", _text(data, *value), quoted=False, before="--") else None
+    if first == b"<":
+        found = _ELEMENT.match(data, end)
+        inner = _text(data, *found.span("v")).strip() if found else ""
+        secret = bool(inner) and is_secret(name, ">", inner, quoted=True, before="<")
+    else:
+        found = _SAID.match(data, end)
+        secret = found is not None and _is_said_secret(_text(data, *found.span("v")))
+    return found.span("v") if found and secret else None
+
+
+def _span(found: re.Match[bytes] | None) -> Span | None:
+    return found.span() if found else None
+
+
+def _text(data: bytes, start: int = 0, end: int | None = None) -> str:
+    """A byte a character: only ASCII is looked at, and lengths stay byte lengths."""
+    return data[start:end].decode("latin-1")
+
+
+_BEFORE: Final = 40
+"""Bytes before a name that may tell an option or a variable from an argument."""
+_WORD: Final = re.compile(r"[A-Za-z]+(?:[ _.-][A-Za-z]+)*")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*")
+_CODE: Final = re.compile(
+    r"(?:await |new |not )?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*[(\[{<].*", re.DOTALL
+)
+_REFERENCE: Final = re.compile(
+    r"\$\{|\$\(|%\(|%[A-Za-z_]+%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*\}|<[A-Za-z]|\(\(|\[redacted"
+    r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
+    # A variable and nothing more: "$uperSecret1!" is a password.
+    r"|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)[;,)\]}\"']*\Z"
+)
+_EMPTY: Final = re.compile(r"[\W_]*|x{3,}|X{3,}|\.{3}")
+_TYPED: Final = re.compile(
+    r"(?:u?int|float|str|bytes|char|varchar|sha|md|rs|hs|es|base)\d+|md5sum", re.IGNORECASE
+)
+_PLACEHOLDER_TEXT: Final = """
+    none null nil true false undefined nan str string int integer bytes bool boolean optional any object text
+    required missing invalid empty unset expired include omit same-origin bearer basic token secret password
+    passwd pwd pass key auth credentials credential changeme example placeholder redacted masked hidden self
+"""
+_PLACEHOLDERS: Final = frozenset(_PLACEHOLDER_TEXT.split())
+_STOPWORD_TEXT: Final = """
+    a an and are as at be by can file flag for from has if in is it must not of on option or set should that
+    the this to use was when will with value you your
+"""
+_STOPWORDS: Final = frozenset(_STOPWORD_TEXT.split())
+_PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w./@-]+")
+_NUMBER: Final = re.compile(r"[+-]?[\d_.,]+")
+_STRONG: Final = re.compile("|".join(STRONG), re.IGNORECASE)
+
+
+def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: str) -> bool:
+    """Whether ``value`` after ``name`` is to be taken for a secret.
+
+    Args:
+        name: The name's end as matched, from its telling word on.
+        separator: What stands between, white space included.
+        value: Without quotes; not empty.
+        quoted: Whether it stood in quotes.
+        before: The few characters before the name: they tell an option or a variable from an argument.
+
+    Cost: a few regular expressions over one value; about 2 us.
+    """
+    if _REFERENCE.match(value) or _EMPTY.fullmatch(value) or value.lower() in _PLACEHOLDERS:
+        return False
+    if _PATH.fullmatch(value) and sum(map(str.islower, value)) >= 0.6 * sum(map(str.isalnum, value)):
+        return False  # PWD=/home/me/work, secret_file: ./db.env
+    strong = bool(_STRONG.search(name)) or name.lower().startswith("_pass")
+    if _NUMBER.fullmatch(value):
+        return strong and len(value) >= 4 and not name.lower().startswith("credential")
+    if quoted:
+        return strong or not (_WORD.fullmatch(value) or "${" in value)
+    return _bare_is_secret(name, separator, value, strong=strong, before=before)
+
+
+def _bare_is_secret(name: str, separator: str, value: str, *, strong: bool, before: str) -> bool:
+    trimmed = value.rstrip(")]}>.:?!")
+    if not trimmed or trimmed.lower() in _PLACEHOLDERS | _STOPWORDS or _TYPED.fullmatch(trimmed):
+        return False
+    if (value[0] in "([{" or _CODE.fullmatch(value)) and not _looks_typed_in(separator, before):
+        return False
+    if not _IDENTIFIER.fullmatch(trimmed):
+        return True
+    if "." in trimmed or "::" in trimmed or "->" in trimmed:
+        return any(part.isdigit() for part in re.split(r"\W", trimmed))  # self.password, settings.token
+    if _mentions_name(name, trimmed):
+        return False  # password=password, token: access_token
+    if any(char.isdigit() for char in trimmed):
+        return True
+    if separator.strip() == ":" and trimmed[0].isupper() and _is_camel_case(trimmed):
+        return False  # a type
+    # A plain word: an argument such as login(password=given) is code, PASSWORD=given is a setting.
+    return (strong and not before.rstrip().endswith(("(", ","))) or _looks_typed_in(separator, before)
+
+
+def _is_camel_case(word: str) -> bool:
+    return sum(map(str.isupper, word)) < 0.35 * len(word) or len(word) < 4
+
+
+def _looks_typed_in(separator: str, before: str) -> bool:
+    """Whether this is a shell assignment, a query or an option rather than a line of code."""
+    if separator != "=":
+        return False
+    return bool(re.search(r"(?:^|[\n?&;]|--|export |env |-e )[\w.=-]*$", before))
+
+
+def _mentions_name(name: str, value: str) -> bool:
+    said = re.sub(r"[^a-z]", "", value.lower())
+    telling = re.sub(r"[^a-z]", "", name.lower())
+    return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)
+
+
+def _is_said_secret(value: str) -> bool:
+    """In a sentence ("the password is ...") only what is no word: "required" says nothing."""
+    said = value.rstrip(".,:;!?)")
+    return not said.isalpha() and any(char.isdigit() for char in said) and not is_reference(said)
+
+
+def is_reference(value: str) -> bool:
+    """Whether ``value`` only points at a secret (a variable, a template) or was redacted before."""
+    return bool(_REFERENCE.match(value))

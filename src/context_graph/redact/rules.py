@@ -1,0 +1,177 @@
+"""Our own secret rules: shapes of credentials in RE2's syntax.
+
+Values after telling names are keyed.py's matter, bare random tokens runs.py's.
+Patterns run on UTF-8 bytes, so ``\\w`` and classes are ASCII. The first group that took part in a
+match is the secret; without groups the whole match is. Where an issuer documents a length we take
+that or more: a longer token of a later scheme must not leave its tail behind. Each pattern needs a
+literal of three characters or so that can't be missed, for the prefilter to find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["IMPORT_FORMAT", "OWN_RULES", "Rule"]
+
+IMPORT_FORMAT: Final = 1
+"""Of the JSON that extract writes and imported reads; part of the cache file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named RE2 pattern.
+
+    ``grouped``: a group that took part is the secret, not the whole match. ``anchored``: there is a
+    literal that the prefilter can look for; the others share one pass of their own.
+    """
+
+    name: str
+    pattern: str
+    grouped: bool = True
+    anchored: bool = True
+
+
+_WORD: Final = r"[A-Za-z0-9_-]"
+_ALNUM: Final = "[A-Za-z0-9]"
+_HEX: Final = "[0-9a-fA-F]"
+
+# Issuer prefixes. One line each; the name is what stands in the text afterwards.
+_TOKENS: Final = (
+    ("aws-key-id", r"A(?:KI|SI|BI|CC|RO|GP|ID|IP|NP|NV)A[0-9A-Z]{16}"),
+    ("aws-key-id", r"A3T[A-Z0-9]{17}"),
+    ("aws-bedrock-key", rf"ABSK{_ALNUM}{{40}}[A-Za-z0-9+/=]*"),
+    ("github-token", rf"gh[pousr]_{_WORD}{{20,}}"),
+    ("github-token", rf"github_pat_{_WORD}{{20,}}"),
+    (
+        "gitlab-token",
+        rf"gl(?:pat|dt|ft|soat|rt|rtr|cbt|ptt|agent|oas|imt|ffct)-{_WORD}{{20,}}(?:\.{_WORD}+)*",
+    ),
+    ("gitlab-token", rf"GR1348941{_WORD}{{20,}}"),
+    ("bitbucket-token", rf"AT(?:BB|CTT3|ATT3){_WORD}{{20,}}=*{_ALNUM}*"),
+    ("slack-token", rf"(?i)xox[abceoprs](?:\.xox[bp])?-{_WORD}{{10,}}"),
+    ("slack-token", rf"xapp-\d-{_WORD}{{10,}}"),
+    ("slack-webhook", r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/]{20,})"),
+    ("stripe-key", rf"[rs]k_(?:live|test)_{_ALNUM}{{16,}}"),
+    ("stripe-webhook-secret", r"whsec_[A-Za-z0-9+/=]{20,}"),
+    ("square-token", rf"sq0(?:atp|csp|idp)-{_WORD}{{22,}}"),
+    ("square-token", rf"EAAA{_WORD}{{56,}}"),
+    ("npm-token", rf"npm_{_ALNUM}{{30,}}"),
+    ("npm-auth", r"""(?i)(?:^|[\s:])_(?:authtoken|auth|password)\s*=\s*["']?([^\s"']{6,})"""),
+    ("pypi-token", rf"pypi-{_WORD}{{40,}}"),
+    ("rubygems-key", rf"rubygems_{_HEX}{{40,}}"),
+    ("crates-io-token", rf"cio{_ALNUM}{{32}}"),
+    ("anthropic-key", rf"sk-ant-{_WORD}{{16,}}"),
+    ("openai-key", rf"sk-(?:proj|svcacct|admin|None)-{_WORD}{{16,}}"),
+    ("openai-key", rf"sk-{_WORD}*T3BlbkFJ{_WORD}*"),
+    ("openai-key", rf"sk-{_ALNUM}{{32,}}"),
+    ("openrouter-key", rf"sk-or-{_WORD}{{20,}}"),
+    ("huggingface-token", rf"hf_{_ALNUM}{{30,}}"),
+    ("huggingface-token", rf"api_org_{_ALNUM}{{30,}}"),
+    ("groq-key", rf"gsk_{_ALNUM}{{30,}}"),
+    ("xai-key", rf"xai-{_ALNUM}{{40,}}"),
+    ("perplexity-key", rf"pplx-{_ALNUM}{{30,}}"),
+    ("replicate-token", rf"r8_{_ALNUM}{{30,}}"),
+    ("google-api-key", rf"AIza{_WORD}{{35}}"),
+    ("google-oauth-token", r"ya29\.[A-Za-z0-9_.-]{20,}"),
+    ("google-oauth-secret", rf"GOCSPX-{_WORD}{{20,}}"),
+    ("google-refresh-token", rf"1//0{_WORD}{{20,}}"),
+    ("firebase-key", rf"AAAA{_WORD}{{7}}:APA91b{_WORD}{{100,}}"),
+    ("azure-storage-key", r"(?i)(?:account|sharedaccess)key=([A-Za-z0-9+/=]{20,})"),
+    ("azure-sas", r"(?i)[?&;]sig=([A-Za-z0-9%+/=_-]{20,})"),
+    ("azure-client-secret", r"[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"),
+    ("azure-devops-token", rf"{_ALNUM}{{76}}AZDO{_ALNUM}{{4}}"),
+    ("sendgrid-key", rf"SG\.{_WORD}{{16,}}\.{_WORD}{{16,}}"),
+    ("mailgun-key", rf"(?:key|pubkey)-{_HEX}{{32}}"),
+    ("mailchimp-key", r"[0-9a-z]{32}-us[0-9]{1,2}"),
+    ("discord-webhook", rf"discord(?:app)?\.com/api/webhooks/(\d+/{_WORD}{{30,}})"),
+    ("telegram-token", rf"\d{{8,10}}:AA{_WORD}{{32,}}"),
+    ("digitalocean-token", rf"do[opr]_v1_{_HEX}{{40,}}"),
+    ("shopify-token", rf"shp(?:at|ca|pa|ss|ua)_{_HEX}{{32}}"),
+    ("databricks-token", rf"dapi{_HEX}{{32}}(?:-\d)?"),
+    ("linear-key", rf"lin_(?:api|oauth)_{_ALNUM}{{30,}}"),
+    ("notion-token", rf"(?:secret_|ntn_){_ALNUM}{{40,}}"),
+    ("vault-token", rf"hv[sbr]\.{_WORD}{{20,}}"),
+    ("terraform-token", rf"{_ALNUM}{{14}}\.atlasv1\.{_WORD}{{40,}}"),
+    ("doppler-token", rf"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:{_WORD}+\.)?{_ALNUM}{{40,}}"),
+    ("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9=_.-]{30,}"),
+    ("fly-token", r"(?:FlyV1 )?fm[12][ra]?_[A-Za-z0-9+/=_-]{40,}"),
+    ("grafana-token", r"gl(?:c|sa)_[A-Za-z0-9+/=_]{20,}"),
+    ("sentry-token", r"sntry[su]_[A-Za-z0-9+/=_]{20,}"),
+    ("newrelic-key", r"NRAK-[A-Z0-9]{27}"),
+    ("newrelic-key", rf"NRJS-{_HEX}{{19}}"),
+    ("postman-key", rf"PMAK-{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("figma-token", rf"fig[dour]_{_WORD}{{30,}}"),
+    ("airtable-token", rf"pat{_ALNUM}{{14}}\.{_HEX}{{64}}"),
+    ("dropbox-token", rf"sl\.[Bu]\.?{_WORD}{{60,}}"),
+    ("mapbox-secret", rf"sk\.eyJ{_WORD}+\.{_WORD}+"),
+    ("docker-token", rf"dckr_(?:pat|oat)_{_WORD}{{20,}}"),
+    ("supabase-key", rf"sb(?:p|_secret)_{_WORD}{{20,}}"),
+    ("tailscale-key", rf"tskey-[a-z]+-{_WORD}{{10,}}"),
+    ("onepassword-token", rf"ops_eyJ{_WORD}{{20,}}"),
+    ("age-secret-key", r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
+    ("easypost-key", rf"EZ[AT]K{_ALNUM}{{54}}"),
+    ("pulumi-token", rf"pul-{_HEX}{{40}}"),
+    ("cloudflare-key", rf"v1\.0-{_HEX}{{24}}-{_HEX}{{100,}}"),
+    ("jwt", r"eyJ[A-Za-z0-9_=-]{4,}\.[A-Za-z0-9_=-]{4,}(?:\.[A-Za-z0-9_.+/=-]*)?"),
+)
+
+# Credentials told by their surroundings.
+_SHAPES: Final = (
+    # The body stops at what no key file holds, so an unclosed block can't swallow a page of prose.
+    (
+        "private-key",
+        r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+        r"(?:[\s\S]*?-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{0,5}"
+        r"|(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash): [^\n\\]*"
+        r"""|[A-Za-z0-9+/=\s"'>|#-]|\\[nrt\\"'])*)""",
+    ),
+    ("private-key", r"PuTTY-User-Key-File-\d:(?:[\s\S]*?Private-MAC: *[0-9a-fA-F]*|[\s\S]*)"),
+    ("url-password", r"""://[^\s/:@"'<>\\`]*:([^\s/"'<>\\`]+)@"""),
+    (
+        "url-password",
+        r"(?i)(?:postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|clickhouse|ldaps?|smtps?|kafka)"
+        r"""(?:\+[a-z0-9_]+)*://[^\s/:@"'<>\\`]*:([^\s"'<>\\`]+)@""",
+    ),
+    ("url-token", r"""://([^\s/:@"'<>\\`]{20,})@"""),
+    (
+        "authorization",
+        r"""(?i)authorization\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]?(?:bearer|basic|token|digest"""
+        r"""|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk|oauth)[ \t]+([^\r\n"'`\\]+)""",
+    ),
+    (
+        "authorization",
+        r"""(?i)authorization\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]([A-Za-z0-9._~+/=:-]{8,})""",
+    ),
+    ("authorization", r"(?i)authorization:[ \t]*([A-Za-z0-9._~+/=-]{16,})"),
+    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{20,})"),
+    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z._~+/=-]*[0-9][A-Za-z0-9._~+/=-]{7,})"),
+    (
+        "cookie",
+        r"""(?i)\b(?:set-)?cookie\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]?([^\s=;"'`\\]+=[^\r\n"'`\\]+)""",
+    ),
+    (
+        "cookie",
+        r"""(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|csrftoken|xsrf-token)"""
+        r"""=([^\s;&"'`\\]{6,})""",
+    ),
+    ("curl-user", r"""\bcurl\b[^\r\n]*?\s(?:-u|--user)[ =]*["']?[^\s:"']*:([^\s"']+)"""),
+    ("sshpass", r"""\bsshpass[ \t]+-p[ \t]*["']?([^\s"']+)"""),
+    ("mysql-password", r"""\bmysql(?:dump|admin)?\b[^\r\n|;&]*?\s-p([^\s"']{3,})"""),
+    ("keyed-value", r"""(?i)\bpass=["']?([^\s"'`;&,]{4,})"""),
+    ("keyed-value", r"""\s--?pass[ =]["']?([^\s"'`;&|<>-][^\s"'`;&|<>]*)"""),
+    ("keyed-value", r"""-pass(?:in|out)?\s+pass:([^\s"']+)"""),
+    ("keyed-value", r"""(?i)\b(?:password|pwd)=([^;"'\r\n]+);\s*\w[\w ]*="""),
+    (
+        "keyed-value",
+        r"\b(?:set|setx|ENV|ARG|export)\s+(?:-[A-Za-z]+\s+)*"
+        r"""[A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|CREDENTIAL)[A-Z0-9_]*\s+["']?([^\s"'=]\S*)""",
+    ),
+    ("netrc", r"(?i)\blogin\s+\S+\s+password\s+(\S+)"),
+    ("sql-password", r"""(?i)\b(?:identified\s+by|password)\s+\\*['"]([^'"\\\r\n]+)"""),
+    ("crypt-hash", r"\$(?:2a|2b|2x|2y)\$\d\d\$[A-Za-z0-9./]{30,}"),
+    ("crypt-hash", r"\$(?:apr1|argon2i|argon2d|argon2id|gy)\$[A-Za-z0-9./$=,+]{20,}"),
+    ("crypt-hash", r"[:'\"](\$[1567y]\$[A-Za-z0-9./$=,+]{20,})"),
+)
+
+OWN_RULES: Final = tuple(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES))
