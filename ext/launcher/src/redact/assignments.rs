@@ -3,8 +3,11 @@
 use super::{is_quote, is_space, is_word, stretch, Span};
 
 /// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
-const WORDS: [&[u8]; 17] = [
+const WORDS: [&[u8]; 20] = [
     b"passw",
+    b"passcode",
+    b"jwt",
+    b"nonce",
     b"passphrase",
     b"pass",
     b"pwd",
@@ -78,19 +81,20 @@ pub fn names_a_secret(name: &[u8]) -> bool {
 
 /// Whether the name says "password", under which even a number is one.
 pub fn is_password_word(name: &[u8]) -> bool {
-    (0..name.len()).any(|at| matches!(word_at(name, at), Some((b"passw" | b"pass" | b"pwd" | b"pw" | b"secret", _))))
+    (0..name.len()).any(|at| word_at(name, at).is_some_and(|(word, _)| is_password(word)))
 }
 
 pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
-        let candidate = matches!(byte | 0x20, b'p' | b's' | b't' | b'k' | b'a' | b'c' | b'b');
+        let candidate = matches!(byte | 0x20, b'a'..=b'c' | b'j' | b'k' | b'n' | b'p' | b's' | b't');
         let word = if candidate { word_at(text, at) } else { None };
         let Some((word, word_end)) = word else {
             at += 1;
             continue;
         };
-        let name_end = stretch(text, word_end, REST_MAX, |byte| is_word(byte) || matches!(byte, b'.' | b'-'));
+        let name_end =
+            stretch(text, word_end, REST_MAX, |byte| is_word(byte) || byte >= 0x80 || matches!(byte, b'.' | b'-'));
         compared_before(text, at, spans);
         match value_of(text, at, word, name_end) {
             Some((start, end)) => {
@@ -116,16 +120,17 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
     if text.get(opening).copied().is_some_and(is_quote) && (!signs.is_empty() || spaced > name_end) {
         return quoted(text, opening).or(Some((opening, text.len())));
     }
-    if signs == b">" {
-        return element(text, sign_end);
+    if let Some(inside) = element(text, at, name_end) {
+        return Some(inside);
     }
     if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
         let to_line_end = lower_starts(text, at, b"authori") || word == b"cookie";
-        let end = if to_line_end { line_end(text, start) } else { bare_end(text, start) };
+        let end = if to_line_end { line_end(text, start) } else { bare_end(text, start, is_password(word)) };
+        let end = annotated_end(text, signs, start).unwrap_or(end).max(end);
         return worth_masking(text.get(start..end)?, word).then_some((start, end));
     }
     if signs.is_empty() && spaced > closed {
-        return spoken(text, at, spaced);
+        return spoken(text, at, word, spaced);
     }
     None
 }
@@ -151,23 +156,54 @@ fn quoted(text: &[u8], opening: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// `<password>value</password>`: up to the next tag.
-fn element(text: &[u8], start: usize) -> Option<(usize, usize)> {
-    let end = stretch(text, start, WORD_MAX, |byte| byte != b'<');
-    (end > start && text.get(end) == Some(&b'<')).then_some((start, end))
+/// `<password type="x">value</password>`, from the name at `at`: what stands between its tag and the next.
+fn element(text: &[u8], at: usize, name_end: usize) -> Option<(usize, usize)> {
+    let in_name = |byte: &u8| is_word(*byte) || matches!(byte, b'.' | b':' | b'-');
+    let before = text.get(at.saturating_sub(REST_MAX)..at)?;
+    let opening = before.iter().rev().find(|byte| !in_name(byte))?;
+    let tag_end = stretch(text, name_end, WORD_MAX, |byte| !matches!(byte, b'<' | b'>' | b'\n'));
+    if *opening != b'<' || text.get(tag_end) != Some(&b'>') {
+        return None;
+    }
+    let end = stretch(text, tag_end + 1, WORD_MAX, |byte| byte != b'<');
+    (end > tag_end + 1 && text.get(end) == Some(&b'<')).then_some((tag_end + 1, end))
+}
+
+/// `password: str = "value"`: where the value behind the type ends.
+fn annotated_end(text: &[u8], signs: &[u8], start: usize) -> Option<usize> {
+    let in_type = |byte: u8| is_word(byte) || matches!(byte, b'.' | b'[' | b']' | b',' | b' ' | b'|');
+    let equals = stretch(text, start, WORD_MAX, in_type);
+    if !signs.contains(&b':') || text.get(equals) != Some(&b'=') {
+        return None;
+    }
+    let value = stretch(text, equals + 1, 8, |byte| matches!(byte, b' ' | b'\t'));
+    Some(if text.get(value).copied().is_some_and(is_quote) {
+        quoted(text, value).map_or(text.len(), |(_, end)| end)
+    } else {
+        bare_end(text, value, false)
+    })
 }
 
 fn line_end(text: &[u8], start: usize) -> usize {
     stretch(text, start, usize::MAX, |byte| !matches!(byte, b'\n' | b'\r' | b'"' | b'\''))
 }
 
-/// The end of a bare value: white space, but a quoted part belongs to it, and so does what follows a scheme's name.
-fn bare_end(text: &[u8], start: usize) -> usize {
-    let mut end = stretch(text, start, usize::MAX, |byte| !is_space(byte) && !is_quote(byte));
+/// The end of a bare value: white space, but a quoted part belongs to it, and so does what follows a scheme's name. In
+/// a connection string (`password=my pass;Server=…`) the semicolon ends it.
+fn bare_end(text: &[u8], start: usize, password: bool) -> usize {
+    let bare = |byte: u8| !is_space(byte) && !is_quote(byte);
+    let mut end = stretch(text, start, usize::MAX, bare);
     let first = text.get(start..end).unwrap_or(&[]);
     if [&b"bearer"[..], b"basic", b"token", b"digest"].iter().any(|scheme| first.eq_ignore_ascii_case(scheme)) {
         let next = stretch(text, end, 4, is_space);
-        end = stretch(text, next, usize::MAX, |byte| !is_space(byte) && !is_quote(byte));
+        end = stretch(text, next, usize::MAX, bare);
+    }
+    if password {
+        let semicolon = stretch(text, start, WORD_MAX, |byte| !is_quote(byte) && !matches!(byte, b';' | b'\n' | b'\r'));
+        let name = stretch(text, semicolon + 1, REST_MAX, |byte| is_word(byte) || byte == b' ');
+        if text.get(semicolon) == Some(&b';') && text.get(name) == Some(&b'=') {
+            end = end.max(semicolon);
+        }
     }
     match text.get(end) {
         Some(byte) if is_quote(*byte) => {
@@ -177,7 +213,11 @@ fn bare_end(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// Counts, switches and empty values are no secrets; a password may be anything.
+fn is_password(word: &[u8]) -> bool {
+    matches!(word, b"passw" | b"pass" | b"pwd" | b"pw" | b"secret" | b"passphrase" | b"passcode")
+}
+
+/// Counts, switches and empty values are no secrets; under names that can be nothing else, a long number is one.
 fn worth_masking(value: &[u8], word: &[u8]) -> bool {
     let bare = value.strip_suffix(b",").or(value.strip_suffix(b";")).unwrap_or(value);
     let switch = [&b""[..], b"true", b"false", b"null", b"none", b"undefined", b"{", b"["];
@@ -185,25 +225,30 @@ fn worth_masking(value: &[u8], word: &[u8]) -> bool {
         return false;
     }
     let number = bare.len() <= 12 && bare.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    !number || matches!(word, b"passw" | b"pass" | b"pwd" | b"pw" | b"secret" | b"passphrase")
+    let weak = matches!(word, b"token" | b"auth" | b"jwt" | b"nonce" | b"bearer" | b"cookie" | b"credential" | b"cred");
+    !number || is_password(word) || !weak && bare.len() >= 4
 }
 
 /// A value that only a space parts from its name: `--password x`, `Bearer x`, `the password is hunter2`.
-fn spoken(text: &[u8], at: usize, mut start: usize) -> Option<(usize, usize)> {
+fn spoken(text: &[u8], at: usize, word: &[u8], mut start: usize) -> Option<(usize, usize)> {
     let mut end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
-    let filler = text.get(start..end)?;
-    if [&b"is"[..], b"was", b"to", b"of", b"="].iter().any(|word| filler.eq_ignore_ascii_case(word)) {
-        start = stretch(text, end, 4, |byte| matches!(byte, b' ' | b'\t'));
+    let filler = text.get(start..end)?.strip_suffix(b":").unwrap_or(text.get(start..end)?);
+    let said = [&b"is"[..], b"was", b"to", b"of", b"="].iter().any(|word| filler.eq_ignore_ascii_case(word));
+    if said {
+        start = stretch(text, end, 8, |byte| is_space(byte) || byte == b':');
         end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
     }
-    let name_start = (0..at)
-        .rev()
-        .take(REST_MAX)
-        .take_while(|at| text.get(*at).is_some_and(|byte| is_word(*byte) || *byte == b'-'))
-        .last();
+    let in_flag = |at: &usize| text.get(*at).is_some_and(|byte| is_word(*byte) || *byte == b'-');
+    let name_start = (0..at).rev().take(REST_MAX).take_while(in_flag).last();
     let is_flag = name_start.and_then(|at| text.get(at)) == Some(&b'-');
     let value = text.get(start..end)?;
-    let masked = if is_flag { !value.is_empty() && !value.starts_with(b"-") } else { looks_secret(value) };
+    let digit = value.iter().any(u8::is_ascii_digit);
+    let masked = match () {
+        () if is_flag => !value.is_empty() && !value.starts_with(b"-"),
+        () if said => digit && value.len() >= 4 || looks_secret(value),
+        () if word == b"bearer" => digit && value.len() >= 8 || value.len() >= 20 || looks_secret(value),
+        () => looks_secret(value),
+    };
     masked.then_some((start, end))
 }
 

@@ -4,6 +4,7 @@
 //! shapes and words, in one linear pass each. In doubt it masks. tests/golden/secrets.tsv holds both ends together.
 
 mod assignments;
+mod commands;
 mod prefixes;
 mod runs;
 
@@ -34,6 +35,7 @@ pub fn mask(text: &[u8], care: Care, out: &mut Vec<u8>) {
     prefixes::find(text, &mut spans);
     if care == Care::Full {
         assignments::find(text, &mut spans);
+        commands::find(text, &mut spans);
         runs::find(text, &mut spans);
     }
     spans.sort_unstable_by_key(|span: &Span| (span.start, usize::MAX - span.end));

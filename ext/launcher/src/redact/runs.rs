@@ -30,8 +30,10 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
 /// The part of the run from its first random-looking component to its last, if that is enough for a key.
 fn random_part(text: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
     let run = text.get(start..end)?;
-    let mixed = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
-    if !mixed || is_git_id(text, start, run) {
+    if !run.iter().any(u8::is_ascii_digit) {
+        return is_shuffled(run).then_some((start, end));
+    }
+    if !run.iter().any(u8::is_ascii_alphabetic) || is_git_id(text, start, run) {
         return None;
     }
     let (mut first, mut last, mut random) = (None, start, 0);
@@ -48,6 +50,16 @@ fn random_part(text: &[u8], start: usize, end: usize) -> Option<(usize, usize)> 
     // Base64's own padding and signs behind the last component go with it.
     last = stretch(text, last, end.saturating_sub(last), |byte| matches!(byte, b'=' | b'+'));
     first.filter(|_| random >= RANDOM_MIN).map(|first| (first, last))
+}
+
+/// Letters alone whose case changes nearly as often as by chance (one step in two; names have one in four).
+fn is_shuffled(run: &[u8]) -> bool {
+    run.split(|byte| !byte.is_ascii_alphabetic()).any(|letters| {
+        let steps = letters
+            .windows(2)
+            .filter(|pair| matches!(pair, [a, b] if a.is_ascii_uppercase() != b.is_ascii_uppercase()));
+        letters.len() >= RUN_MIN && steps.count() * 100 >= 42 * (letters.len() - 1)
+    })
 }
 
 /// A whole SHA-1 right behind one of git's words.
