@@ -59,16 +59,21 @@ def main() -> int:
         mark = b"d:" + record.id.encode()
         if record.verb == "hooks.refused":
             raise InvalidInputError("this one never will")
+        if record.verb == "hooks.bug":
+            raise ZeroDivisionError("a bug, on purpose")
+        if record.verb == "hooks.bug":
+            raise ZeroDivisionError("a bug, on purpose")
         if mark not in store:
             batch = WriteBatch(raw_mode=True)
             batch.put(mark, b"")
-            batch.put(b"e:%020d" % sum(1 for key in store if key.startswith(b"e:")), record.id.encode())
+            count = sum(1 for key, _ in store.items() if key.startswith(b"e:"))
+            batch.put(b"e:%020d" % count, record.id.encode())
             store.write(batch)
         step()
 
     os.rename = around(os.rename)
     os.unlink = around(os.unlink)
-    spool._reject = around(spool._reject)
+    spool._keep_rejected = around(spool._keep_rejected)
     report = spool.drain(folder, apply)
     store.close()
     print(report.applied, report.rejected, report.deferred, steps)

@@ -15,7 +15,7 @@ from tests.integration.spool_drainer import applied
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
 from context_graph.owner.spool import REJECTED_LOG, DrainReport, drain, has_pending, pending
-from context_graph.wire.spool import EVENTS_LOG, SpoolRecord, encode_record
+from context_graph.wire.spool import EVENTS_LOG, SpoolRecord, decode_line, encode_record
 
 DRAINER = Path(__file__).with_name("spool_drainer.py")
 
@@ -142,6 +142,32 @@ def test_a_record_that_never_will_be_applied_is_rejected_and_blocks_nobody(
     assert report.reasons == [f"{type(error).__name__}: {error}"]
 
 
+def test_a_bug_that_meets_every_record_throws_none_away(tmp_path: Path) -> None:
+    folder = _spool(tmp_path)
+    _append(folder / "events.1.draining", _record(0))
+    _append(folder / EVENTS_LOG, _record(1), _record(2))
+    with pytest.raises(ZeroDivisionError):
+        drain(tmp_path, Sink(ZeroDivisionError("a bug"), at=(0, 1, 2)))
+    assert pending(tmp_path) == 3
+    assert not (folder / REJECTED_LOG).exists()
+    sink = Sink()
+    drain(tmp_path, sink)
+    assert sink.taken == [0, 1, 2]
+
+
+def test_a_record_alone_with_a_bug_waits_until_another_goes_through(tmp_path: Path) -> None:
+    folder = _spool(tmp_path)
+    _append(folder / EVENTS_LOG, _record(0))
+    sink = Sink(ZeroDivisionError("a bug"), at=(0,))
+    with pytest.raises(ZeroDivisionError):
+        drain(tmp_path, sink)
+    _append(folder / EVENTS_LOG, _record(1))
+    assert drain(tmp_path, sink).rejected == 1
+    assert sink.taken == [1]
+    assert decode_line((folder / REJECTED_LOG).read_bytes()).at_ms == 0
+    assert _names(tmp_path) == {REJECTED_LOG}
+
+
 @pytest.mark.parametrize(
     "error", [StoreFullError("full"), OSError(28, "No space left on device"), MemoryError()]
 )
@@ -233,11 +259,12 @@ def _drain_in_a_process(store: Path, die_at: int) -> subprocess.CompletedProcess
 
 
 def _fill(store: Path) -> list[str]:
-    """A spool with a left-over, a single file, a log, and one record that is always refused; expected ids."""
+    """A left-over, a single file, a log; one record is always refused, one meets a bug. The others' ids."""
     folder = _spool(store)
     _append(folder / "events.3.draining", _record(1), b"\ngarbage\n", _record(2))
     _append(folder / f"events.{'a' * 32}.log", _record(3))
     _append(folder / EVENTS_LOG, _record(4), _record(5, verb="hooks.refused"), _record(6))
+    _append(folder / EVENTS_LOG, _record(7, verb="hooks.bug"))
     return [f"{number:032x}" for number in (1, 2, 3, 4, 6)]
 
 
@@ -247,7 +274,7 @@ def test_killed_at_every_single_step_a_drain_loses_and_repeats_nothing(tmp_path:
     done = _drain_in_a_process(tmp_path / "whole", 0)
     assert done.returncode == 0, done.stderr
     taken, rejected, deferred, steps = map(int, done.stdout.split())
-    assert (taken, rejected, deferred) == (5, 2, 0)
+    assert (taken, rejected, deferred) == (5, 3, 0)
     assert applied(tmp_path / "whole") == expected
     assert steps > 20
     for die_at in range(1, steps + 1):
@@ -261,6 +288,7 @@ def test_killed_at_every_single_step_a_drain_loses_and_repeats_nothing(tmp_path:
         kept = (store / "spool" / REJECTED_LOG).read_bytes()
         assert kept.count(b"garbage") == 1, f"killed at step {die_at}"
         assert kept.count(b"hooks.refused") == 1, f"killed at step {die_at}"
+        assert kept.count(b"hooks.bug") == 1, f"killed at step {die_at}"
 
 
 def test_hooks_that_append_while_the_owner_drains_lose_nothing(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def _pauses(end: float) -> Iterator[float]:
 
 
 def _spawn_detached(command: list[str], lock: int, says: int) -> int:
-    """Execute ``command`` with ``--lock-fd`` appended, as nobody's child and in a session of its own; its pid.
+    """Execute ``command`` with ``--lock-fd`` appended, as nobody's child; its pid.
 
     A hook's caller waits for its children and its open outputs, so the owner must be neither, and a
     program that goes on must not be left with a zombie. The shell in between does the second fork:

@@ -80,8 +80,9 @@ def drain(store_dir: Path, apply: Callable[[SpoolRecord], None]) -> DrainReport:
     """Apply every waiting line, oldest file first, and remove what is done.
 
     ``apply`` must be durable when it returns and must tolerate a line it has seen before. It
-    rejects one line for good by UsageError, WireError, CorruptedIdentityError, or an exception
-    that is none of ours (a bug: the line is kept in rejected.log, it must not block the others).
+    rejects one line for good by UsageError, WireError or CorruptedIdentityError. An exception that
+    is none of ours is a bug: if other lines go through it is that line's and the line is rejected;
+    if none does it is ours, and nothing is thrown away.
 
     Args:
         store_dir: The store's folder; its `spool` folder need not exist.
@@ -89,19 +90,91 @@ def drain(store_dir: Path, apply: Callable[[SpoolRecord], None]) -> DrainReport:
     Raises:
         ContextGraphError, OSError: Whatever else ``apply`` or the disk raised. The line in hand and
             all after it stay and are drained next time.
+        Exception: A bug that met every line; all lines stay.
 
     Memory: one line.
     """
     spool = store_dir / "spool"
-    report = DrainReport()
+    run = _Drain(apply)
     # A left-over may have had lines rejected before the crash; its rejects are looked up, not repeated.
     for path in _draining(spool):
-        _apply_file(path, apply, report, repeated=True)
+        run.take(path, repeated=True)
     for path in _appended(spool):
-        _set_aside(path, report)
+        _set_aside(path, run.report)
     for path in _draining(spool):
-        _apply_file(path, apply, report, repeated=False)
-    return report
+        if not run.holds(path):
+            run.take(path, repeated=False)
+    run.settle()
+    return run.report
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A line that met a bug, by its place: it is read again once it is known what to do with it."""
+
+    path: Path
+    at: int
+    repeated: bool
+
+
+class _Drain:
+    """One run over the spool's files."""
+
+    def __init__(self, apply: Callable[[SpoolRecord], None]) -> None:
+        self.report = DrainReport()
+        self._apply = apply
+        self._held: list[_Held] = []
+        self._bug: Exception | None = None
+
+    def take(self, path: Path, *, repeated: bool) -> None:
+        """Apply each line of ``path``; unlink it unless some are held."""
+        before = len(self._held)
+        with open(path, "rb") as source:
+            for at, line in _lines(source):
+                try:
+                    self._apply(_decoded(line))
+                except Exception as error:  # told apart by what it says about the line
+                    if isinstance(error, (UsageError, WireError, CorruptedIdentityError)):
+                        self._reject(path, line, error, repeated=repeated)
+                    elif isinstance(error, (ContextGraphError, OSError, MemoryError)):
+                        raise
+                    else:
+                        self._bug = self._bug or error
+                        self._held.append(_Held(path, at, repeated))
+                else:
+                    self.report.applied += 1
+        if len(self._held) == before:
+            os.unlink(path)
+
+    def holds(self, path: Path) -> bool:
+        """Whether lines of ``path`` are held, so that it is still there, and done with for now."""
+        return any(held.path == path for held in self._held)
+
+    def settle(self) -> None:
+        """Reject what met a bug that others did not meet; else raise it and leave all as it is."""
+        if self._bug is None:
+            return
+        if not self.report.applied:
+            raise self._bug
+        for held in self._held:
+            with open(held.path, "rb") as source:
+                source.seek(held.at)
+                line = next(line for _, line in _lines(source))
+            self._reject(held.path, line, self._bug, repeated=held.repeated)
+        for path in {held.path for held in self._held}:
+            os.unlink(path)
+
+    def _reject(self, path: Path, line: bytes, error: Exception, *, repeated: bool) -> None:
+        _keep_rejected(path.parent, line, repeated=repeated)
+        self.report.rejected += 1
+        if len(self.report.reasons) < _REASONS:
+            self.report.reasons.append(f"{type(error).__name__}: {error}")
+
+
+def _decoded(line: bytes) -> SpoolRecord:
+    if len(line) > MAX_LINE_BYTES:
+        raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
+    return decode_line(line)
 
 
 def _files(spool: Path) -> Iterator[tuple[Path, int]]:
@@ -173,47 +246,25 @@ def _settled(handle: int, path: Path) -> bool:
     return time.time() - found.st_mtime > _SETTLE_S
 
 
-def _apply_file(
-    path: Path, apply: Callable[[SpoolRecord], None], report: DrainReport, *, repeated: bool
-) -> None:
-    with open(path, "rb") as source:
-        for line in _lines(source):
-            try:
-                if len(line) > MAX_LINE_BYTES:
-                    raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
-                apply(decode_line(line))
-            except Exception as error:  # judged one by one in _is_final
-                if not _is_final(error):
-                    raise
-                _reject(path.parent, line, repeated=repeated)
-                report.rejected += 1
-                if len(report.reasons) < _REASONS:
-                    report.reasons.append(f"{type(error).__name__}: {error}")
-            else:
-                report.applied += 1
-    os.unlink(path)
+def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of each line that holds something.
 
-
-def _is_final(error: Exception) -> bool:
-    """Whether trying the line again could never help."""
-    if isinstance(error, (UsageError, WireError, CorruptedIdentityError)):
-        return True
-    return not isinstance(error, (ContextGraphError, OSError, MemoryError))
-
-
-def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """The lines that hold something; of one above MAX_LINE_BYTES only its first part, the rest is skipped."""
-    while line := source.readline(MAX_LINE_BYTES + 2):
-        if not line.endswith(b"\n"):
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = source.readline(1 << 16)
+    Of a line above MAX_LINE_BYTES only its first part comes, too long still; the rest is skipped.
+    """
+    while True:
+        at = source.tell()
+        line = source.readline(MAX_LINE_BYTES + 2)
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = source.readline(1 << 16)
+        if not line:
+            return
         stripped = line.strip(b"\n")
         if stripped:
-            yield stripped
+            yield at, stripped
 
 
-def _reject(spool: Path, line: bytes, *, repeated: bool) -> None:
+def _keep_rejected(spool: Path, line: bytes, *, repeated: bool) -> None:
     """Keep ``line`` in rejected.log, which is rotated once so that it stays bounded."""
     path = spool / REJECTED_LOG
     entry = line[:_REJECTED_BYTES] + b"\n"

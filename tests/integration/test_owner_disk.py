@@ -1,0 +1,119 @@
+"""The owner on a disk that is full, or may not be written: it serves what it can and says what it can't."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.owner_harness import OwnerHarness, wait_until
+
+from context_graph.client import request
+from context_graph.errors import OwnerUnavailableError, StoreFullError
+from context_graph.model import SessionIdentitySnapshot
+from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.lock import EXIT_CANNOT_CREATE
+from context_graph.owner.spool import drain, pending
+from context_graph.wire.brief import COLD_LINE, BriefSlot, read_line
+from context_graph.wire.spool import SpoolRecord, encode_record
+
+
+@pytest.fixture
+def small_disk(owner: OwnerHarness) -> Iterator[Path]:
+    """A tmpfs of 512 KiB in place of the data root; skipped where we may not mount one."""
+    owner.root.mkdir(mode=0o700)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "none", str(owner.root)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("may not mount a file system here")
+    yield owner.root
+    owner.close()
+    subprocess.run(["umount", str(owner.root)], check=True)
+
+
+def _fill(disk: Path) -> None:
+    with open(disk / "filler", "ab", buffering=0) as sink, pytest.raises(OSError, match="No space"):
+        while True:
+            sink.write(bytes(4096))
+
+
+def _remount(disk: Path, mode: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(disk)], check=True)
+
+
+def test_an_owner_starts_and_serves_on_a_full_disk(owner: OwnerHarness, small_disk: Path) -> None:
+    _fill(small_disk)
+    process = owner.start()
+    assert owner.ask("echo", b"x").stdout == b"x"
+    process.terminate()
+    assert owner.ended(process) == 0
+
+
+def test_an_owner_outlives_a_disk_that_fills_up_and_logs_again_when_it_can(
+    owner: OwnerHarness, small_disk: Path
+) -> None:
+    owner.start(log_max_bytes=10_000)
+    _fill(small_disk)
+    for _ in range(300):
+        assert owner.ask("echo", b"x").stdout == b"x"
+    (small_disk / "filler").unlink()
+    owner.ask("echo-again")
+    wait_until(lambda: "echo-again" in owner.log(), "the log to go on")
+
+
+def test_a_root_that_may_not_be_written_is_refused(owner: OwnerHarness, small_disk: Path) -> None:
+    for prepared in (False, True):
+        if prepared:
+            process = owner.start()
+            process.terminate()
+            owner.ended(process)
+        _remount(small_disk, "ro")
+        refused = owner.spawn()
+        assert refused.stderr is not None
+        text = refused.stderr.read().decode()
+        assert owner.ended(refused) == EXIT_CANNOT_CREATE
+        assert "can't be written" in text and "Traceback" not in text
+        with pytest.raises(OwnerUnavailableError, match="can't be written"):
+            request("echo", {}, location=owner.location)
+        _remount(small_disk, "rw")
+
+
+def test_a_brief_that_can_t_be_written_is_an_error_and_the_old_file_stays_whole(small_disk: Path) -> None:
+    path = small_disk / "brief.bin"
+    cache = BriefCache(path)
+    _fill(small_disk)
+    with pytest.raises(OSError, match="No space"):
+        cache.write(BriefSlot("a", 3, "[C:CON r=0.97 IC=0.95]", 1))
+    assert [name.name for name in small_disk.iterdir()] == ["filler"]
+    (small_disk / "filler").unlink()
+    cache.write(BriefSlot("a", 3, "[C:CON r=0.97 IC=0.95]", 1))
+    _fill(small_disk)
+    # All blocks of the file exist from its making, so a full disk does not stop the briefs.
+    cache.write(BriefSlot("b", 3, "[C:EMG r=0.50 IC=0.80]", 1))
+    assert read_line(path, "b") == "[C:EMG r=0.50 IC=0.80]"
+    assert read_line(path, SessionIdentitySnapshot().session_id) == COLD_LINE
+    cache.close()
+
+
+def test_a_drain_on_a_full_disk_keeps_what_it_can_t_apply_or_reject(small_disk: Path) -> None:
+    spool = small_disk / "spool"
+    spool.mkdir()
+    good = SpoolRecord("0" * 32, "hooks.stop", "s", 1, "/p", "/p", {}, None)
+    (spool / "events.log").write_bytes(encode_record(good) + b"\ngarbage\n" + encode_record(good))
+    _fill(small_disk)
+
+    def full(record: SpoolRecord) -> None:
+        raise StoreFullError("no space")
+
+    with pytest.raises(StoreFullError):
+        drain(small_disk, full)
+    taken: list[SpoolRecord] = []
+    with pytest.raises(OSError, match="No space"):
+        drain(small_disk, taken.append)
+    assert pending(small_disk) == 3
+    (small_disk / "filler").unlink()
+    report = drain(small_disk, taken.append)
+    assert (report.applied, report.rejected) == (2, 1)
+    assert pending(small_disk) == 0
