@@ -5,12 +5,12 @@
     python tools/fit_identity.py DATA --check          # and fail unless they are those in the code
     python tools/fit_identity.py DATA --leave-one-out  # held-out figures: each project by a fit of the others
 
-DATA is drift_bench's format; only its dev split is read. From every session, cut at three places, come its own
-continuation (control), three of the same project (near) and three of other projects (splice). ``on`` and
+DATA is drift_bench's format; only its dev split is read. From every session, cut at three places, come its
+own continuation (control), three of the same project (near) and three of other projects (splice). ``on`` and
 ``off`` are the mean likeness of controls and of the first two foreign events. ``weight`` is a logistic
-regression of foreign (near and splice) against own on the 13 smoothed alignments, without negative weights and
-with a strong ridge on standardised alignments: it keeps all spaces in use, where a free fit would lean on the
-few that serve these projects best.
+regression of foreign (near and splice) against own on the 13 smoothed alignments, without negative weights
+and with a strong ridge on standardised alignments: it keeps all spaces in use, where a free fit would lean
+on the few that serve these projects best.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_graph.identity.continuity import identity_continuity
-from context_graph.identity.ego import CALIBRATION, SPACES, Calibration, EventReader, Goals, Purpose
+from context_graph.identity.ego import (
+    CALIBRATION,
+    SPACES,
+    Calibration,
+    Comparison,
+    EventReader,
+    Goals,
+    Purpose,
+)
 from context_graph.identity.kuramoto import KuramotoNetwork, coupling_for
 from context_graph.model import EventKind, HookEvent
 
@@ -57,9 +65,8 @@ class Trial:
     project: str
     projects: frozenset[str]
     at: int
-    prompts: list[bool]
-    likeness: list[list[float]]
-    tokens: list[list[int]]
+    compared: list[Comparison | None]
+    """None for a prompt."""
 
 
 class Recorder:
@@ -70,13 +77,11 @@ class Recorder:
 
     def trial(self, kind: str, events: list[tuple[Session, HookEvent]], at: int) -> Trial:
         goals = Goals()
-        trial = Trial(kind, events[0][0].project, frozenset(s.project for s, _ in events), at, [], [], [])
+        trial = Trial(kind, events[0][0].project, frozenset(s.project for s, _ in events), at, [])
         for _, event in events:
             self._reader.read(event.input_text, event.output_text)
             prompt = event.kind is EventKind.PROMPT_SUBMIT
-            trial.prompts.append(prompt)
-            trial.likeness.append(list(goals.likeness(self._reader)))
-            trial.tokens.append(list(self._reader.bags.counts))
+            trial.compared.append(None if prompt else goals.compare(self._reader))
             goals.absorb(self._reader, prompt=prompt)
         return trial
 
@@ -105,8 +110,8 @@ def training_trials(sessions: dict[str, Session]) -> list[Trial]:
 def fit(trials: Iterable[Trial]) -> Calibration:
     """The calibration that these trials give."""
     trials = list(trials)
-    on = _mean(t.likeness[i] for t in trials if t.kind == "control" for i in range(WINDOW, len(t.likeness)))
-    off = _mean(row for t in trials if t.kind == "splice" for row in t.likeness[t.at : t.at + 2])
+    on = _mean(c for t in trials if t.kind == "control" for c in t.compared[WINDOW:])
+    off = _mean(c for t in trials if t.kind == "splice" for c in t.compared[t.at : t.at + 2])
     coded = Calibration(on, off, (1.0,) * len(SPACES))
     own, foreign = [], []
     for trial in trials:
@@ -119,18 +124,19 @@ def fit(trials: Iterable[Trial]) -> Calibration:
     return Calibration(on, off, tuple(round(float(w), 3) for w in weight))
 
 
-def _mean(rows: Iterable[list[float]]) -> tuple[float, ...]:
-    return tuple(round(float(value), 4) for value in np.nanmean(np.array(list(rows)), axis=0))
+def _mean(compared: Iterable[Comparison | None]) -> tuple[float, ...]:
+    rows = np.array([comparison.likeness for comparison in compared if comparison is not None])
+    return tuple(round(float(value), 4) for value in np.nanmean(rows, axis=0))
 
 
 def smoothed(trial: Trial, calibration: Calibration) -> Array:
     """The alignments after each event, (events, 13)."""
     purpose, rows = Purpose(calibration), []
-    for prompt, likeness, tokens in zip(trial.prompts, trial.likeness, trial.tokens, strict=True):
-        if prompt:
+    for comparison in trial.compared:
+        if comparison is None:
             purpose.prompt()
         else:
-            purpose.observe(likeness, tokens)
+            purpose.observe(comparison)
         rows.append(list(purpose.alignment))
     return np.array(rows)
 
@@ -157,11 +163,11 @@ def _separate(own: Array, foreign: Array) -> Array:
 def continuity(trial: Trial, calibration: Calibration) -> list[float]:
     """IC after each event of a trial."""
     purpose, network, values = Purpose(calibration), KuramotoNetwork.synchronised(), [1.0]
-    for prompt, likeness, tokens in zip(trial.prompts, trial.likeness, trial.tokens, strict=True):
-        if prompt:
+    for comparison in trial.compared:
+        if comparison is None:
             purpose.prompt()
-        elif not np.isnan(likeness).all():
-            reading = purpose.observe(likeness, tokens)
+        elif not comparison.is_empty:
+            reading = purpose.observe(comparison)
             r = network.advance(coupling_for(reading.coherence))
             values.append(identity_continuity(reading.purpose_vector, reading.identity, r))
             continue

@@ -6,7 +6,6 @@ the session was stored and restored in between.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import deque
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from context_graph.identity.continuity import (
     drift_metrics,
     identity_continuity,
 )
-from context_graph.identity.ego import EventReader, Goals, Purpose
+from context_graph.identity.ego import Comparison, EventReader, Goals, Purpose
 from context_graph.identity.kuramoto import KuramotoNetwork, coupling_for, order_of
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
@@ -197,10 +196,10 @@ class LiveSession:
         elif event.kind in _MEASURED:
             self._predict(event)
             self._read(event)
-            likeness = self._goals.likeness(_READER)
+            comparison = self._goals.compare(_READER)
             self._goals.absorb(_READER)
-            if not all(map(math.isnan, likeness)):
-                return self._measure(event, likeness)
+            if not comparison.is_empty:
+                return self._measure(event, comparison)
         return Outcome(measured=False, metrics=self.metrics, coupling=self.snapshot.coupling)
 
     def replay_goals(self, event: HookEvent) -> None:
@@ -275,8 +274,8 @@ class LiveSession:
         head = command_head(event.input_text) if event.tool_name == "Bash" else ""
         self._predictions.record(event.tool_name, head, success)
 
-    def _measure(self, event: HookEvent, likeness: array[float]) -> Outcome:
-        reading = self._purpose.observe(likeness, _READER.bags.counts)
+    def _measure(self, event: HookEvent, comparison: Comparison) -> Outcome:
+        reading = self._purpose.observe(comparison)
         r = self._network.advance(coupling_for(reading.coherence))
         ic = identity_continuity(reading.purpose_vector, reading.identity, r)
         metrics = measure(r, self._predictions.accuracy, reading.purpose_vector, ic)
