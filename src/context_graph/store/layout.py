@@ -20,6 +20,7 @@ from context_graph.errors import CorruptedIdentityError, FormatVersionError, Inv
 from context_graph.model import cut_session_id
 
 __all__ = [
+    "CRC_BYTES",
     "DEFAULT",
     "DREAM_PREFIX",
     "EVENTS",
@@ -84,6 +85,8 @@ DREAM_PREFIX: Final = b"q:"
 _BE64: Final = struct.Struct(">Q")
 _HEAD: Final = struct.Struct("<BI")
 _CRC: Final = struct.Struct("<I")
+CRC_BYTES: Final = _CRC.size
+"""At the end of every record."""
 _MAX_TIMESTAMP: Final = (1 << 63) - 1
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -26,51 +25,15 @@ from context_graph.store.around import Gap, read_around
 from context_graph.store.engine import Engine, open_as_it_is, rebuild
 from context_graph.store.failures import refuse_held, translate
 from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
+from context_graph.store.report import UNREADABLE_NAMED, RepairReport, UnreadableKey
 
 __all__ = ["RepairReport", "UnreadableKey", "salvage"]
 
-UNREADABLE_NAMED: Final = 1000
 BATCH_RECORDS: Final = 256
 _NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*)?")
 _GAP: Final = b"\0"  # no key begins with it: marks a stretch of keys among the unreadable ones
 _DIGEST_AT: Final = 17  # NUL and 16 bytes end the key of an applied event
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableKey:
-    """A record, or a stretch of keys, that could not be saved."""
-
-    family: str
-    key: str
-    reason: str
-
-
-@dataclass(slots=True)
-class RepairReport:
-    """What a salvage found. JSON-able."""
-
-    source: str
-    target: str
-    family: str
-    """The family asked for; ``all`` for each."""
-    rebuilt: bool = False
-    """Whether RocksDB's own repair had to be used (on a copy)."""
-    copied: dict[str, int] = field(default_factory=dict)
-    """Records in the target, by family."""
-    missing: list[str] = field(default_factory=list)
-    """Families that the database does not have; they are empty in the target."""
-    unreadable: list[UnreadableKey] = field(default_factory=list)
-    """At most UNREADABLE_NAMED, those of the family asked for first."""
-    unreadable_count: int = 0
-    notes: list[str] = field(default_factory=list)
-    """What was wrong with the database as a whole."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing of the family asked for is known to be lost."""
-        wanted = FAMILIES if self.family == "all" else (self.family,)
-        lost = any(family in wanted for family in self.missing)
-        return not lost and not any(one.family in wanted for one in self.unreadable)
+_SEQ_AT: Final = 9  # NUL and 8 bytes end the key of an event
 
 
 def salvage(db_path: Path | str, target_path: Path | str, cf: str = SESSION_IDENTITY) -> RepairReport:
@@ -113,43 +76,47 @@ class _Salvage:
         self._unreadable: dict[tuple[str, bytes], str] = {}
         self._latest: bytes | None = None
         self._ids: set[str] = set()
+        self._feared = False
 
     def run(self) -> None:
+        self._report.missing = list(FAMILIES)
         target = Engine.open(self._work / "target")
         try:
-            if not self._read_as_it_is(target):
-                self._read_rebuilt(target)
+            trusted = self._read_as_it_is(target)
+            if not trusted or self._unread() or self._report.missing:
+                self._read_rebuilt(target, trusted=trusted)
             self._index(target)
             self._count(target)
         finally:
             target.close()
 
     def _read_as_it_is(self, target: Engine) -> bool:
-        """Take what the database shows as it is; False if that can't be all of it."""
-        whole = True
+        """Take what the database shows as it is; False if it does not open or shows an older state."""
+        trusted = True
         try:
             seal.check_files(self._source)
         except DatabaseCorruptionError as error:
             self._note(error)
-            whole = False
+            trusted = False
         copy = self._copy("as-it-is")
         for lenient in (False, True):
             try:
                 engine = open_as_it_is(copy, lenient=lenient)
             except StoreError as error:
                 self._note(error)
-                whole = False
+                # A MANIFEST that is known to be damaged may ask for tables that are rightly gone.
+                self._feared |= trusted
+                trusted = False
                 continue
             try:
-                absent = [family for family in FAMILIES if family not in engine.families]
-                self._take(engine, target, newer_wins=False)
+                self._take(engine, target, fill=False)
             finally:
                 engine.close()
-            return whole and not absent
+            return trusted
         return False
 
-    def _read_rebuilt(self, target: Engine) -> None:
-        """Take what RocksDB's repair makes of a fresh copy."""
+    def _read_rebuilt(self, target: Engine, *, trusted: bool) -> None:
+        """Take what RocksDB's repair makes of a fresh copy; if the first was trusted, only what it lacks."""
         self._report.rebuilt = True
         copy = self._copy("rebuilt")
         try:
@@ -157,12 +124,18 @@ class _Salvage:
             engine = open_as_it_is(copy, lenient=True)
         except StoreError as error:
             self._note(error)
-            self._report.missing = list(FAMILIES)
             return
         try:
-            self._take(engine, target, newer_wins=True)
+            self._take(engine, target, fill=trusted)
         finally:
             engine.close()
+        for table in sorted((copy / "lost").glob("*.sst")):
+            self._feared = True
+            self._report.notes.append(f"{self._source / table.name} can't be read whole")
+
+    def _unread(self) -> bool:
+        """Whether there were stretches of keys that could not be read."""
+        return any(key.startswith(_GAP) for _, key in self._unreadable)
 
     def _copy(self, name: str) -> Path:
         """A copy of the source that RocksDB can open without spinning on a foreign log record."""
@@ -174,19 +147,21 @@ class _Salvage:
         for file in (*copy.glob("MANIFEST-*"), *seal.log_files(copy)):
             at = seal.bad_frame(file)
             if at is not None:
+                self._feared |= file.suffix == ".log"
                 with file.open("r+b") as handle:
                     handle.truncate(at)
         return copy
 
-    def _take(self, engine: Engine, target: Engine, *, newer_wins: bool) -> None:
-        self._report.missing = [family for family in FAMILIES if family not in engine.families]
+    def _take(self, engine: Engine, target: Engine, *, fill: bool) -> None:
+        """Copy all sound records; with ``fill`` those that the target does not have yet."""
+        self._report.missing = [family for family in self._report.missing if family not in engine.families]
         for family in FAMILIES:
             if family not in engine.families:
                 continue
             batch, size = target.batch(), 0
             gaps: list[Gap] = []
             for key, record in read_around(engine, family, gaps):
-                if self._accept(target, family, key, record, newer_wins=newer_wins):
+                if self._accept(target, family, key, record, fill=fill):
                     batch.put(family, key, record)
                     size += 1
                 if size == BATCH_RECORDS:
@@ -196,27 +171,32 @@ class _Salvage:
             for gap in gaps:
                 self._unreadable[family, _GAP + gap.text().encode()] = gap.reason
 
-    def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+    def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, fill: bool) -> bool:
         """Whether the record is sound and to be copied; notes why not."""
+        there = target.get(family, key)
         try:
-            derived = self._check(target, family, key, record, newer_wins=newer_wins)
+            derived = self._check(family, key, record)
         except ContextGraphError as error:
-            if target.get(family, key) is None:
+            if there is None:
                 self._unreadable[family, key] = str(error)
             return False
         self._unreadable.pop((family, key), None)
-        return not derived
+        if derived or (fill and there is not None):
+            return False
+        return there is None or not _is_older(family, key, record, there)
 
-    def _check(self, target: Engine, family: str, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+    def _check(self, family: str, key: bytes, record: bytes) -> bool:
         """Decode a record by its key; True for those that are not copied but worked out anew."""
         prefix = key[:2]
         if key == FORMAT_KEY:
             return True
         if family == SESSION_IDENTITY:
-            return self._check_identity(target, key, record, newer_wins=newer_wins)
+            return self._check_identity(key, record)
         if family == RUNTIME and prefix in (b"r:", b"g:", b"v:"):
+            self._know(key[2:])
             _RUNTIME_CHECKS[prefix](key, record)
         elif family == EVENTS and prefix == b"e:":
+            self._know(key[2:-_SEQ_AT])
             records.decode_event(key, record)
         elif family == EVENTS and prefix == b"d:":
             if len(record) != 8 or key[-_DIGEST_AT : -_DIGEST_AT + 1] != b"\0":
@@ -227,18 +207,23 @@ class _Salvage:
             raise InvalidInputError("no record that this build knows")
         return False
 
-    def _check_identity(self, target: Engine, key: bytes, record: bytes, *, newer_wins: bool) -> bool:
+    def _check_identity(self, key: bytes, record: bytes) -> bool:
         if key.startswith(layout.SNAPSHOT_PREFIX):
-            snapshot = records.decode_snapshot(key, record)
-            there = target.get(SESSION_IDENTITY, key) if newer_wins else None
-            return there is not None and records.decode_head(key, there).timestamp_ms >= snapshot.timestamp_ms
+            records.decode_snapshot(key, record)
+            return False
         if key == LATEST:
             self._latest = record
         elif key.startswith(layout.TIME_PREFIX):
             self._ids.add(layout.split_time_key(key)[1])
-        elif not key.startswith(b"p:"):
+        elif key.startswith(b"p:"):
+            self._know(record)
+        else:
             raise InvalidInputError("no record that this build knows")
         return True
+
+    def _know(self, session_id: bytes) -> None:
+        """Remember an id that something other than a snapshot names: a session that has been there."""
+        self._ids.add(session_id.decode("utf-8", "replace"))
 
     def _index(self, target: Engine) -> None:
         """Pointer, time index and chain index, worked out from the snapshots that were saved."""
@@ -261,7 +246,7 @@ class _Salvage:
         for session_id in self._ids - found:
             self._unreadable.setdefault(
                 (SESSION_IDENTITY, layout.snapshot_key(session_id)),
-                "the time index knows it, no record was found",
+                "other records name it, its own was not found",
             )
 
     def _count(self, target: Engine) -> None:
@@ -274,6 +259,7 @@ class _Salvage:
             UnreadableKey(family, layout.key_text(key.removeprefix(_GAP)), reason)
             for (family, key), reason in wanted_first[:UNREADABLE_NAMED]
         ]
+        report.judge(feared=self._feared)
 
     def _note(self, error: Exception) -> None:
         text = str(error).replace(str(self._work / "as-it-is"), str(self._source))
@@ -286,6 +272,13 @@ _RUNTIME_CHECKS: Final = {
     b"g:": records.decode_goals,
     b"v:": records.decode_evidence,
 }
+
+
+def _is_older(family: str, key: bytes, record: bytes, there: bytes) -> bool:
+    """Whether ``record`` is a snapshot from before the one that is ``there``; others have no time."""
+    if family != SESSION_IDENTITY or not key.startswith(layout.SNAPSHOT_PREFIX):
+        return False
+    return records.decode_head(key, record).timestamp_ms < records.decode_head(key, there).timestamp_ms
 
 
 def _check_arguments(source: Path, target: Path, cf: str) -> None:

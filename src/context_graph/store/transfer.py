@@ -22,6 +22,7 @@ from context_graph.model import (
     MAX_TRAJECTORY_LEN,
     SessionIdentitySnapshot,
 )
+from context_graph.store.layout import CRC_BYTES
 from context_graph.store.records import encode_snapshot
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_SESSIONS", "document", "read_document"]
@@ -84,7 +85,8 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
 def _checksum(snapshots: Sequence[SessionIdentitySnapshot]) -> str:
     crc = 0
     for snapshot in snapshots:
-        crc = zlib.crc32(encode_snapshot(snapshot), crc)
+        # Without the record's own CRC: the CRC of data and its CRC is the same for any data.
+        crc = zlib.crc32(encode_snapshot(snapshot)[:-CRC_BYTES], crc)
     return f"{crc:08x}"
 
 

@@ -1,0 +1,425 @@
+"""The door to RocksDB against a real one: real locks, real damage, real full disks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rocksdict import Options, Rdict
+from tests.store_support import largest, run
+
+from context_graph.errors import (
+    DatabaseCorruptionError,
+    FormatVersionError,
+    MissingColumnFamilyError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+from context_graph.store import layout
+from context_graph.store.engine import Engine
+from context_graph.store.failures import translate
+from context_graph.store.layout import EVENTS, FAMILIES, RUNTIME, SESSION_IDENTITY, SYSTEM
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "store" / "db"
+
+
+def test_a_new_database_has_every_family_and_belongs_to_the_user_alone(db: Path) -> None:
+    """REQ-SESSION-04."""
+    with_engine = Engine.open(db)
+    assert set(with_engine.families) == set(FAMILIES)
+    assert with_engine.get(SYSTEM, layout.FORMAT_KEY) == b"1"
+    assert db.stat().st_mode & 0o777 == 0o700
+    with_engine.close()
+    assert os.listdir(db.parent) == ["db"]
+
+
+def test_families_have_bloom_filters_lz4_and_a_log(db: Path) -> None:
+    """REQ-SESSION-04: bloom filter of 10 bits a key, LZ4, write-ahead log on."""
+    engine = Engine.open(db)
+    for index in range(2000):
+        engine.put(SESSION_IDENTITY, b"k%06d" % index, b"x")
+    assert largest(db, "*.log").stat().st_size > 2000 * 20
+    engine.flush()
+    properties = engine.property(SESSION_IDENTITY, "rocksdb.aggregated-table-properties") or ""
+    facts = dict(fact.split("=", 1) for fact in properties.split("; ") if "=" in fact)
+    assert 2000 * 9 <= int(facts["filter block size"]) * 8 <= 2000 * 13
+    engine.close()
+    options = max(db.glob("OPTIONS-*")).read_text()
+    assert options.count("compression=kLZ4Compression") >= len(FAMILIES)
+    assert options.count("filter_policy=bloomfilter") == len(FAMILIES)
+    assert "wal_recovery_mode=kTolerateCorruptedTailRecords" in options
+
+
+def test_without_create_a_missing_database_is_an_error_and_stays_missing(db: Path) -> None:
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="no database"):
+            Engine.open(db, create=False, read_only=read_only)
+    assert not db.parent.exists()
+
+
+def test_values_come_back_after_closing(db: Path) -> None:
+    engine = Engine.open(db)
+    engine.put(RUNTIME, b"a", b"1")
+    engine.put(RUNTIME, b"b", b"")
+    engine.delete(RUNTIME, b"a")
+    engine.close()
+    engine = Engine.open(db, create=False)
+    assert engine.get(RUNTIME, b"a") is None
+    assert engine.get(RUNTIME, b"b") == b""
+    engine.close()
+
+
+@pytest.mark.parametrize("durability", ["normal", "power"])
+def test_an_acknowledged_batch_survives_a_kill_without_closing(db: Path, durability: str) -> None:
+    """Invariant 5."""
+    code = """
+        import os, sys
+        from context_graph.store.engine import Engine
+        engine = Engine.open(sys.argv[1], durability=sys.argv[2])
+        batch = engine.batch()
+        batch.put("runtime", b"a", b"1")
+        batch.put("events", b"b", b"2")
+        batch.put("events", b"c", b"3")
+        batch.delete_range("events", b"c", b"d")
+        engine.write(batch)
+        os.kill(os.getpid(), 9)
+    """
+    assert run(code, db, durability).returncode == -9
+    engine = Engine.open(db, create=False)
+    assert (engine.get(RUNTIME, b"a"), engine.get(EVENTS, b"b"), engine.get(EVENTS, b"c")) == (
+        b"1",
+        b"2",
+        None,
+    )
+    engine.close()
+
+
+def test_a_batch_is_written_once(db: Path) -> None:
+    engine = Engine.open(db)
+    batch = engine.batch()
+    batch.put(RUNTIME, b"a", b"1")
+    engine.write(batch)
+    with pytest.raises(StoreError, match="has been written"):
+        engine.write(batch)
+    engine.close()
+
+
+def test_scans_go_both_ways_within_their_bounds(db: Path) -> None:
+    engine = Engine.open(db)
+    for key in (b"a1", b"a2", b"b1", b"b2", b"c1"):
+        engine.put(RUNTIME, key, key.upper())
+
+    def keys(**bounds: object) -> list[bytes]:
+        found = [key for key, _ in engine.scan(RUNTIME, **bounds)]  # type: ignore[arg-type]
+        return [key for key in found if key != layout.FORMAT_KEY]
+
+    assert keys() == [b"a1", b"a2", b"b1", b"b2", b"c1"]
+    assert keys(start=b"a2", until=b"b2") == [b"a2", b"b1"]
+    assert keys(start=b"b", until=b"c") == [b"b1", b"b2"]
+    assert keys(reverse=True) == [b"c1", b"b2", b"b1", b"a2", b"a1"]
+    assert keys(start=b"b2", until=b"a2", reverse=True) == [b"b1", b"a2"]
+    assert keys(start=b"b3", until=b"b", reverse=True) == [b"b2", b"b1"]
+    assert list(engine.scan(RUNTIME, b"c", b"d")) == [(b"c1", b"C1")]
+    engine.close()
+
+
+@pytest.mark.parametrize("key", ["text", 1, None, bytearray(b"x")])
+def test_a_key_of_another_type_is_a_type_error_and_not_a_missing_key(db: Path, key: object) -> None:
+    engine = Engine.open(db)
+    batch = engine.batch()
+    for use in (
+        lambda: engine.get(RUNTIME, key),  # type: ignore[arg-type]
+        lambda: engine.put(RUNTIME, b"k", key),  # type: ignore[arg-type]
+        lambda: engine.delete(RUNTIME, key),  # type: ignore[arg-type]
+        lambda: batch.put(RUNTIME, key, b"v"),  # type: ignore[arg-type]
+        lambda: batch.delete_range(RUNTIME, b"a", key),  # type: ignore[arg-type]
+        lambda: engine.scan(RUNTIME, key),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="bytes"):
+            use()
+    engine.close()
+
+
+def test_after_closing_every_call_says_so_and_the_database_is_free(db: Path) -> None:
+    engine = Engine.open(db)
+    for index in range(10):
+        engine.put(RUNTIME, b"%d" % index, b"x")
+    scan, batch = engine.scan(RUNTIME), engine.batch()
+    next(scan)
+    engine.close()
+    engine.close()
+    uses: list[Callable[[], object]] = [
+        lambda: engine.get(RUNTIME, b"a"),
+        lambda: engine.put(RUNTIME, b"a", b"b"),
+        lambda: engine.delete(RUNTIME, b"a"),
+        lambda: engine.write(batch),
+        engine.batch,
+        engine.sequence,
+        lambda: engine.scan(RUNTIME),
+        lambda: next(scan),
+        lambda: engine.property(RUNTIME, "rocksdb.estimate-num-keys"),
+        lambda: engine.checkpoint(db.parent / "copy"),
+    ]
+    for use in uses:
+        with pytest.raises(StoreClosedError):
+            use()
+    Engine.open(db, create=False).close()  # though the scan and the batch live
+
+
+def test_a_second_open_in_this_process_names_it(db: Path) -> None:
+    engine = Engine.open(db)
+    with pytest.raises(StoreLockedError, match=rf"held by this process \({os.getpid()}\)"):
+        Engine.open(db)
+    engine.put(RUNTIME, b"still", b"mine")
+    engine.close()
+
+
+def test_an_open_in_another_process_names_the_holder(db: Path) -> None:
+    """Invariant 1: RocksDB's LOCK stays; the error says who holds it."""
+    engine = Engine.open(db)
+    code = """
+        import sys
+        from context_graph.errors import StoreLockedError
+        from context_graph.store.engine import Engine
+        try:
+            Engine.open(sys.argv[1])
+        except StoreLockedError as error:
+            print(error)
+        reader = Engine.open(sys.argv[1], read_only=True)
+        print(reader.get("runtime", b"a"))
+        reader.close()
+    """
+    engine.put(RUNTIME, b"a", b"1")
+    done = run(code, db)
+    assert f"held by process {os.getpid()} (" in done.stdout, done.stderr
+    assert "b'1'" in done.stdout  # reading along is possible
+    assert (db / "LOCK").exists()
+    engine.put(RUNTIME, b"still", b"mine")
+    engine.close()
+
+
+def test_rocksdb_s_own_refusals_of_a_second_open_are_the_same_error(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where /proc/locks says nothing, as on macOS, RocksDB's text is all there is."""
+    engine = Engine.open(db)
+    monkeypatch.setattr("context_graph.store.engine.refuse_held", lambda path: None)
+    with pytest.raises(StoreLockedError, match="this process"):
+        Engine.open(db)
+    code = """
+        import sys
+        import context_graph.store.engine as engine
+        from context_graph.errors import StoreLockedError
+        engine.refuse_held = lambda path: None
+        try:
+            engine.Engine.open(sys.argv[1])
+        except StoreLockedError as error:
+            print(error)
+    """
+    done = run(code, db)
+    assert f"held by process {os.getpid()}" in done.stdout, done.stderr
+    engine.close()
+
+
+def test_what_is_opened_read_only_refuses_writes(db: Path) -> None:
+    Engine.open(db).close()
+    engine = Engine.open(db, read_only=True)
+    with pytest.raises(StoreReadOnlyError):
+        engine.put(RUNTIME, b"a", b"1")
+    engine.close()
+
+
+@pytest.mark.parametrize("family", ["session_identity", "events"])
+def test_a_missing_family_is_named_with_its_cure_and_not_made_anew(db: Path, family: str) -> None:
+    """REQ-SESSION-04, seed 000 REQ-SESSION-12."""
+    Engine.open(db).close()
+    raw = Rdict(
+        str(db), Options(raw_mode=True), {name: Options(raw_mode=True) for name in Rdict.list_cf(str(db))}
+    )
+    raw.drop_column_family(family)
+    raw.close()
+    with pytest.raises(MissingColumnFamilyError) as caught:
+        Engine.open(db)
+    assert repr(family) in str(caught.value)
+    assert f"context-graph-cli repair --cf {family}" in str(caught.value)
+    assert family not in Rdict.list_cf(str(db))
+
+
+def test_a_family_that_is_not_ours_stays(db: Path) -> None:
+    Engine.open(db).close()
+    options = Options(raw_mode=True)
+    raw = Rdict(str(db), options, {name: Options(raw_mode=True) for name in Rdict.list_cf(str(db))})
+    other = raw.create_column_family("of_a_later_version", Options(raw_mode=True))
+    other[b"a"] = b"1"
+    other.close()
+    raw.close()
+    engine = Engine.open(db)
+    assert engine.get("of_a_later_version", b"a") == b"1"
+    with pytest.raises(MissingColumnFamilyError):
+        engine.get("no_such_family", b"a")
+    engine.close()
+
+
+@pytest.mark.parametrize(("value", "named"), [(b"2", "2"), (b"\xff", r"\\xff"), (None, "none")])
+def test_another_store_format_names_found_and_expected(db: Path, value: bytes | None, named: str) -> None:
+    engine = Engine.open(db)
+    if value is None:
+        engine.delete(SYSTEM, layout.FORMAT_KEY)
+    else:
+        engine.put(SYSTEM, layout.FORMAT_KEY, value)
+    engine.close()
+    with pytest.raises(FormatVersionError, match=rf"store format {named}, this build expects 1"):
+        Engine.open(db)
+
+
+def test_what_a_crash_during_creation_leaves_is_no_database(db: Path) -> None:
+    db.parent.mkdir()
+    abandoned = db.parent / "db.creating-999999999"
+    abandoned.mkdir()
+    (abandoned / "CURRENT").write_text("half")
+    Engine.open(db).close()
+    assert os.listdir(db.parent) == ["db"]
+
+
+def test_two_processes_that_create_at_once_leave_one_whole_database(db: Path) -> None:
+    code = """
+        import sys
+        from context_graph.errors import StoreLockedError
+        from context_graph.store.engine import Engine
+        sys.stdin.read(1)
+        try:
+            engine = Engine.open(sys.argv[1])
+            engine.put("runtime", sys.argv[2].encode(), b"1")
+            engine.close()
+            print("made")
+        except StoreLockedError:
+            print("locked")
+    """
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code), str(db), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("x")
+        racer.stdin.flush()
+    said = [racer.communicate(timeout=60) for racer in racers]
+    assert all(out in ("made\n", "locked\n") for out, _ in said), said
+    engine = Engine.open(db, create=False)
+    found = {key for key, _ in engine.scan(RUNTIME, b"0", b":")}
+    assert found == {b"%d" % number for number, (out, _) in enumerate(said) if out == "made\n"}
+    engine.close()
+    assert os.listdir(db.parent) == ["db"]
+
+
+def test_a_checkpoint_is_a_database_of_its_own(db: Path, tmp_path: Path) -> None:
+    engine = Engine.open(db)
+    engine.put(RUNTIME, b"a", b"1")
+    engine.checkpoint(tmp_path / "copy")
+    engine.put(RUNTIME, b"a", b"2")
+    with pytest.raises(StoreError):
+        engine.checkpoint(tmp_path / "copy")
+    engine.close()
+    copy = Engine.open(tmp_path / "copy", create=False)
+    assert copy.get(RUNTIME, b"a") == b"1"
+    copy.close()
+
+
+def test_properties_are_there_for_the_status(db: Path) -> None:
+    engine = Engine.open(db)
+    assert int(engine.property(EVENTS, "rocksdb.estimate-num-keys") or "-1") >= 0
+    assert engine.property(EVENTS, "rocksdb.no-such-property") is None
+    engine.close()
+
+
+def test_an_unknown_text_is_a_store_error_with_the_original() -> None:
+    assert type(translate(Exception("Busy: something new"), Path("/x"))) is StoreError
+    assert "something new" in str(translate(Exception("Busy: something new"), Path("/x")))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("IO error: No space left on device: While appending to file: /x/000018.log", StoreFullError),
+        ("Corruption: IO error: No such file or directory: While open a file", DatabaseCorruptionError),
+        ("IO error: While open a file for appending: /x: Read-only file system", StoreReadOnlyError),
+        ("Permission denied (os error 13)", StoreReadOnlyError),
+        ("Invalid argument: Column family not found: events", MissingColumnFamilyError),
+    ],
+)
+def test_texts_of_the_system_become_their_errors(text: str, kind: type[StoreError]) -> None:
+    assert type(translate(Exception(text), Path("/x"))) is kind
+
+
+IN_A_SMALL_TMPFS = """
+    import os, subprocess, sys
+    from context_graph.errors import StoreFullError, StoreReadOnlyError
+    from context_graph.store.engine import Engine
+    folder = sys.argv[1]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], check=True)
+    engine = Engine.open(folder + "/db")
+    with open(folder + "/ballast", "wb") as ballast:
+        ballast.write(b"x" * (6 << 20))
+    written = 0
+    try:
+        while True:
+            engine.put("runtime", b"k%06d" % written, os.urandom(2000))
+            written += 1
+    except StoreFullError as error:
+        print("full:", error)
+    print("readable:", all(engine.get("runtime", b"k%06d" % n) is not None for n in range(written)))
+    try:
+        engine.close()
+    except StoreFullError:
+        print("closing full")
+    os.unlink(folder + "/ballast")
+    engine = Engine.open(folder + "/db", create=False)
+    print("kept:", all(engine.get("runtime", b"k%06d" % n) is not None for n in range(written)))
+    engine.put("runtime", b"again", b"1")
+    engine.close()
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    try:
+        Engine.open(folder + "/db")
+    except StoreReadOnlyError as error:
+        print("read-only:", error)
+    try:
+        Engine.open(folder + "/new")
+    except StoreReadOnlyError as error:
+        print("no new one:", error)
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None
+    or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0,
+    reason="no user namespaces here to mount a small file system in",
+)
+def test_a_full_and_a_read_only_file_system_are_told_apart_and_lose_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", textwrap.dedent(IN_A_SMALL_TMPFS), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for line in ("full: no space left for", "readable: True", "kept: True", "read-only: ", "no new one: "):
+        assert line in done.stdout, done.stdout

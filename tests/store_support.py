@@ -1,0 +1,101 @@
+"""Sessions and events for the tests of the store, and ways to damage it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
+from context_graph.store import layout
+from context_graph.store.engine import Engine
+from context_graph.store.layout import SESSION_IDENTITY
+from context_graph.store.sessions import SessionStore
+
+START_MS = 1_763_761_000_000
+
+
+def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own, with this environment."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def snapshot(session_id: str, at: int = 0, previous: str | None = None) -> SessionIdentitySnapshot:
+    """With values that float32 holds exactly, so that it equals itself after storage."""
+    made = SessionIdentitySnapshot(
+        session_id=session_id,
+        timestamp_ms=START_MS + at,
+        previous_session_id=previous,
+        purpose_vector=[0.25] * 12 + [0.5],
+        last_ic=0.875,
+    )
+    made.append_to_trajectory([0.25] * 13)
+    return made
+
+
+def event(session_id: str, number: int) -> HookEvent:
+    """The event of that number."""
+    return HookEvent(
+        kind=EventKind.POST_TOOL,
+        session_id=session_id,
+        event_id=f"{number:032x}",
+        at_ms=START_MS + number,
+        tool_name="Bash",
+        tool_use_id=f"toolu_{number}",
+        input_text=f"command {number}",
+        success=True,
+    )
+
+
+def commit(store: SessionStore, session_id: str, number: int) -> HookEvent:
+    """Commit the event of that number with its snapshot and live state."""
+    made = event(session_id, number)
+    store.commit_event(
+        snapshot(session_id, number),
+        event=made,
+        seq=number,
+        dedupe_key=made.dedupe_key(),
+        runtime=b"runtime %d" % number,
+    )
+    return made
+
+
+def keys(engine: Engine, prefix: bytes, family: str = SESSION_IDENTITY) -> list[bytes]:
+    """All keys with ``prefix``."""
+    return [key for key, _ in engine.scan(family, prefix, layout.after(prefix))]
+
+
+def break_record(engine: Engine, session_id: str) -> None:
+    """Flip a bit of a snapshot behind the store's back."""
+    key = layout.snapshot_key(session_id)
+    record = bytearray(engine.get(SESSION_IDENTITY, key) or b"")
+    record[40] ^= 1
+    engine.put(SESSION_IDENTITY, key, bytes(record))
+
+
+def damage(file: Path, at: int, *, cut: bool = False, flip: int = 0xFF) -> None:
+    """Flip bits of one byte of ``file``, or cut the file there."""
+    content = bytearray(file.read_bytes())
+    if cut:
+        del content[at:]
+    else:
+        content[at] ^= flip
+    file.write_bytes(content)
+
+
+def largest(db: Path, pattern: str) -> Path:
+    """The largest file that fits."""
+    return max(db.glob(pattern), key=lambda file: file.stat().st_size)
+
+
+def noise(size: int) -> bytes:
+    """Bytes that don't compress."""
+    return os.urandom(size)
