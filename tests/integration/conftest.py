@@ -29,5 +29,7 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnerHarness]:
     try:
         yield harness
     finally:
-        harness.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            harness.close()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
