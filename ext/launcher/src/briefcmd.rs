@@ -49,7 +49,7 @@ impl<'a> Options<'a> {
 /// The session is --session-id, for a question names what it asks about; else the client's; else the newest
 /// of the store.
 pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>) {
-    sys::ignore_sigpipe();
+    sys::ignore_write_signals();
     let mut text = [0u8; 80];
     let len = match slot(arena, env, options) {
         Some(slot) => fill(&mut text, slot.line()),

@@ -43,7 +43,7 @@ struct Ending {
 
 /// Runs the hook that `options` describes; returns its exit code.
 pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>, started_us: i64) -> i32 {
-    sys::ignore_sigpipe();
+    sys::ignore_write_signals();
     let ending = match prepare(arena, env, options, started_us) {
         Ok(hook) => hook.ask_owner(),
         Err(why) => refusal(options.format, &why, started_us),

@@ -44,22 +44,17 @@ pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
     let mut before = b' ';
     while let Some(byte) = text.get(at) {
-        let found = match byte {
+        let shape = match byte {
             b':' => url_credentials(text, at),
             b'B' => key_block(text, at),
             b'Q' => azure_secret(text, at),
             b'P' if starts(text, at, b"PuTTY-User-Key-File") => {
                 Some(Span { start: at, end: text.len(), rule: "private-key" })
             }
-            _ if !before.is_ascii_alphanumeric() => None,
-            _ => {
-                before = *byte;
-                at += 1;
-                continue;
-            }
+            _ => None,
         };
-        // A prefix counts at the beginning of a word only: "task-…" holds no "sk-…".
-        let found = found.or_else(|| if before.is_ascii_alphanumeric() { None } else { prefixed(text, at) });
+        // A prefix counts at the beginning of a word only: "task-..." holds no "sk-...".
+        let found = if before.is_ascii_alphanumeric() { shape } else { shape.or_else(|| prefixed(text, at)) };
         match found {
             Some(span) => {
                 spans.push(span);

@@ -46,6 +46,7 @@ pub const TCGETS: u64 = 0x5401;
 
 pub const SIGPIPE: c_int = 13;
 pub const SIGCHLD: c_int = 17;
+pub const SIGXFSZ: c_int = 25;
 pub const SIG_DFL: usize = 0;
 pub const SIG_IGN: usize = 1;
 pub const CLONE_VM: c_int = 0x100;

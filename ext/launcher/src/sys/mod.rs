@@ -11,7 +11,9 @@ pub use file::{
     LockError, Open, STDERR, STDIN, STDOUT,
 };
 pub use net::{connect, peer_uid, poll_readable, poll_writable, receive, send, Connect};
-pub use process::{exec, executable, exit, ignore_sigpipe, own_path, random, spawn_detached, uid, CStrings, HANDED_FD};
+pub use process::{
+    exec, executable, exit, ignore_write_signals, own_path, random, spawn_detached, uid, CStrings, HANDED_FD,
+};
 pub use time::{monotonic_us, sleep_ms, unix_ms, Deadline};
 
 /// An errno value.

@@ -10,16 +10,24 @@ pub fn exit(code: i32) -> ! {
     unsafe { ffi::_exit(code) }
 }
 
-/// A reader that is gone gives EPIPE, not death by signal: a hook's exit code must stay ours.
-pub fn ignore_sigpipe() {
-    // SAFETY: SIG_IGN is a valid disposition.
-    unsafe { ffi::signal(ffi::SIGPIPE, ffi::SIG_IGN) };
+/// Signals that a write may raise: a reader that is gone, a file-size limit. As errors they can be handled; as signals
+/// they would make the exit code.
+const OF_WRITES: [c_int; 2] = [ffi::SIGPIPE, ffi::SIGXFSZ];
+
+/// Lets writes fail with an error instead of a signal.
+pub fn ignore_write_signals() {
+    for number in OF_WRITES {
+        // SAFETY: SIG_IGN is a valid disposition.
+        unsafe { ffi::signal(number, ffi::SIG_IGN) };
+    }
 }
 
-/// Undoes `ignore_sigpipe` before an exec, which hands ignored signals on.
-fn default_sigpipe() {
-    // SAFETY: SIG_DFL is a valid disposition.
-    unsafe { ffi::signal(ffi::SIGPIPE, ffi::SIG_DFL) };
+/// Undoes it before an exec, which hands ignored signals on.
+fn default_write_signals() {
+    for number in OF_WRITES {
+        // SAFETY: SIG_DFL is a valid disposition.
+        unsafe { ffi::signal(number, ffi::SIG_DFL) };
+    }
 }
 
 /// Real user id.
@@ -72,7 +80,7 @@ impl CStrings {
 
 /// Becomes the program `argv[0]` (a path), keeping environment and descriptors; returns only if that fails.
 pub fn exec(argv: &CStrings) -> Errno {
-    default_sigpipe();
+    default_write_signals();
     // SAFETY: both arrays are NULL-terminated and outlive the call.
     unsafe { ffi::execve(argv.program(), argv.pointers.as_ptr(), ffi::environ) };
     Errno::last()
@@ -130,7 +138,7 @@ extern "C" fn outer_child(arg: *mut c_void) -> c_int {
         }
         close_from(HANDED_FD + 1);
         ffi::chdir(c"/".as_ptr());
-        ffi::signal(ffi::SIGPIPE, ffi::SIG_DFL);
+        default_write_signals();
         let flags = ffi::CLONE_VM | ffi::CLONE_VFORK | ffi::SIGCHLD;
         if ffi::clone(inner_child, plan.inner_stack, flags, arg) < 0 {
             plan.errno.store(*ffi::__errno_location(), Ordering::Relaxed);

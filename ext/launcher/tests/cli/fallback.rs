@@ -1,0 +1,170 @@
+//! Hooks without an owner: what they say, keep and start.
+
+use crate::world::{eventually, finished, read_request, response, text, World, BINARY, SESSION};
+use std::io::Write;
+
+const BODY: &[u8] = b"{\"session_id\":\"newest\",\"tool_name\":\"Bash\",\"tool_use_id\":\"toolu_01\"}\n";
+const KINDS: [&str; 7] =
+    ["pre-tool", "post-tool", "post-tool-failure", "prompt-submit", "stop", "pre-compact", "session-end"];
+
+/// D1.4, D2.3: an event is queued, the client's document or nothing is printed, exit code 0.
+#[test]
+fn without_an_owner_each_hook_is_queued_and_exits_0() {
+    for kind in KINDS {
+        let world = World::new().with_brief();
+        let output = world.run(&["hooks", kind, "--format", "claude"], BODY);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{kind}");
+        let brief = "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"[C:CON r=0.88 IC=0.91]\"}}\n";
+        assert_eq!(text(&output.stdout), if kind == "pre-tool" { brief } else { "" }, "{kind}");
+        let spooled = world.spooled();
+        assert_eq!(spooled.len(), 1, "{kind}");
+        assert!(spooled[0].contains(&format!("\"verb\":\"hooks.{kind}\"")));
+        assert!(spooled[0].ends_with(&format!("\"body\":{}}}", text(BODY.trim_ascii()))), "{}", spooled[0]);
+    }
+}
+
+/// Seed 001's HookOutput from the last brief, in its three formats; absent keys are left out.
+#[test]
+fn the_seeds_formats_say_what_the_brief_cache_knows() {
+    let world = World::new().with_brief();
+    let compact = world.run(&["hooks", "post-tool", "--format", "json-compact", "--session-id", "newest"], b"");
+    let said = text(&compact.stdout);
+    let expected = "{\"success\":true,\"consciousness_state\":{\"consciousness\":0.625,\"integration\":0.96875,\
+        \"reflection\":0.5,\"differentiation\":0.25,\"identity_continuity\":0.9375,\"johari_quadrant\":\"blind\"},\
+        \"ic_classification\":{\"value\":0.9375,\"level\":\"healthy\",\"crisis_triggered\":false},\"execution_time_ms\":";
+    assert!(said.starts_with(expected), "{said}");
+    let unknown = text(&world.run(&["hooks", "post-tool", "--format", "json", "--session-id", "nobody"], b"").stdout);
+    assert!(unknown.starts_with("{\n  \"success\": true,\n  \"execution_time_ms\": "), "{unknown}");
+    let words = text(&world.run(&["hooks", "post-tool", "--format", "text", "--session-id", "newest"], b"").stdout);
+    assert!(words.starts_with("success: yes (") && words.contains("identity continuity: 0.94 (healthy)"), "{words}");
+}
+
+#[test]
+fn a_brief_that_is_switched_off_is_not_shown_by_the_fallback_either() {
+    let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", "off");
+    assert!(world.run(&["hooks", "pre-tool", "--format", "claude"], BODY).stdout.is_empty());
+}
+
+/// D1.5: the client's session, else the input's, else the option's.
+#[test]
+fn the_session_is_the_clients_then_the_inputs_then_the_options() {
+    let world = World::new().with("CLAUDE_CODE_SESSION_ID", SESSION).with_brief();
+    let shown = |world: &World, args: &[&str]| {
+        text(&world.run(&[&["hooks", "pre-tool", "--format", "claude"], args].concat(), BODY).stdout)
+    };
+    assert!(shown(&world, &["--session-id", "cold-session"]).contains("[C:CON r=0.97 IC=0.95]"));
+    assert!(world.spooled()[0].contains(&format!("\"session\":\"{SESSION}\"")));
+    let world = world.without("CLAUDE_CODE_SESSION_ID");
+    assert!(shown(&world, &["--session-id", "cold-session"]).contains("[C:CON r=0.88 IC=0.91]"));
+    assert!(shown(&world, &["--session-id", "cold-session", "--stdin=false"]).contains("[C:? r=? IC=?]"));
+}
+
+/// An owner that comes up while the session starts is asked; its answer is the hook's.
+#[test]
+fn a_session_start_waits_for_the_owner_it_starts() {
+    let world = World::new();
+    let started = world.dir.join("started");
+    let world = world.with_script(&format!("touch {}; exec sleep 2", started.display()));
+    let socket = world.root().join("run/owner.sock");
+    let owner = std::thread::spawn(move || {
+        eventually("the owner's start", || started.exists().then_some(()));
+        let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        loop {
+            let (mut stream, _) = listener.accept().unwrap();
+            if read_request(&mut stream).is_some() {
+                stream.write_all(&response(0, 1, b"{\"restored\":1}\n", b"")).unwrap();
+                return;
+            }
+        }
+    });
+    let output = world.run(&["hooks", "session-start"], BODY);
+    owner.join().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "{\"restored\":1}\n".to_owned()));
+    assert!(world.spooled().is_empty());
+}
+
+#[test]
+fn a_session_start_without_an_owner_says_so_and_is_queued() {
+    let world = World::new();
+    let output = world.run(&["hooks", "session-start", "--format", "claude"], BODY);
+    assert_eq!(output.status.code(), Some(0));
+    let expected =
+        "{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":\"context-graph: \
+        the owner did not answer within 1 s; this event is queued and will be applied.\"}}\n";
+    assert_eq!(text(&output.stdout), expected);
+    assert_eq!(world.spooled().len(), 1);
+}
+
+/// D1.4: detached in every respect, or the client would wait for it.
+#[test]
+fn the_owner_is_started_detached_with_the_lock_in_hand() {
+    let world = World::new();
+    let report = world.dir.join("report").display().to_string();
+    let world = world.with_script(&format!(
+        "{{ echo args: \"$@\"; echo cwd: $(pwd); for fd in /proc/$$/fd/*; do echo fd ${{fd##*/}} $(readlink $fd); done; \
+         cut -d' ' -f1,4,5,6,7 /proc/$$/stat; grep SigIgn /proc/$$/status; echo end; }} > {report}; exec sleep 5"
+    ));
+    // The output's end comes although the owner lives on: it holds none of the hook's streams.
+    let output = world.run(&["hooks", "stop", "--format", "claude"], BODY);
+    assert_eq!(output.status.code(), Some(0));
+    let said = finished(report.as_ref());
+    let root = world.root().display().to_string();
+    assert!(said.contains(&format!("args: -P -m context_graph.owner --root {root} --lock-fd 3")), "{said}");
+    assert!(said.contains("cwd: /\n") && said.contains(&format!("fd 3 {root}/run/owner.lock")), "{said}");
+    assert!(said.contains("fd 0 /dev/null") && said.contains("fd 2 /dev/null"), "{said}");
+    let numbers: Vec<i64> = said
+        .lines()
+        .find(|line| line.chars().all(|c| c.is_ascii_digit() || " -".contains(c)))
+        .unwrap()
+        .split(' ')
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let [pid, parent, group, session, terminal] = numbers[..] else { panic!("{said}") };
+    // Its own session, not its leader, adopted by another process than the hook's, no terminal.
+    assert!(parent != i64::from(std::process::id()) && session != pid && group == session && terminal == 0, "{said}");
+    let ignored = u64::from_str_radix(said.split("SigIgn:").nth(1).unwrap().trim(), 16).unwrap();
+    assert_eq!(ignored & (1 << 12 | 1 << 24), 0, "SIGPIPE and SIGXFSZ are as a program expects them");
+    // While it holds the lock nobody else is started.
+    std::fs::remove_file(&report).unwrap();
+    world.run(&["hooks", "stop", "--format", "claude"], BODY);
+    assert!(!std::path::Path::new(&report).exists());
+    assert_eq!(world.spooled().len(), 2);
+    let killed = std::process::Command::new("kill").arg(pid.to_string()).status().unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn sixteen_hooks_start_one_owner() {
+    let world = World::new();
+    let starts = world.dir.join("starts");
+    let world = std::sync::Arc::new(world.with_script(&format!("echo start >> {}; exec sleep 2", starts.display())));
+    let hooks: Vec<_> = (0..16)
+        .map(|_| {
+            let world = world.clone();
+            std::thread::spawn(move || world.run(&["hooks", "stop", "--format", "claude"], BODY).status.code())
+        })
+        .collect();
+    assert!(hooks.into_iter().all(|hook| hook.join().unwrap() == Some(0)));
+    eventually("the start", || starts.exists().then_some(()));
+    assert_eq!(std::fs::read_to_string(&starts).unwrap(), "start\n");
+    assert_eq!(world.spooled().len(), 16);
+}
+
+#[test]
+fn debugging_tells_why_it_fell_back_and_nothing_else_does() {
+    let world = World::new().with("CONTEXT_GRAPH_PYTHON", "/nonexistent/python");
+    let quiet = world.run(&["hooks", "stop", "--format", "claude"], BODY);
+    assert!(quiet.stderr.is_empty());
+    let world = world.with("CONTEXT_GRAPH_DEBUG", "1");
+    let said = text(&world.run(&["hooks", "stop", "--format", "claude"], BODY).stderr);
+    assert!(said.contains("no owner: No such file") && said.contains("looked at /nonexistent/python"), "{said}");
+}
+
+/// The standard streams closed: what is printed must not land in the spool.
+#[test]
+fn closed_streams_do_not_leak_into_the_spool() {
+    let world = World::new().with_brief();
+    let line = format!("exec {BINARY} hooks post-tool --session-id newest <&- >&- 2>&-");
+    let output = world.command("/bin/sh", &["-c", &line]).output().unwrap();
+    assert_eq!((output.status.code(), world.spooled().len()), (Some(0), 1));
+}
