@@ -49,7 +49,7 @@ def _run_helper(version: str, timeout_s: float) -> tuple[bytes, str]:
 
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "context_graph.redact.extract"],
+            [sys.executable, "-P", "-m", "context_graph.redact.extract"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout_s,

@@ -1,0 +1,89 @@
+"""The client's events that we register for, with the verb that serves each and the client's time limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from context_graph.errors import InvalidInputError
+
+__all__ = ["EVENTS", "HookedEvent", "command_line", "events_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class HookedEvent:
+    """One of the client's events.
+
+    Attributes:
+        name: The client's own, PascalCase.
+        verb: Of ``context-graph-cli hooks``.
+        timeout_s: Seconds after which the client kills the hook. The launcher's own budget is at most
+            one second, so this is a backstop: short enough for a user who waits, long enough for a
+            process start on a loaded machine, which seed 001's 100 ms would not be.
+        for_tools: Whether the client takes a matcher of tool names for it.
+        script: File stem of seed 001's script, empty where it has none.
+        requirements: Ids for the script's head.
+    """
+
+    name: str
+    verb: str
+    timeout_s: int
+    for_tools: bool = False
+    script: str = ""
+    requirements: str = ""
+
+
+EVENTS: Final = (
+    HookedEvent("SessionStart", "session-start", 5, False, "session_start", "REQ-HOOKS-01, REQ-HOOKS-17"),
+    HookedEvent("PreToolUse", "pre-tool", 2, True, "pre_tool_use", "REQ-HOOKS-02, REQ-HOOKS-18"),
+    HookedEvent("PostToolUse", "post-tool", 3, True, "post_tool_use", "REQ-HOOKS-03, REQ-HOOKS-19"),
+    # PostToolUse fires for success only; a failed tool has an event of its own.
+    HookedEvent("PostToolUseFailure", "post-tool-failure", 3, True),
+    HookedEvent(
+        "UserPromptSubmit", "prompt-submit", 2, False, "user_prompt_submit", "REQ-HOOKS-04, REQ-HOOKS-20"
+    ),
+    HookedEvent("Stop", "stop", 2),
+    HookedEvent("PreCompact", "pre-compact", 2),
+    # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
+    HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
+)
+
+
+def command_line(event: HookedEvent) -> str:
+    """The settings' shell command: silent where the CLI is missing, exit 0 whatever happens.
+
+    No ``exec``: a binary that can't run here would be read as a shell script and end in exit code 2,
+    which blocks every tool call. The fork it saves costs 0.1 ms.
+    """
+    call = f"context-graph-cli hooks {event.verb} --format claude"
+    return f"command -v context-graph-cli >/dev/null 2>&1 && {call} || true"
+
+
+def events_of(names: str) -> list[HookedEvent]:
+    """The events that a comma-separated list names, in any of the spellings in use; all for an empty list.
+
+    ``post-tool-use`` stands for both outcomes of a tool, as seed 001 knew one event for them.
+
+    Raises:
+        InvalidInputError: Naming the word that is no event, and those that are.
+    """
+    wanted = {_key(word) for word in names.split(",") if word.strip()}
+    if not wanted:
+        return list(EVENTS)
+    known = {_key(event.name) for event in EVENTS}
+    unknown = sorted(wanted - known)
+    if unknown:
+        raise InvalidInputError(
+            f"--hooks: {unknown[0]!r} is no hook; known: {', '.join(_kebab(event.name) for event in EVENTS)}"
+        )
+    if "posttooluse" in wanted:
+        wanted.add("posttoolusefailure")
+    return [event for event in EVENTS if _key(event.name) in wanted]
+
+
+def _key(name: str) -> str:
+    return name.strip().replace("-", "").replace("_", "").lower()
+
+
+def _kebab(name: str) -> str:
+    return "".join(f"-{char.lower()}" if char.isupper() else char for char in name).lstrip("-")
