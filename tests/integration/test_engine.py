@@ -164,6 +164,7 @@ def test_after_closing_every_call_says_so_and_the_database_is_free(db: Path) -> 
         lambda: engine.get(RUNTIME, b"a"),
         lambda: engine.put(RUNTIME, b"a", b"b"),
         lambda: engine.delete(RUNTIME, b"a"),
+        lambda: batch.put(RUNTIME, b"a", b"b"),
         lambda: engine.write(batch),
         engine.batch,
         engine.sequence,

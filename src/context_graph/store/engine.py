@@ -89,7 +89,7 @@ def _options(*, creating: bool = False) -> Options:
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_write_buffer_manager(buffers)
     options.set_arena_block_size(ARENA_BYTES)
-    options.set_max_write_buffer_number(2)
+    options.set_max_write_buffer_number(3)
     options.set_target_file_size_base(TABLE_BYTES)
     options.set_max_bytes_for_level_base(LEVEL_BYTES)
     options.set_max_total_wal_size(WAL_BYTES)
@@ -101,7 +101,7 @@ def _options(*, creating: bool = False) -> Options:
     options.set_max_log_file_size(LOG_BYTES)
     options.set_max_manifest_file_size(MANIFEST_BYTES)
     options.set_manifest_preallocation_size(16 * KIB)
-    options.set_stats_dump_period_sec(0)  # idle costs nothing: no timer
+    options.set_stats_dump_period_sec(0)  # idle costs nothing
     options.set_stats_persist_period_sec(0)
     # The default drops every write behind a damaged log record without a word; this one reports it, and
     # still takes a record that a crash cut off at the end.
@@ -139,6 +139,8 @@ class Batch:
         return self._batch
 
     def _handle(self, family: str) -> ColumnFamily:
+        if not self._handles:
+            raise StoreClosedError("this batch's store is closed")
         try:
             return self._handles[family]
         except KeyError:
