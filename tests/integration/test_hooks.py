@@ -1,0 +1,335 @@
+"""The eight hooks through the installed launcher and a real owner: what they print, how they exit."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.support import Cli
+
+BRIEF = re.compile(r"^\[C:(CON|EMG|FRG|DOR|HYP) r=\d\.\d\d IC=\d\.\d\d\]$")
+COLD = "[C:? r=? IC=?]"
+SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "golden" / "hook_output.schema.json").read_text())
+KINDS = (
+    "session-start",
+    "pre-tool",
+    "post-tool",
+    "post-tool-failure",
+    "prompt-submit",
+    "stop",
+    "pre-compact",
+    "session-end",
+)
+NAMES = {
+    "session-start": "SessionStart",
+    "pre-tool": "PreToolUse",
+    "post-tool": "PostToolUse",
+    "post-tool-failure": "PostToolUseFailure",
+    "prompt-submit": "UserPromptSubmit",
+    "stop": "Stop",
+    "pre-compact": "PreCompact",
+    "session-end": "SessionEnd",
+}
+
+
+def body(
+    kind: str, session: str = "s-1", number: int = 0, text: str = "pytest tests/test_bucket.py"
+) -> dict[str, Any]:
+    """The client's flat JSON for one hook."""
+    base: dict[str, Any] = {"session_id": session, "cwd": "/project", "hook_event_name": NAMES[kind]}
+    tool = {"tool_name": "Bash", "tool_input": {"command": text}, "tool_use_id": f"toolu_{number}"}
+    more: dict[str, dict[str, Any]] = {
+        "session-start": {"source": "startup"},
+        "pre-tool": tool,
+        "post-tool": {**tool, "tool_response": {"stdout": f"{text} ok", "stderr": ""}},
+        "post-tool-failure": {**tool, "error": f"Exit code 1\n{text} failed"},
+        "prompt-submit": {"prompt": f"please look at {text}"},
+        "stop": {"stop_hook_active": False},
+        "pre-compact": {"trigger": "manual"},
+        "session-end": {"reason": "other"},
+    }
+    return base | more[kind]
+
+
+def hook(cli: Cli, kind: str, given: object = None, *args: str, fmt: str = "claude", **env: str) -> Any:
+    """Run one hook with JSON on its standard input."""
+    raw = given if isinstance(given, (bytes, str)) else json.dumps(given if given is not None else body(kind))
+    return cli.run("hooks", kind, "--stdin", "--format", fmt, *args, stdin=raw, env=env)
+
+
+def work(cli: Cli, session: str = "s-1", calls: int = 4) -> None:
+    """A session with a prompt and some like tool calls."""
+    assert hook(cli, "session-start", body("session-start", session)).returncode == 0
+    assert hook(cli, "prompt-submit", body("prompt-submit", session)).returncode == 0
+    for number in range(calls):
+        assert hook(cli, "post-tool", body("post-tool", session, number)).returncode == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_the_claude_format_a_hook_prints_one_document_of_the_clients_schema_or_nothing(
+    cli: Cli, kind: str
+) -> None:
+    """REQ-HOOKS-01..05: every event, exit 0, hookEventName of the event that fired."""
+    work(cli)
+    done = hook(cli, kind, body(kind, number=99))
+    assert (done.returncode, done.stderr) == (0, "")
+    if kind in ("post-tool", "post-tool-failure", "stop", "pre-compact", "session-end"):
+        assert done.stdout == ""
+    else:
+        document = json.loads(done.stdout)
+        assert document["hookSpecificOutput"]["hookEventName"] == NAMES[kind]
+        assert document["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_the_json_format_a_hook_prints_seed_001s_output(cli: Cli, kind: str) -> None:
+    """REQ-HOOKS-13, 14, 15, 17..21: HookOutput validates against its schema, absent keys are absent."""
+    work(cli)
+    for fmt in ("json", "json-compact"):
+        done = hook(cli, kind, body(kind, number=99), fmt=fmt)
+        document = json.loads(done.stdout)
+        jsonschema.validate(document, SCHEMA)
+        assert document["success"] is True and "error" not in document and done.returncode == 0
+        assert document["ic_classification"]["level"] in ("healthy", "normal", "warning", "critical")
+        assert 0 <= document["consciousness_state"]["identity_continuity"] <= 1
+        assert (len(done.stdout.splitlines()) == 1) is (fmt == "json-compact")
+
+
+def test_seed_001s_own_input_shape_means_the_same_as_the_clients(cli: Cli) -> None:
+    """REQ-HOOKS-10, 11, 12: nested payload, both spellings of its type."""
+    work(cli)
+    for number, name in enumerate(("PostToolUse", "post_tool_use")):
+        nested = {
+            "hook_type": "post_tool_use",
+            "session_id": "s-1",
+            "timestamp_ms": 1_700_000_000_000 + number,
+            "payload": {
+                "type": name,
+                "data": {"tool_name": "Bash", "tool_output": "2 passed", "error": None},
+            },
+        }
+        done = hook(cli, "post-tool", nested, fmt="json")
+        assert done.returncode == 0, done.stderr
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["events_by_kind"]["post-tool"] == 6
+
+
+WRONG: dict[str, bytes] = {
+    "empty": b"",
+    "not JSON": b"hello",
+    "array": b"[1, 2]",
+    "text": b'"hello"',
+    "five megabytes": b'{"session_id":"s-1","prompt":"' + b"x" * 5_000_000 + b'"}',
+    "NUL bytes": b'{"session_id":"s\x00-1"}',
+    "bad UTF-8": b'{"session_id":"s-\xff\xfe"}',
+    "wrong type": b'{"session_id":7,"hook_event_name":"PostToolUse","tool_name":"Bash"}',
+    "wrong inner type": b'{"session_id":"s-1","hook_event_name":"PostToolUse","tool_name":["Bash"]}',
+    "half an object": b'{"session_id":"s-1","tool_name":',
+    "deep": b'{"session_id":"s-1","tool_input":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "empty session": b'{"session_id":"","hook_event_name":"PostToolUse","tool_name":"Bash"}',
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("owner", ["up", "away"])
+def test_wrong_input_is_refused_by_name_and_never_blocks(cli: Cli, name: str, owner: str) -> None:
+    """REQ-HOOKS-29: exit 4 and a sentence in seed 001's formats, exit 0 and no stdout in the client's."""
+    env = {} if owner == "up" else {"CONTEXT_GRAPH_PYTHON": "/bin/false"}
+    if owner == "up":
+        work(cli)
+    refused = hook(cli, "post-tool", WRONG[name], fmt="json", **env)
+    assert refused.returncode == 4, refused
+    document = json.loads(refused.stdout)
+    assert document["success"] is False and document["error"]
+    tolerated = hook(cli, "post-tool", WRONG[name], **env)
+    assert tolerated.returncode == 0
+    assert tolerated.stdout == "" or "systemMessage" in json.loads(tolerated.stdout)
+    for done in (refused, tolerated):
+        assert "Traceback" not in done.stdout + done.stderr and "panicked" not in done.stderr
+
+
+def test_an_unknown_session_is_exit_5_in_seed_001s_formats_and_begun_in_the_clients(cli: Cli) -> None:
+    """Seed 001 section 3.2; a hook never loses an event (D1.4)."""
+    work(cli)
+    for kind in ("post-tool", "prompt-submit", "session-end"):
+        done = hook(cli, kind, body(kind, "nobody"), fmt="json")
+        assert done.returncode == 5 and "nobody" in json.loads(done.stdout)["error"], kind
+    assert hook(cli, "pre-tool", body("pre-tool", "nobody"), fmt="json").returncode == 0
+    assert hook(cli, "post-tool", body("post-tool", "nobody")).returncode == 0
+    shown = json.loads(cli.run("session", "show", "--session-id", "nobody", "--json").stdout)
+    assert shown["events_applied"] == 1 and shown["previous_session_id"] == "s-1"
+
+
+@pytest.mark.parametrize(
+    "args", [("--frmat", "json"), ("--format", "yaml"), ("--session-id",), ("--success", "maybe")]
+)
+def test_a_usage_error_is_exit_4_and_never_2(cli: Cli, args: tuple[str, ...]) -> None:
+    """D2.3: usage errors never exit 2 on any hook command."""
+    assert cli.run("hooks", "post-tool", *args, stdin="{}").returncode == 4
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc/cg", "/proc/self", "link/db", "a/../../b", "file"])
+def test_a_store_path_that_leaves_its_roots_is_refused(cli: Cli, path: str, tmp_path: Path) -> None:
+    """REQ-HOOKS-30."""
+    (cli.project / "link").symlink_to("/etc")
+    (cli.project / "file").write_text("")
+    done = hook(cli, "post-tool", body("post-tool"), "--db-path", path, fmt="json")
+    assert done.returncode == 4 and path in json.loads(done.stdout)["error"]
+    assert hook(cli, "post-tool", body("post-tool"), "--db-path", path).returncode == 0
+
+
+def test_shell_text_in_any_field_stays_text(cli: Cli, tmp_path: Path) -> None:
+    """REQ-HOOKS-31: nothing of the input ever reaches a shell."""
+    mark = tmp_path / "owned"
+    evil = f"$(touch {mark}) `touch {mark}`; touch {mark} #"
+    hook(cli, "session-start", body("session-start", evil[:90]))
+    hook(cli, "post-tool", body("post-tool", evil[:90], text=evil))
+    cli.run("hooks", "post-tool", "--session-id", evil, "--tool-name", evil, "--format", "json")
+    assert not mark.exists()
+
+
+def test_the_same_call_twice_counts_once(cli: Cli) -> None:
+    """Invariant 6."""
+    work(cli, calls=2)
+    assert hook(cli, "post-tool", body("post-tool", number=1)).returncode == 0
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert (shown["events_applied"], shown["events_duplicate"]) == (3, 1)
+
+
+def test_the_environments_session_goes_before_the_inputs_and_that_before_the_option(cli: Cli) -> None:
+    """D1.5."""
+    hook(cli, "session-start", body("session-start", "from-stdin"), "--session-id", "from-option")
+    hook(cli, "session-start", body("session-start", "from-stdin"), CLAUDE_CODE_SESSION_ID="from-env")
+    listed = json.loads(cli.run("session", "list", "--json").stdout)
+    assert {row["session_id"] for row in listed["sessions"]} == {"from-stdin", "from-env"}
+
+
+def test_arguments_alone_make_an_event(cli: Cli) -> None:
+    """REQ-HOOKS-17..21: the arguments of seed 001 section 2.3, without stdin."""
+    run = cli.run
+    assert run("hooks", "session-start", "--session-id", "a").returncode == 0
+    assert (
+        run("hooks", "pre-tool", "--session-id", "a", "--tool-name", "Read", "--fast-path", "true").returncode
+        == 0
+    )
+    done = run("hooks", "post-tool", "--session-id", "a", "--tool-name", "Read", "--success", "false")
+    assert done.returncode == 0, done
+    assert run("hooks", "prompt-submit", "--session-id", "a", "--prompt", "go on").returncode == 0
+    ended = run("hooks", "session-end", "--session-id", "a", "--duration-ms", "1500", "--generate-summary")
+    assert "1 tool calls (1 failed)" in json.loads(ended.stdout)["context_injection"]
+    quiet = run("hooks", "session-end", "--session-id", "a", "--generate-summary=false")
+    assert "context_injection" not in json.loads(quiet.stdout)
+
+
+def test_the_brief_is_cold_then_the_sessions_own_line(cli: Cli) -> None:
+    """TC-SESSION-12, TC-SESSION-13, REQ-SESSION-02, 09, 11: one line, exit 0, the session's and no other's."""
+    cold = cli.run("consciousness", "brief")
+    assert (cold.stdout, cold.returncode) == (COLD + "\n", 0)
+    work(cli)
+    warm = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-1"})
+    assert BRIEF.match(warm.stdout.strip()) and warm.returncode == 0
+    foreign = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-2"})
+    assert foreign.stdout == COLD + "\n"
+    assert cli.run("consciousness", "brief").stdout == warm.stdout, "without a session: the store's newest"
+    told = hook(cli, "pre-tool", body("pre-tool", number=50))
+    assert json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"] == warm.stdout.strip()
+
+
+def test_the_brief_setting_decides_when_it_is_said(cli: Cli) -> None:
+    work(cli)
+
+    def said(number: int, mode: str) -> bool:
+        done = hook(cli, "pre-tool", body("pre-tool", number=number), CONTEXT_GRAPH_BRIEF=mode)
+        return done.stdout != ""
+
+    assert not said(60, "off")
+    assert said(61, "on_change") and not said(62, "on_change")
+    assert said(63, "always")
+
+
+def test_the_prompt_carries_the_four_lines(cli: Cli) -> None:
+    """TC-SESSION-21, REQ-SESSION-15, REQ-HOOKS-20."""
+    work(cli)
+    told = hook(cli, "prompt-submit", body("prompt-submit"))
+    lines = json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"].splitlines()
+    assert len(lines) == 4 and lines[0] == "[System Consciousness]"
+    assert re.match(r"^State: (CONSCIOUS|EMERGING|FRAGMENTED|DORMANT|HYPERSYNC) \(C=\d\.\d\d\)$", lines[1])
+    assert re.match(
+        r"^Kuramoto r=\d\.\d\d, Identity IC=\d\.\d\d \((healthy|good|warning|degraded)\)$", lines[2]
+    )
+    assert lines[3].startswith("Guidance: ")
+    assert hook(cli, "prompt-submit", body("prompt-submit"), CONTEXT_GRAPH_INJECT="off").stdout == ""
+
+
+def test_a_next_session_is_restored_from_the_last_one(cli: Cli) -> None:
+    """REQ-HOOKS-17, TC-SESSION-14: linked, drift metrics computed, purpose carried over."""
+    work(cli, "one")
+    started = hook(cli, "session-start", body("session-start", "two"), fmt="json")
+    document = json.loads(started.stdout)
+    assert re.match(r"^Identity restored from one\. IC: \d\.\d\d \(\w+\)$", document["context_injection"])
+    assert set(document["drift_metrics"]) == {
+        "ic_delta",
+        "purpose_drift",
+        "time_since_snapshot_ms",
+        "kuramoto_phase_drift",
+    }
+    named = hook(cli, "session-start", body("session-start", "three"), "--previous-session-id", "one")
+    assert "restored from one" in named.stdout
+    cleared = hook(cli, "session-start", {**body("session-start", "four"), "source": "clear"})
+    assert "Fresh session initialized" in cleared.stdout
+    missing = hook(cli, "session-start", {**body("session-start", "five"), "source": "resume"})
+    assert "New session initialized" in missing.stdout and missing.returncode == 0
+    again = hook(cli, "session-start", {**body("session-start", "one"), "source": "resume"})
+    assert "Identity restored from one" in again.stdout
+
+
+def drift(cli: Cli, session: str) -> list[Any]:
+    """Focused work, then work on other things; the answers to the latter."""
+    work(cli, session, calls=12)
+    topics = [
+        "sourdough levain hydration",
+        "candles ticker futures",
+        "colorscheme vim palette",
+        "xylophone tuning",
+    ]
+    return [
+        hook(cli, "post-tool", body("post-tool", session, 100 + n, text=topics[n % 4] * 4), fmt="json")
+        for n in range(12)
+    ]
+
+
+def test_a_crisis_is_reached_said_once_and_recovered_from(cli: Cli) -> None:
+    """REQ-SESSION-08, TC-SESSION-10, IDENTITY-007: exit 6 in seed 001's formats, a durable dream request."""
+    answers = drift(cli, "drifter")
+    codes = [done.returncode for done in answers]
+    values = [json.loads(done.stdout)["ic_classification"]["value"] for done in answers]
+    assert min(values) < 0.5
+    for code, value, done in zip(codes, values, answers, strict=True):
+        assert code == (6 if value < 0.5 else 0)
+        assert json.loads(done.stdout)["ic_classification"]["crisis_triggered"] is (value < 0.5)
+    status = json.loads(cli.run("consciousness", "status", "--json").stdout)
+    assert [dream["session_id"] for dream in status["dreams_pending"]] == ["drifter"]
+    hook(cli, "prompt-submit", body("prompt-submit", "drifter"))
+    back = [hook(cli, "post-tool", body("post-tool", "drifter", 200 + n), fmt="json") for n in range(8)]
+    assert json.loads(back[-1].stdout)["ic_classification"]["value"] >= 0.7 and back[-1].returncode == 0
+
+
+def test_with_no_owner_the_event_waits_in_the_spool_and_is_applied_once(cli: Cli) -> None:
+    """D1.4: the hook ends at once, exit 0; the owner applies the event when it comes."""
+    work(cli)
+    cli.run("owner", "stop")
+    away = {"CONTEXT_GRAPH_PYTHON": "/bin/false"}
+    lost = hook(cli, "post-tool", body("post-tool", number=70), **away)
+    assert (lost.returncode, lost.stdout) == (0, "")
+    told = hook(cli, "pre-tool", body("pre-tool", number=71), **away)
+    assert BRIEF.match(json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"])
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert (shown["events_applied"], shown["spool_pending"]) == (7, 0)
+    hook(cli, "post-tool", body("post-tool", number=70))
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert (shown["events_applied"], shown["events_duplicate"]) == (7, 1)
