@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import orjson
 
 from context_graph.errors import InvalidInputError
-from context_graph.model import EventKind
+from context_graph.model import EventKind, HookEvent
 from context_graph.owner.events import hook_event
 from context_graph.redact import Redactor
 from context_graph.wire.spool import SpoolRecord
 
-if TYPE_CHECKING:
-    from context_graph.owner.store_context import StoreContext
-
-__all__ = ["apply_spooled"]
+__all__ = ["Sessions", "apply_spooled"]
 
 
-def apply_spooled(
-    context: StoreContext, record: SpoolRecord, redactor: Redactor, log: logging.Logger
-) -> None:
+class Sessions(Protocol):
+    """Where events go: a store's live sessions."""
+
+    def start(self, event: HookEvent) -> object:
+        """Begin or take up a session."""
+
+    def apply(self, event: HookEvent) -> object:
+        """Apply an event once, durably."""
+
+
+def apply_spooled(sessions: Sessions, record: SpoolRecord, redactor: Redactor, log: logging.Logger) -> None:
     """Apply one spooled hook call, exactly as the live path would have.
 
     Raises:
@@ -42,7 +47,7 @@ def apply_spooled(
         redactor=redactor,
     )
     if kind is EventKind.SESSION_START:
-        context.start(event)
+        sessions.start(event)
     else:
-        context.apply(event)
+        sessions.apply(event)
     log.debug("spooled %s of %s applied", record.verb, event.session_id)

@@ -177,7 +177,10 @@ class StoreContext:
             return
         report = spool.drain(self.folder, self._apply_record)
         self.spool_rejected += report.rejected
-        self._log.info("spool %s: %d applied, %d rejected", self.folder.name, report.applied, report.rejected)
+        name = self.folder.name
+        self._log.info("spool %s: %d applied, %d rejected", name, report.applied, report.rejected)
+        for reason in (*report.reasons, *([f"deferred: {report.deferred}"] if report.deferred else ())):
+            self._log.warning("spool %s: %s", name, reason)
 
     def spool_pending(self) -> int:
         """Events that wait in the spool."""
