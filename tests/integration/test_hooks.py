@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-
 from tests.support import Cli
 
 BRIEF = re.compile(r"^\[C:(CON|EMG|FRG|DOR|HYP) r=\d\.\d\d IC=\d\.\d\d\]$")
@@ -333,3 +334,20 @@ def test_with_no_owner_the_event_waits_in_the_spool_and_is_applied_once(cli: Cli
     hook(cli, "post-tool", body("post-tool", number=70))
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert (shown["events_applied"], shown["events_duplicate"]) == (7, 1)
+
+
+def test_an_owner_that_does_not_answer_costs_the_budget_and_loses_nothing(cli: Cli) -> None:
+    """REQ-HOOKS-32: deadlines hold inside our own processes; the event is spooled under its id."""
+    work(cli)
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        slow = hook(cli, "pre-tool", body("pre-tool", number=80), fmt="json")
+        assert slow.returncode == 2 and "100ms" in json.loads(slow.stdout)["error"]
+        quiet = hook(cli, "post-tool", body("post-tool", number=81))
+        assert (quiet.returncode, quiet.stdout) == (0, "")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["events_by_kind"]["pre-tool"] == 1 and shown["events_by_kind"]["post-tool"] == 5
+    assert shown["spool_pending"] == 0
