@@ -23,6 +23,7 @@ cdef enum:
     MAX_TEXT = 8192  # bytes of each text that are read
     MAX_CLEAN = MAX_TEXT + MAX_TEXT // 3 + 4  # a three-byte ideograph becomes four bytes
     TRIGRAM_BYTES = 1500
+    COMMON = 32
     TABLE = 4096  # slots of a word table; at most half are used
 
 cdef enum:
@@ -52,10 +53,13 @@ cdef enum:  # classes of bytes, as bits
 BAGS = ("stem", "defined", "dotted", "pair", "word", "code", "path", "trigram", "intent", "proper", "expanded")
 BUCKETS = N_BUCKETS
 
-cdef double INPUT_WEIGHT = 2.0
-cdef double PREFIX_WEIGHT = 0.5
+cdef float INPUT_WEIGHT = 2.0
+cdef float PREFIX_WEIGHT = 0.5
 
 cdef uint32_t[256] CRC
+cdef uint32_t[256] CRC_FIRST  # of three bytes: CRC-32 is linear, so a trigram's is the sum of its bytes' parts
+cdef uint32_t[256] CRC_SECOND
+cdef double[COMMON] LOGS  # 1 + ln of small whole numbers
 cdef uint8_t[256] CLASS
 cdef uint8_t[256] FOLDED
 
@@ -70,6 +74,13 @@ cdef void _fill_tables() noexcept:
         CRC[i] = value
         FOLDED[i] = i + 32 if 65 <= i <= 90 else i
         CLASS[i] = UPPER if 65 <= i <= 90 else LOWER if 97 <= i <= 122 or i >= 128 else DIGIT if 48 <= i <= 57 else 0
+    for i in range(256):
+        CRC_SECOND[i] = CRC[CRC[i] & 0xFF] ^ CRC[i] >> 8
+    for i in range(256):
+        CRC_FIRST[i] = CRC[CRC_SECOND[i] & 0xFF] ^ CRC_SECOND[i] >> 8 ^ 0xFF41D912  # and the part of three zero bytes
+    LOGS[0] = 1.0
+    for i in range(1, COMMON):
+        LOGS[i] = 1.0 + log(i)
     CLASS[95] = UNDERSCORE
     for i in b"./-+@~":
         CLASS[i] = JOINER
@@ -77,6 +88,13 @@ cdef void _fill_tables() noexcept:
 
 
 _fill_tables()
+
+
+cdef inline double _sublinear(float total) noexcept nogil:
+    cdef int whole = <int>total
+    if whole < COMMON and whole == total:  # nearly all are
+        return LOGS[whole]
+    return 1.0 + log(total) if total > 1.0 else 1.0
 
 
 cdef inline uint32_t _crc_byte(uint32_t crc, uint8_t byte) noexcept nogil:
@@ -125,7 +143,7 @@ cdef int _fill(WordTable* table, object words) except -1:
 
 cdef struct Scan:
     const uint8_t* text
-    double weight
+    float weight
     bint is_input
     bint pair_open
     uint32_t pair_crc  # CRC state after the previous word and one space
@@ -144,6 +162,8 @@ cdef class EventFeatures:
     cdef int[::1] _counts  # (N_BAGS,) nonzeros of each bag
     cdef uint16_t[::1] _buckets  # (N_BAGS * N_BUCKETS,) each bag's touched buckets in order of first touch
     cdef float[::1] _values  # parallel to _buckets
+    cdef int* used  # into _counts, as rows into _buckets
+    cdef uint16_t* rows
     cdef float* totals  # (N_BAGS * N_BUCKETS,) zero between scans
     cdef WordTable stop
     cdef WordTable head
@@ -157,6 +177,7 @@ cdef class EventFeatures:
         self.buckets = array("H", bytes(2 * N_BAGS * N_BUCKETS))
         self.values = array("f", bytes(4 * N_BAGS * N_BUCKETS))
         self._counts, self._buckets, self._values = self.counts, self.buckets, self.values
+        self.used, self.rows = &self._counts[0], &self._buckets[0]
 
     def __init__(self, stop_words, heads):
         _fill(&self.stop, stop_words)
@@ -179,29 +200,35 @@ cdef class EventFeatures:
         for bag in range(N_BAGS):
             self._finish(bag)
 
-    cdef inline void _add(self, int bag, uint32_t crc, double weight) noexcept nogil:
+    cdef inline void _add(self, int bag, uint32_t crc, float weight) noexcept nogil:
+        # Inside the arrays: bag < N_BAGS, crc is masked, and a bucket is counted once, as weights are positive.
+        # Written whether new or not: that can't be predicted, and a wrong guess costs more than the write.
         cdef Py_ssize_t base = bag * N_BUCKETS
-        cdef float* total = self.totals + base + (crc & MASK)  # inside: bag < N_BAGS, crc is masked
-        if total[0] == 0.0:  # every weight is positive, so a bucket is listed once and a bag can't overflow
-            self._buckets[base + self._counts[bag]] = crc & MASK
-            self._counts[bag] += 1
-        total[0] += <float>weight
+        cdef uint32_t bucket = crc & MASK
+        cdef float* total = self.totals + base + bucket
+        cdef int used = self.used[bag]
+        if used < N_BUCKETS:
+            self.rows[base + used] = bucket
+        self.used[bag] = used + (total[0] == 0.0)
+        total[0] += weight
 
     cdef void _finish(self, int bag) noexcept nogil:
         """Totals become sublinear weights of unit length; the scratch is zero again."""
-        cdef Py_ssize_t base = bag * N_BUCKETS
-        cdef float* total
+        cdef const uint16_t* bucket = self.rows + bag * N_BUCKETS
+        cdef float* value = &self._values[bag * N_BUCKETS]
+        cdef float* totals = self.totals + bag * N_BUCKETS
         cdef double squares = 0.0
         cdef double weight
-        cdef Py_ssize_t i
-        for i in range(base, base + self._counts[bag]):
-            total = self.totals + base + self._buckets[i]
-            weight = 1.0 + log(total[0]) if total[0] > 1.0 else 1.0
-            total[0] = 0.0
-            self._values[i] = <float>weight
+        cdef int i
+        cdef int n = self.used[bag]
+        for i in range(n):
+            weight = _sublinear(totals[bucket[i]])
+            totals[bucket[i]] = 0.0
+            value[i] = <float>weight
             squares += weight * weight
-        for i in range(base, base + self._counts[bag]):
-            self._values[i] = <float>(self._values[i] / sqrt(squares))
+        squares = sqrt(squares)
+        for i in range(n):
+            value[i] = <float>(value[i] / squares)
 
     cdef void _scan_text(self, Py_ssize_t n, bint is_input) noexcept nogil:
         cdef Scan state
@@ -381,7 +408,7 @@ cdef class EventFeatures:
             if seen > TRIGRAM_BYTES:
                 return
             if seen > 2:
-                self._add(TRIGRAM, ~_crc_byte(_crc_byte(_crc_byte(0xFFFFFFFF, a), b), c), 1.0)
+                self._add(TRIGRAM, CRC_FIRST[a] ^ CRC_SECOND[b] ^ CRC[c], 1.0)
             a = b
             b = c
 

@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Final, NamedTuple
 
 from context_graph._kernels import features, goals
@@ -236,7 +237,7 @@ class Purpose:
     @property
     def vector(self) -> list[float]:
         """The purpose vector: alignments times the square roots of the weights."""
-        return [root * m for root, m in zip(self._root_weight, self.alignment, strict=True)]
+        return list(map(mul, self._root_weight, self.alignment))
 
     def prompt(self) -> None:
         """The user moved the goal: what follows is not drift, and takes its time to settle."""
@@ -246,11 +247,8 @@ class Purpose:
     def continued(self) -> Purpose:
         """A copy for a session that takes this purpose up: it settles in slowly, as after a prompt."""
         copy = Purpose(self._calibration)
-        copy.alignment, copy.level, copy.identity = (
-            list(self.alignment),
-            list(self.level),
-            list(self.identity),
-        )
+        copy.alignment, copy.level = list(self.alignment), list(self.level)
+        copy.identity = list(self.identity)
         return copy
 
     def assume(self, vector: Sequence[float]) -> None:
@@ -266,19 +264,21 @@ class Purpose:
     def observe(self, comparison: Comparison) -> Reading:
         """Take in one event, as it compares with the goals before it; an empty space keeps its alignment.
 
-        Cost: some 15 us.
+        Cost: some 10 us.
         """
         self.events += 1
         share = SMOOTHING * self.events / (self.events + WARM_UP)
-        for k, (likeness, confidence) in enumerate(zip(*comparison, strict=True)):
+        alignment, level, calibration = self.alignment, self.level, self._calibration
+        bounds = zip(calibration.on, calibration.off, strict=True)
+        for k, (likeness, confidence, (on, off)) in enumerate(zip(*comparison, bounds, strict=True)):
             if likeness == likeness:  # not NaN
-                coded = self._coded(k, likeness)
-                self.alignment[k] += share * confidence * (coded - self.alignment[k])
-                self.level[k] += LEVEL_RATE * confidence * (likeness - self.level[k])
+                coded = _coded(likeness, on, off, level[k])
+                alignment[k] += share * confidence * (coded - alignment[k])
+                level[k] += LEVEL_RATE * confidence * (likeness - level[k])
         vector, before = self.vector, self.identity
-        unit = _unit(vector)
+        keep = 1.0 - IDENTITY_SHARE
         self.identity = [
-            (1.0 - IDENTITY_SHARE) * old + IDENTITY_SHARE * new for old, new in zip(before, unit, strict=True)
+            keep * old + IDENTITY_SHARE * new for old, new in zip(before, _unit(vector), strict=True)
         ]
         return Reading(vector, before, self.coherence)
 
@@ -286,19 +286,24 @@ class Purpose:
     def coherence(self) -> float:
         """The weighted mean alignment, shifted and stretched for kuramoto.coupling_for."""
         weight = self._calibration.weight
-        q = sum(w * m for w, m in zip(weight, self.alignment, strict=True)) / sum(weight)
+        q: float = sum(map(mul, weight, self.alignment)) / sum(weight)
         return COHERENCE_MIDDLE + COHERENCE_SLOPE * (q - ALIGNMENT_MIDDLE)
 
-    def _coded(self, k: int, likeness: float) -> float:
-        """Opponent coding: towards 1 as on-goal work is, towards -1 as foreign work is."""
-        on, off = self._calibration.on[k], self._calibration.off[k]
-        ratio = min(max(self.level[k] / on, LEVEL_MIN), LEVEL_MAX)
-        shift = 1.0 + LEVEL_SHIFT * (ratio - 1.0)
-        gap = (on - off) * shift
-        return math.tanh((likeness - off * shift - ZERO_AT * gap) / max(HALF_WIDTH * gap, MIN_HALF_WIDTH))
+
+def _coded(likeness: float, on: float, off: float, level: float) -> float:
+    """Opponent coding: towards 1 as on-goal work is, towards -1 as foreign work is."""
+    ratio = level / on
+    # Comparisons and no min and max: this runs 13 times an event, and calls are half of its cost.
+    ratio = LEVEL_MIN if ratio < LEVEL_MIN else LEVEL_MAX if ratio > LEVEL_MAX else ratio
+    shift = 1.0 + LEVEL_SHIFT * (ratio - 1.0)
+    gap = (on - off) * shift
+    half = HALF_WIDTH * gap
+    return math.tanh(
+        (likeness - off * shift - ZERO_AT * gap) / (half if half > MIN_HALF_WIDTH else MIN_HALF_WIDTH)
+    )
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
     """``vector`` scaled to length 1; itself where it has no length."""
-    length = math.sqrt(sum(value * value for value in vector))
+    length = math.hypot(*vector)
     return [value / length for value in vector] if length > 1e-9 else list(vector)

@@ -23,6 +23,7 @@ from context_graph.identity.continuity import (
 from context_graph.identity.ego import Comparison, EventReader, Goals, Purpose
 from context_graph.identity.kuramoto import KuramotoNetwork, coupling_for, order_of
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
+from context_graph.identity.text import relative_paths, root_of
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 
 __all__ = ["LiveSession", "Outcome"]
@@ -30,7 +31,6 @@ __all__ = ["LiveSession", "Outcome"]
 PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
 new one within some events."""
-MAX_ROOT_CHARS: Final = 512
 
 _MEASURED: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
 
@@ -186,7 +186,7 @@ class LiveSession:
         Cost: some 120 us for 4 KB of text.
         """
         if not self.events_by_kind:
-            self._root = _root_of(event.cwd)
+            self._root = root_of(event.cwd)
         self.events_by_kind[event.kind.value] = self.events_by_kind.get(event.kind.value, 0) + 1
         self.snapshot.timestamp_ms = max(self.snapshot.timestamp_ms, event.at_ms)
         if event.kind is EventKind.PROMPT_SUBMIT:
@@ -263,11 +263,13 @@ class LiveSession:
             ) from error
 
     def _read(self, event: HookEvent) -> None:
-        """Absolute paths below the root read as relative ones, as tools use both for the same file."""
-        given, output = event.input_text, event.output_text
-        if self._root:
-            given, output = given.replace(self._root, ""), output.replace(self._root, "")
-        _READER.read(given, output)
+        """Absolute paths below the session's first folder read as relative ones.
+
+        Tools name a file both ways, and the folders above a project are the same for all of its work. The
+        root stays when the session changes its folder; one that began without a folder has each event's own.
+        """
+        root = self._root or root_of(event.cwd)
+        _READER.read(relative_paths(event.input_text, root), relative_paths(event.output_text, root))
 
     def _predict(self, event: HookEvent) -> None:
         success = event.kind is EventKind.POST_TOOL and event.success is not False
@@ -309,8 +311,3 @@ def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)
-
-
-def _root_of(cwd: str) -> str:
-    root = cwd.rstrip("/")
-    return f"{root}/" if root and len(root) <= MAX_ROOT_CHARS else ""

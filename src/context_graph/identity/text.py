@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-__all__ = ["flatten_text"]
+__all__ = ["flatten_text", "relative_paths", "root_of"]
 
 _SKIPPED: Final = frozenset(
     {"type", "mode", "isImage", "interrupted", "originalFile", "oldString", "newString", "oldTodos"}
@@ -26,6 +26,9 @@ _TOKEN_BYTES: Final = (
     bytes(range(0x30, 0x3A)) + bytes(range(0x41, 0x5B)) + bytes(range(0x61, 0x7B)) + b"_+/=.~@%:&?#$!*-"
 )
 """What keys and passwords are written in."""
+
+_MAX_ROOT_CHARS: Final = 512
+_BEFORE_PATH: Final = " \n\t\"'`(=:[,"
 
 
 def flatten_text(value: object, limit_bytes: int) -> str:
@@ -102,3 +105,19 @@ def _cut(piece: bytes, share: int) -> bytes:
         share -= 1
     kept = piece[:share]
     return kept.rstrip(_TOKEN_BYTES) if piece[share] in _TOKEN_BYTES else kept
+
+
+def root_of(folder: str) -> str:
+    """``folder`` with one final slash, for relative_paths; "" for none, for "/" and for one beyond 512."""
+    root = folder.rstrip("/")
+    return f"{root}/" if root and len(root) <= _MAX_ROOT_CHARS else ""
+
+
+def relative_paths(text: str, root: str) -> str:
+    """``text`` without ``root`` where a path begins with it: "/app/" stays inside "src/app/main"."""
+    if not root or root not in text:
+        return text
+    text = text.removeprefix(root)
+    for before in _BEFORE_PATH:
+        text = text.replace(before + root, before)
+    return text
