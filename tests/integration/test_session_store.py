@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.store_support import START_MS, break_record, event, keys, snapshot
+from tests.store_support import START_MS, break_record, commit, event, keys, snapshot
 
 from context_graph.errors import (
     CorruptedIdentityError,
@@ -14,9 +14,10 @@ from context_graph.errors import (
     InvalidInputError,
     SessionNotFoundError,
     StoreClosedError,
+    StoreFullError,
 )
-from context_graph.store import layout
-from context_graph.store.engine import Engine
+from context_graph.store import layout, transfer
+from context_graph.store.engine import Batch, Engine
 from context_graph.store.layout import LATEST, SESSION_IDENTITY
 from context_graph.store.records import encode_snapshot
 from context_graph.store.sessions import SessionStore
@@ -126,6 +127,34 @@ def test_what_can_t_be_stored_leaves_the_old_state(store: SessionStore) -> None:
     assert store.load_latest() == snapshot("one")
     assert not store.is_applied("one", "k")
     assert store.load_runtime("one") is None
+
+
+def test_a_write_that_fails_has_changed_nothing_at_all(
+    store: SessionStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REQ-SESSION-05, invariant 5: whatever is saved goes in one batch."""
+
+    def contents() -> dict[tuple[str, bytes], bytes]:
+        return {(family, key): value for family in engine.families for key, value in engine.scan(family)}
+
+    def full(batch: Batch) -> None:
+        raise StoreFullError("no space left")
+
+    commit(store, "one", 1)
+    store.save_snapshot(snapshot("two", 2, "one"))
+    before = contents()
+    document = transfer.document([snapshot("three"), snapshot("four")])
+    monkeypatch.setattr(engine, "write", full)
+    for use in (
+        lambda: store.save_snapshot(snapshot("two", 9, "zero")),
+        lambda: store.save_snapshot(snapshot("one", 9), evidence=[]),
+        lambda: commit(store, "one", 2),
+        lambda: commit(store, "new", 1),
+        lambda: store.import_(document),
+    ):
+        with pytest.raises(StoreFullError):
+            use()
+        assert contents() == before
 
 
 def test_a_damaged_record_is_never_overwritten_in_silence(store: SessionStore, engine: Engine) -> None:

@@ -320,6 +320,12 @@ class Engine:
         for family in self._families.values():
             _call(self.path, family.flush)
 
+    def compact(self) -> None:
+        """Merge all tables and drop what was deleted. Not needed in the normal course."""
+        self.flush()
+        for family in self._families.values():
+            _call(self.path, family.compact_range, None, None)
+
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """A consistent copy of the database in the new folder ``path`` (hard links where possible).
 
