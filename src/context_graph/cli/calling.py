@@ -1,0 +1,117 @@
+"""From a command to the owner and back: standard input, one request, output and exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from context_graph.client import request
+from context_graph.config import locate
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.wire.frames import Reply
+
+__all__ = ["Finished", "ask", "ask_json", "finish", "lenient_input", "read_stdin", "warn"]
+
+MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
+_STDIN_S: Final = 5.0
+_READ_BYTES: Final = 1 << 16
+
+
+class Finished(SystemExit):
+    """The command's own exit code: any other exit with code 2 is a usage error and gets another."""
+
+
+def ask(
+    verb: str,
+    params: Mapping[str, object] | None = None,
+    body: bytes = b"",
+    *,
+    db_path: str | None = None,
+    timeout_s: float = 5.0,
+) -> Reply:
+    """One request about the store of this project, or of ``db_path``; the owner is started if need be.
+
+    Raises:
+        ContextGraphError: As ``locate`` and ``client.request``.
+    """
+    given = {name: value for name, value in (params or {}).items() if value not in (None, "", False)}
+    return request(verb, given, body, location=locate(db_path), timeout_s=timeout_s)
+
+
+def ask_json(
+    verb: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    db_path: str | None = None,
+    timeout_s: float = 5.0,
+) -> Any:
+    """The reply's JSON; a reply that failed ends the command as it says."""
+    reply = ask(verb, params, db_path=db_path, timeout_s=timeout_s)
+    if reply.exit_code:
+        finish(reply)
+    return json.loads(reply.stdout)
+
+
+def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
+    """Print what the owner says and end with its exit code, or with ``exit_code``."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(reply.stdout)
+    sys.stdout.buffer.flush()
+    sys.stderr.flush()
+    sys.stderr.buffer.write(reply.stderr)
+    sys.stderr.buffer.flush()
+    raise Finished(reply.exit_code if exit_code is None else exit_code)
+
+
+def warn(error: ContextGraphError | str) -> None:
+    """Seed 000's form of a problem that does not stop the session."""
+    print(f"Warning: {error}", file=sys.stderr)
+
+
+def read_stdin(limit: int = MAX_INPUT_BYTES) -> bytes:
+    """Standard input to its end, if it is no terminal; what came within five seconds if it has no end.
+
+    Raises:
+        InvalidInputError: If it is longer than ``limit`` bytes.
+    """
+    try:
+        handle = sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by a test
+        return b""
+    if os.isatty(handle):
+        return b""
+    parts: list[bytes] = []
+    size, end = 0, time.monotonic() + _STDIN_S
+    while select.select([handle], [], [], max(0.0, end - time.monotonic()))[0]:
+        part = os.read(handle, _READ_BYTES)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise InvalidInputError(f"stdin: more than the limit of {limit} bytes; send less")
+    return b"".join(parts)
+
+
+def lenient_input(session_id: str | None, source: str | None = None) -> bytes:
+    """The JSON body of a seed-000 command: stdin, completed by options that it does not say itself.
+
+    Input that is no JSON object means defaults there, so it is not judged here either.
+    """
+    body = read_stdin()
+    options = {
+        name: value for name, value in (("session_id", session_id), ("source", source)) if value is not None
+    }
+    if not options:
+        return body
+    try:
+        given = json.loads(body) if body.strip() else {}
+    except (ValueError, RecursionError):
+        given = {}
+    given = given if isinstance(given, dict) else {}
+    return json.dumps({**options, **given}).encode("utf-8", "replace")

@@ -1,0 +1,121 @@
+"""`context-graph-py`, what the launcher becomes for all it does not do: Typer over the command modules.
+
+Exit codes are ours, not Typer's: its 2 for a usage error means `block` to the client, so a usage
+error ends with 1, with 4 below ``hooks`` (seed 001), and with 0 where the command always does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from context_graph.cli.native import become_launcher, is_native
+from context_graph.errors import ContextGraphError
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["build_app", "main"]
+
+PROGRAM: Final = "context-graph-cli"
+_GROUPS: Final = ("session", "consciousness", "hooks", "owner")
+_ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if is_native(words):
+        become_launcher(words)
+    try:
+        _run(words)
+    except ContextGraphError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        raise SystemExit(_error_code(words, error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # The reader has gone; nothing more can be said, and Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except Exception as error:  # the top of the program: one line instead of a traceback
+        print(f"{PROGRAM}: internal error: {_whereabouts(error)}", file=sys.stderr)
+        raise SystemExit(_usage_code(words)) from None
+    raise SystemExit(0)
+
+
+def build_app() -> typer.Typer:
+    """The Typer application; the docs test walks it."""
+    import typer  # 40 ms: not before it is known that a command is Typer's
+
+    from context_graph import __version__
+    from context_graph.cli import consciousness, hooks, owner, repair, session
+
+    app = typer.Typer(
+        name=PROGRAM,
+        help="Session identity for Claude Code: what one session was about, the next one knows.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(f"{PROGRAM} {__version__}")
+            raise typer.Exit
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(
+            False, "--version", help="Print the version.", is_eager=True, callback=print_version
+        ),
+    ) -> None:
+        """Session identity for Claude Code: what one session was about, the next one knows."""
+
+    for name, group in (
+        ("session", session.app),
+        ("consciousness", consciousness.app),
+        ("hooks", hooks.app),
+        ("owner", owner.app),
+    ):
+        app.add_typer(group, name=name)
+    app.command("repair", short_help="Salvage a damaged store")(repair.repair)
+    return app
+
+
+def _run(words: list[str]) -> None:
+    from context_graph.cli.calling import Finished  # pulls in the client: not needed to become the launcher
+
+    app = build_app()
+    if not words or (len(words) == 1 and words[0] in _GROUPS):
+        words = [*words, "--help"]
+    try:
+        app(args=words, prog_name=PROGRAM)
+    except Finished:
+        raise
+    except SystemExit as leaving:
+        if leaving.code == 2:
+            raise SystemExit(_usage_code(words)) from None
+        raise
+
+
+def _usage_code(words: Sequence[str]) -> int:
+    if list(words[:2]) in _ALWAYS_0:
+        return 0
+    return 4 if words[:1] == ["hooks"] else 1
+
+
+def _error_code(words: Sequence[str], error: ContextGraphError) -> int:
+    return error.hook_exit_code if words[:1] == ["hooks"] else error.exit_code
+
+
+def _whereabouts(error: Exception) -> str:
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {error} ({place})"

@@ -1,0 +1,44 @@
+"""Commands that the launcher does natively: when this program is given one, it becomes the launcher.
+
+So their logic is written once, in Rust; here they only have their help.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NoReturn
+
+from context_graph.client import find_launcher
+from context_graph.errors import ConfigError
+from context_graph.model import EventKind
+
+__all__ = ["become_launcher", "is_native"]
+
+_HELP: Final = ("--help", "-h")
+_COLD_BRIEF: Final = "[C:? r=? IC=?]"
+
+
+def is_native(words: Sequence[str]) -> bool:
+    """Whether the launcher itself serves ``words``; a question for help is ours."""
+    if any(word in _HELP for word in words):
+        return False
+    if list(words[:2]) == ["consciousness", "brief"]:
+        return True
+    return len(words) > 1 and words[0] == "hooks" and words[1] in set(EventKind)
+
+
+def become_launcher(words: Sequence[str]) -> NoReturn:
+    """Replace this process by the launcher. Without one, fail as the command may: a hook never blocks."""
+    try:
+        launcher = find_launcher()
+        os.execv(launcher, ["context-graph-cli", *words])
+    except (ConfigError, OSError) as error:
+        print(f"context-graph-cli: {error}", file=sys.stderr)
+    if words[0] == "consciousness":
+        print(_COLD_BRIEF)
+        raise SystemExit(0)
+    claude = "--format=claude" in words or ("--format", "claude") in pairwise(words)
+    raise SystemExit(0 if claude else 1)

@@ -1,0 +1,29 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["DbPath", "Json", "SessionId"]
+
+DbPath = Annotated[
+    str | None,
+    typer.Option(
+        "--db-path",
+        metavar="FOLDER",
+        help="Store to use instead of this project's; $CONTEXT_GRAPH_DB_PATH says the same. "
+        "It must lie below an allowed root (docs/commands.md).",
+    ),
+]
+SessionId = Annotated[
+    str | None,
+    typer.Option(
+        "--session-id",
+        metavar="ID",
+        help="Session to use; 8 hex digits do where they fit one session only. "
+        "Default: $CLAUDE_CODE_SESSION_ID, else the store's latest.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines for people.")]

@@ -1,0 +1,192 @@
+"""`session …`: restore and persist an identity (seed 000), look at sessions, move them as JSON."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
+from context_graph.cli.options import DbPath, Json, SessionId
+from context_graph.cli.tables import chain_text, session_table, session_text
+from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Restore, save, list, show, export and import session identities.",
+    rich_markup_mode=None,
+)
+
+_RESTORE_S: Final = 5.0
+_PERSIST_S: Final = 30.0
+_TRANSFER_S: Final = 120.0
+_IMPORT_BYTES: Final = 15 * 1024 * 1024
+"""A request frame carries 16 MiB."""
+_RECOVERY: Final = "Recovery: Run 'context-graph-cli repair --cf session_identity'"
+
+
+@app.command("restore-identity", short_help="Begin a session linked to the latest")
+def restore_identity(
+    session_id: SessionId = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="WORD", help="startup (default), resume, clear or compact."),
+    ] = None,
+    db_path: DbPath = None,
+) -> None:
+    """Begin a session that continues the latest one (seed 000, SessionStart).
+
+    Reads {"session_id": …, "source": …} from standard input; options fill in what that does not say.
+    Prints `Identity restored from ID. IC: X.XX (word)`, `New session initialized`, or for source
+    clear `Fresh session initialized`.
+
+    Exit codes: 0 done, or no owner can be reached (a new session, with a warning); 1 the store could
+    not be used; 2 the stored identity or database is corrupt (the only use of 2).
+
+    Example: echo '{"source":"startup"}' | context-graph-cli session restore-identity
+    """
+    try:
+        reply = ask(
+            "session.restore-identity",
+            {},
+            lenient_input(session_id, source),
+            db_path=db_path,
+            timeout_s=_RESTORE_S,
+        )
+    except (OwnerError, WireError) as error:
+        warn(error)
+        print("New session initialized")
+        raise Finished(0) from error
+    if reply.exit_code == 2 and _RECOVERY.encode() not in reply.stderr:
+        reply = type(reply)(2, reply.flags, reply.stdout, reply.stderr.rstrip() + f"\n{_RECOVERY}\n".encode())
+    elif reply.exit_code and not reply.stdout:
+        reply = type(reply)(1, reply.flags, b"New session initialized\n", reply.stderr)
+    finish(reply)
+
+
+@app.command("persist-identity", short_help="Write a session out in full")
+def persist_identity(session_id: SessionId = None, db_path: DbPath = None) -> None:
+    """Write a session's identity out in full (seed 000, SessionEnd). Silent; resets nothing.
+
+    Reads {"session_id": …} from standard input. Events are durable as they come, so this is a
+    checkpoint, not a condition for keeping them.
+
+    Exit codes: 0 done or nothing to do; 1 it could not be written, try again. Never 2.
+
+    Example: echo '{"session_id":"abc"}' | context-graph-cli session persist-identity
+    """
+    try:
+        reply = ask(
+            "session.persist-identity", {}, lenient_input(session_id), db_path=db_path, timeout_s=_PERSIST_S
+        )
+    except ContextGraphError as error:
+        warn(error)
+        raise Finished(1) from error
+    finish(reply, exit_code=min(reply.exit_code, 1))
+
+
+@app.command("list", short_help="List sessions, newest first")
+def list_sessions(
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Sessions on one page.")
+    ] = 50,
+    cursor: Annotated[
+        str | None,
+        typer.Option("--cursor", metavar="TEXT", help="Where the page begins: the last page's next_cursor."),
+    ] = None,
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """List the sessions of this project's store, newest first.
+
+    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+
+    Example: context-graph-cli session list --limit 10
+    """
+    params = {"limit": str(limit), "cursor": cursor}
+    if json_:
+        finish(ask("session.list", params, db_path=db_path, timeout_s=_PERSIST_S))
+    found = ask_json("session.list", params, db_path=db_path, timeout_s=_PERSIST_S)
+    print(session_table(found["sessions"]))
+    shown, total = len(found["sessions"]), found.get("total", 0)
+    if found.get("next_cursor"):
+        print(f"{shown} of {total}; the next: --cursor {found['next_cursor']}")
+
+
+@app.command("show", short_help="Show one session")
+def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
+    """Show one session: its 14 snapshot fields, counts, IC history and chain.
+
+    JSON has the snapshot by its field names (seed 000 REQ-SESSION-01), and events_applied,
+    events_duplicate, events_by_kind, spool_pending, ic_history, chain, dreams_pending.
+
+    Exit codes: 0; 1 no such session; 2 its record is corrupt.
+
+    Example: context-graph-cli session show --session-id 0ae1c9d2 --json
+    """
+    params = {"session-id": session_id}
+    if json_:
+        finish(ask("session.show", params, db_path=db_path))
+    found = ask_json("session.show", params, db_path=db_path)
+    print(session_text(found))
+    print(chain_text(found.get("chain", []), found.get("chain_end", "")))
+
+
+@app.command("export", short_help="Write sessions as JSON")
+def export_session(
+    session_id: SessionId = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every session of the store.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Write there instead of to standard output."),
+    ] = None,
+    db_path: DbPath = None,
+) -> None:
+    """Write one session, or all, as JSON that `session import` reads.
+
+    Exit codes: 0; 1 no such session, or the file can't be written; 2 a record is corrupt.
+
+    Example: context-graph-cli session export --all --output sessions.json
+    """
+    params = {"session-id": session_id, "all": all_}
+    reply = ask("session.export", params, db_path=db_path, timeout_s=_TRANSFER_S)
+    if reply.exit_code or output is None:
+        finish(reply)
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            out.write(reply.stdout)
+    except OSError as error:
+        raise InvalidInputError(f"--output {output}: {error.strerror}") from error
+
+
+@app.command("import", short_help="Read sessions from JSON")
+def import_sessions(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="What `session export` wrote; default: standard input."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace sessions that are in the store already.")
+    ] = False,
+    db_path: DbPath = None,
+) -> None:
+    """Read sessions from JSON into this project's store.
+
+    Exit codes: 0; 1 the file can't be read, is no export, or names a session that is there already.
+
+    Example: context-graph-cli session import sessions.json
+    """
+    try:
+        body = read_stdin(_IMPORT_BYTES) if file is None else file.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{file}: {error.strerror}") from error
+    if len(body) > _IMPORT_BYTES:
+        raise InvalidInputError(
+            f"{file}: {len(body)} bytes; the limit is {_IMPORT_BYTES}: export fewer at once"
+        )
+    reply = ask("session.import", {"overwrite": overwrite}, body, db_path=db_path, timeout_s=_TRANSFER_S)
+    finish(reply)
