@@ -51,7 +51,8 @@ fn lower_starts(text: &[u8], at: usize, what: &[u8]) -> bool {
 
 /// The telling word that begins at `at`, and where it ends.
 fn word_at(text: &[u8], at: usize) -> Option<(&'static [u8], usize)> {
-    let word = WORDS.into_iter().find(|word| lower_starts(text, at, word))?;
+    let first = text.get(at)?.to_ascii_lowercase();
+    let word = WORDS.into_iter().find(|word| word.first() == Some(&first) && lower_starts(text, at, word))?;
     let end = at + word.len();
     // "author" is no "auth", but "authorization" is.
     let authorises = lower_starts(text, at, b"authori");

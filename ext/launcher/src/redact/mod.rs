@@ -29,7 +29,7 @@ pub enum Care {
 
 /// Appends `text` to `out` with each secret replaced by `[redacted:<rule>]`. UTF-8 stays UTF-8.
 ///
-/// Cost: linear, about 10 ns a byte.
+/// Cost: linear; some 50 ns a byte on one core of a small virtual machine.
 pub fn mask(text: &[u8], care: Care, out: &mut Vec<u8>) {
     let mut spans = Vec::new();
     prefixes::find(text, &mut spans);
