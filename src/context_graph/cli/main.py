@@ -88,7 +88,10 @@ def build_app() -> typer.Typer:
 
 def _run(words: list[str]) -> None:
     from context_graph.cli.calling import Finished  # pulls in the client: not needed to become the launcher
+    from context_graph.cli.direct import call_directly
 
+    if call_directly(words):
+        return
     app = build_app()
     if not words or (len(words) == 1 and words[0] in _GROUPS):
         words = [*words, "--help"]

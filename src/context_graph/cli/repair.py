@@ -15,7 +15,7 @@ import typer
 from context_graph.cli.calling import Finished
 from context_graph.cli.options import DbPath, Json
 from context_graph.config import locate
-from context_graph.errors import InvalidInputError, StoreError, error_for_code
+from context_graph.errors import StoreError, StoreLockedError, error_for_code
 
 __all__ = ["repair"]
 
@@ -78,8 +78,9 @@ def _run(source: Path, target: Path, cf: str) -> dict[str, Any]:
         ) from error
     if "error" in report:
         kind = error_for_code(report["code"])
+        cure = "; stop the owner first: `context-graph-cli owner stop`" if kind is StoreLockedError else ""
         # Never 2 here: that code says that a session start met corruption.
-        raise kind(report["error"]) if kind.exit_code != 2 else InvalidInputError(report["error"])
+        raise (kind if kind.exit_code != 2 else StoreError)(report["error"] + cure)
     return report
 
 
