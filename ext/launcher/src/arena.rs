@@ -18,8 +18,8 @@ pub struct CPath<'a> {
 }
 
 impl<'a> CPath<'a> {
-    /// A path known at compile time.
-    pub const fn literal(text: &'a CStr) -> Self {
+    /// A path that exists as a C string.
+    pub const fn from_c_str(text: &'a CStr) -> Self {
         CPath { with_nul: text.to_bytes_with_nul() }
     }
 

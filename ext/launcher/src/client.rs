@@ -3,7 +3,7 @@
 use crate::arena::{Arena, CPath};
 use crate::paths::{self, Socket};
 use crate::sys::{self, Connect, Deadline, Errno, Fd, FileKind};
-use crate::wire::{self, Around, Progress};
+use crate::wire::{self, Around, Progress, SPOOL_IT, YIELDING};
 
 /// Connects only where it is safe to send what a hook says.
 pub struct Client<'a> {
@@ -16,6 +16,8 @@ pub struct Client<'a> {
 pub enum NoAnswer {
     /// Nobody listens.
     Absent(String),
+    /// An owner that would not apply the event, or is leaving for a newer one; its flags.
+    Declined(u8),
     /// An owner is there and said nothing in time.
     Timeout,
     /// It broke off, or what it said is no response.
@@ -27,6 +29,7 @@ impl NoAnswer {
     pub fn text(&self) -> String {
         match self {
             NoAnswer::Absent(why) => format!("no owner: {why}"),
+            NoAnswer::Declined(flags) => format!("the owner declined (flags {flags})"),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
@@ -74,10 +77,21 @@ impl<'a> Client<'a> {
     }
 }
 
+impl Answer {
+    /// What the owner said, unless it declined.
+    fn checked(self) -> Result<Answer, NoAnswer> {
+        match wire::decode(&self.0) {
+            Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) != 0 => Err(NoAnswer::Declined(said.flags)),
+            Progress::Whole(_) => Ok(self),
+            _ => Err(NoAnswer::Broken("no response frame".to_owned())),
+        }
+    }
+}
+
 /// Sends the request on `socket` and waits for the response until `deadline`.
 pub fn ask(socket: &Fd, around: &Around, body: &[u8], deadline: Deadline) -> Result<Answer, NoAnswer> {
     send(socket, around, body, deadline)?;
-    receive(socket, deadline)
+    receive(socket, deadline)?.checked()
 }
 
 fn send(socket: &Fd, around: &Around, body: &[u8], deadline: Deadline) -> Result<(), NoAnswer> {

@@ -24,8 +24,7 @@ pub struct Env<'a> {
 }
 
 impl<'a> Env<'a> {
-    /// Reads `NAME=value` strings; the last of a name counts, as for the shell's own programs the first would:
-    /// no client sends a name twice.
+    /// Reads `NAME=value` strings; of a name given twice the first counts, as for getenv(3).
     pub fn from_entries(entries: impl Iterator<Item = &'a [u8]>) -> Env<'a> {
         let mut env = Env::default();
         for entry in entries {
@@ -60,7 +59,7 @@ impl<'a> Env<'a> {
             b"CONTEXT_GRAPH_DEBUG" => return self.debug = value == Some(b"1"),
             _ => return,
         };
-        *slot = value;
+        *slot = slot.or(value);
     }
 }
 
@@ -102,9 +101,10 @@ mod tests {
 
     #[test]
     fn known_names_are_taken_and_empty_ones_count_as_unset() {
-        let entries: [&[u8]; 7] = [
+        let entries: [&[u8]; 8] = [
             b"HOME=/home/u",
             b"HOMEX=/no",
+            b"HOME=/second",
             b"CONTEXT_GRAPH_HOME=",
             b"CLAUDE_CODE_SESSION_ID=a=b",
             b"CONTEXT_GRAPH_DEBUG=1",

@@ -11,9 +11,9 @@ use crate::input::{self, Input, INPUT_MAX};
 use crate::json::{self, Fault};
 use crate::options::{Format, Options};
 use crate::output::{claude_context, claude_message, HookOutput};
-use crate::programs::{self, Start};
+use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline};
-use crate::wire::{self, Progress, SPOOL_IT, YIELDING};
+use crate::wire::{self, Progress};
 use crate::{paths, spool};
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
@@ -117,7 +117,9 @@ fn body(options: &Options<'_>, started_us: i64) -> Result<Option<Vec<u8>>, Strin
         }
         Input::TooLong(bytes) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
         Input::TooLong(_) => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
-        Input::Unfinished => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+        // A sender that forgets to close has said all the same what it had to say.
+        Input::Unfinished(bytes) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
+        Input::Unfinished(_) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
     }
 }
 
@@ -144,25 +146,21 @@ impl Hook<'_> {
         let Some(client) = Client::new(self.arena, self.event.places.root) else {
             return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
         };
-        let deadline = Deadline::after(asked_us, budget);
-        let answer = match self.ask_once(&client, deadline) {
-            Err(NoAnswer::Absent(why)) if self.options().kind == Kind::SessionStart => {
-                self.debug(&format!("no owner: {why}; starting one"));
+        let answer = match self.ask_once(&client, Deadline::after(asked_us, budget)) {
+            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.options().kind == Kind::SessionStart => {
+                self.debug(&format!("{}; starting one", why.text()));
                 self.ask_fresh_owner(&client, asked_us, budget)
             }
             other => other,
         };
-        match answer {
-            Ok(Answer(bytes)) => match wire::decode(&bytes) {
-                Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) == 0 => Ending {
-                    code: i32::from(said.exit_code),
-                    stdout: said.stdout.to_vec(),
-                    stderr: String::from_utf8_lossy(said.stderr).into_owned(),
-                },
-                Progress::Whole(said) => self.fall_back(&NoAnswer::Absent(format!("it said flags {}", said.flags))),
-                _ => self.fall_back(&NoAnswer::Broken("no response frame".to_owned())),
+        match answer.as_ref().map(|answer| wire::decode(&answer.0)) {
+            Ok(Progress::Whole(said)) => Ending {
+                code: i32::from(said.exit_code),
+                stdout: said.stdout.to_vec(),
+                stderr: String::from_utf8_lossy(said.stderr).into_owned(),
             },
-            Err(why) => self.fall_back(&why),
+            Ok(_) => self.fall_back(&NoAnswer::Broken("no response frame".to_owned())),
+            Err(why) => self.fall_back(why),
         }
     }
 
@@ -175,28 +173,23 @@ impl Hook<'_> {
         client::ask(&socket, &around, request.body, deadline)
     }
 
-    /// Starts an owner and asks as soon as it listens. Only a session's start does: its text needs the store.
+    /// Starts an owner and asks until it listens. Only a session's start does: its text needs the store.
     fn ask_fresh_owner(&self, client: &Client<'_>, asked_us: i64, budget: u32) -> Result<Answer, NoAnswer> {
         let up_by = Deadline::after(asked_us, budget.min(START_WAIT_MS));
-        let mut started = false;
+        let mut starter = Starter::new(self.arena, &self.event.places);
         loop {
-            if !started {
-                // Again while another owner holds the lock: it may be leaving.
-                started = matches!(self.start_owner(), Start::Started | Start::Failed(_));
-            }
-            match client.connect(up_by) {
-                Ok(_) => break,
-                Err(NoAnswer::Absent(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
-                Err(NoAnswer::Absent(_)) => return Err(NoAnswer::Absent("it did not come up in time".to_owned())),
-                Err(other) => return Err(other),
+            // Again while another owner holds the lock: it may be leaving.
+            starter = starter.filter(|starter| matches!(self.start_owner(starter), Start::Owned));
+            let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
+            match self.ask_once(client, Deadline::from_now(left)) {
+                Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
+                other => return other,
             }
         }
-        let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
-        self.ask_once(client, Deadline::from_now(left))
     }
 
-    fn start_owner(&self) -> Start {
-        let start = programs::start_owner(self.arena, &self.event.env, &self.event.places);
+    fn start_owner(&self, starter: &Starter<'_>) -> Start {
+        let start = starter.start(&self.event.env);
         match &start {
             Start::Failed(why) => self.debug(&format!("the owner was not started: {why}")),
             Start::Started => self.debug("an owner was started"),
@@ -216,7 +209,9 @@ impl Hook<'_> {
             return refusal(format, missing, self.started_us);
         }
         let kept = spool::append(self.arena, self.event.places.store, &self.event.id, &spool::frame(&json));
-        self.start_owner();
+        if let Some(starter) = Starter::new(self.arena, &self.event.places) {
+            self.start_owner(&starter);
+        }
         match (kept, why) {
             (Err(error), _) => self.not_recorded(&error.text()),
             (Ok(()), _) if self.is_claude() => Ending { code: 0, stdout: self.claude_words(), stderr: String::new() },

@@ -17,8 +17,8 @@ pub enum Input {
     Whole(Vec<u8>),
     /// Longer than INPUT_MAX; up to LOOKED_AT_MAX of it.
     TooLong(Vec<u8>),
-    /// Its end did not come in time.
-    Unfinished,
+    /// Its end did not come in time; what came.
+    Unfinished(Vec<u8>),
 }
 
 /// Reads descriptor `fd` to its end. `keep_reading`: look for the end of an input that is too long, for its fields.
@@ -34,7 +34,8 @@ pub fn read(fd: i32, deadline: Deadline, keep_reading: bool) -> Input {
             bytes.resize(bytes.len().saturating_mul(4).min(limit + 1), 0);
         }
         if !sys::poll_readable(fd, deadline.left_ms()) && deadline.left_ms() == 0 {
-            return Input::Unfinished;
+            bytes.truncate(len);
+            return Input::Unfinished(bytes);
         }
         match sys::read(fd, bytes.get_mut(len..).unwrap_or(&mut [])) {
             Ok(0) => break,

@@ -52,7 +52,7 @@ impl PathError<'_> {
 pub fn locate<'a>(arena: &'a Arena, env: &Env<'a>, db_path: Option<&'a [u8]>) -> Result<Places<'a>, PathError<'a>> {
     let root = data_root(arena, env)?;
     // A working folder that has been removed leaves nothing better than the top of all.
-    let cwd = sys::working_dir(arena).unwrap_or(CPath::literal(c"/"));
+    let cwd = sys::working_dir(arena).unwrap_or(CPath::from_c_str(c"/"));
     let project = project_dir(arena, env).unwrap_or(cwd);
     let top = project_top(arena, project).ok_or(PathError::TooLong)?;
     let store = match db_path.or(env.db_path) {

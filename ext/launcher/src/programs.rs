@@ -1,9 +1,10 @@
 //! Where the Python side is: the owner and the CLI that takes what this program does not do.
 
+use crate::arena::{Arena, CPath};
 use crate::env::Env;
 use crate::paths::Places;
 use crate::sys::{self, CStrings, Fd, LockError, Open};
-use crate::{arena::Arena, paths, spool};
+use crate::{paths, spool};
 
 /// One of the two Python programs.
 #[derive(Clone, Copy)]
@@ -94,48 +95,61 @@ pub enum Start {
     Failed(String),
 }
 
-/// Starts an owner for the data root unless there is one. The lock is taken here and handed over with its
-/// descriptor, so two are never started (invariant 1).
-pub fn start_owner(arena: &Arena, env: &Env<'_>, places: &Places<'_>) -> Start {
-    let lock = match take_lock(arena, places) {
-        Ok(lock) => lock,
-        Err(other) => return other,
-    };
-    // It will run in `/`, so its program must not be relative.
-    let command = match find(OWNER, env, places.cwd.bytes()) {
-        Ok(command) => command,
-        Err(why) => return Start::Failed(why),
-    };
-    let descriptor = sys::HANDED_FD.to_string();
-    let rest: [&[u8]; 4] = [b"--root", places.root.bytes(), b"--lock-fd", descriptor.as_bytes()];
-    let Some(argv) = CStrings::new(command.iter().map(Vec::as_slice).chain(rest)) else {
-        return Start::Failed("an argument holds a NUL".to_owned());
-    };
-    match sys::spawn_detached(&argv, &lock) {
-        Ok(()) => Start::Started,
-        Err(errno) => Start::Failed(format!("{} can't be run: {}", shown(&command), errno.text())),
-    }
+/// Starts owners of one data root; made once a call, for its paths live as long as the arena.
+pub struct Starter<'a> {
+    root: CPath<'a>,
+    cwd: CPath<'a>,
+    run: CPath<'a>,
+    lock: CPath<'a>,
 }
 
-fn take_lock(arena: &Arena, places: &Places<'_>) -> Result<Fd, Start> {
-    let (Some(run), Some(path)) =
-        (paths::below(arena, places.root, b"run"), paths::below(arena, places.root, b"run/owner.lock"))
-    else {
-        return Err(Start::Failed("the lock's path is too long".to_owned()));
-    };
-    let failed =
-        |errno: sys::Errno| Start::Failed(format!("{}: {}", String::from_utf8_lossy(path.bytes()), errno.text()));
-    let lock = match sys::open(path, Open::Lock) {
-        Err(sys::Errno::NOT_FOUND) => {
-            spool::make_dirs(run).map_err(failed)?;
-            sys::open(path, Open::Lock)
+impl<'a> Starter<'a> {
+    /// None if a path is too long.
+    pub fn new(arena: &'a Arena, places: &Places<'a>) -> Option<Starter<'a>> {
+        let run = paths::below(arena, places.root, b"run")?;
+        let lock = paths::below(arena, run, b"owner.lock")?;
+        Some(Starter { root: places.root, cwd: places.cwd, run, lock })
+    }
+
+    /// Starts an owner unless there is one. The lock is taken here and handed over with its descriptor, so two are
+    /// never started (invariant 1).
+    pub fn start(&self, env: &Env<'_>) -> Start {
+        let lock = match self.take_lock() {
+            Ok(lock) => lock,
+            Err(other) => return other,
+        };
+        // It will run in `/`, so its program must not be relative.
+        let command = match find(OWNER, env, self.cwd.bytes()) {
+            Ok(command) => command,
+            Err(why) => return Start::Failed(why),
+        };
+        let descriptor = sys::HANDED_FD.to_string();
+        let rest: [&[u8]; 4] = [b"--root", self.root.bytes(), b"--lock-fd", descriptor.as_bytes()];
+        let Some(argv) = CStrings::new(command.iter().map(Vec::as_slice).chain(rest)) else {
+            return Start::Failed("an argument holds a NUL".to_owned());
+        };
+        match sys::spawn_detached(&argv, &lock) {
+            Ok(()) => Start::Started,
+            Err(errno) => Start::Failed(format!("{} can't be run: {}", shown(&command), errno.text())),
         }
-        other => other,
-    };
-    let lock = lock.map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(LockError::Busy) => Err(Start::Owned),
-        Err(LockError::Failed(errno)) => Err(failed(errno)),
+    }
+
+    fn take_lock(&self) -> Result<Fd, Start> {
+        let failed = |errno: sys::Errno| {
+            Start::Failed(format!("{}: {}", String::from_utf8_lossy(self.lock.bytes()), errno.text()))
+        };
+        let lock = match sys::open(self.lock, Open::Lock) {
+            Err(sys::Errno::NOT_FOUND) => {
+                spool::make_dirs(self.run).map_err(failed)?;
+                sys::open(self.lock, Open::Lock)
+            }
+            other => other,
+        };
+        let lock = lock.map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(LockError::Busy) => Err(Start::Owned),
+            Err(LockError::Failed(errno)) => Err(failed(errno)),
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::arena::{Arena, CPath};
 use crate::hash::{crc32, hex};
 use crate::paths::below;
 use crate::sys::{self, Errno, Fd, LockError, Open};
+use std::ffi::CString;
 
 /// At which size the spool takes no more: with an owner that never starts it must not fill the disk.
 const SPOOL_MAX: u64 = 64 * 1024 * 1024;
@@ -89,14 +90,12 @@ fn open(folder: CPath<'_>, path: CPath<'_>) -> Result<Fd, SpoolError> {
 
 /// Makes `path` and what is missing above it, for the owner alone.
 pub fn make_dirs(path: CPath<'_>) -> Result<(), Errno> {
-    let arena = Box::new(Arena::new());
     let whole = path.bytes();
     let ends = (1..whole.len()).filter(|at| whole.get(*at) == Some(&b'/')).chain([whole.len()]);
     let mut last = Ok(());
     for end in ends {
-        let mut builder = arena.builder();
-        let made = builder.push(whole.get(..end).unwrap_or(whole)).and_then(|()| builder.peek().map(sys::make_dir));
-        last = made.unwrap_or(Err(Errno::NOT_FOUND));
+        let folder = CString::new(whole.get(..end).unwrap_or(whole)).map_err(|_| Errno::NOT_FOUND)?;
+        last = sys::make_dir(CPath::from_c_str(&folder));
     }
     // Components above may exist unwritable (EACCES, EROFS); only the last one's fate counts.
     match last {

@@ -184,7 +184,7 @@ pub fn stat(path: CPath<'_>) -> Result<Stat, Errno> {
 
 /// The open file.
 pub fn stat_fd(fd: &Fd) -> Result<Stat, Errno> {
-    statx(fd.0, CPath::literal(c""), ffi::AT_EMPTY_PATH)
+    statx(fd.0, CPath::from_c_str(c""), ffi::AT_EMPTY_PATH)
 }
 
 /// Makes one folder for its owner alone.

@@ -83,6 +83,31 @@ fn a_session_start_waits_for_the_owner_it_starts() {
     assert!(world.spooled().is_empty());
 }
 
+/// Invariant 3: an older owner yields; a session's start outlasts it and asks its successor.
+#[test]
+fn a_session_start_outlasts_an_owner_that_yields() {
+    let world = World::new();
+    let mut yields = 3;
+    world.owner(move |mut stream| {
+        let Some(_) = read_request(&mut stream) else { return };
+        let answer = if yields > 0 { response(0, 4, b"", b"") } else { response(0, 1, b"successor\n", b"") };
+        yields -= 1;
+        let _ = stream.write_all(&answer);
+    });
+    let output = world.run(&["hooks", "session-start"], BODY);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "successor\n".to_owned()));
+    assert!(world.spooled().is_empty());
+}
+
+/// An owner that holds the lock and never listens costs the session's start its wait, not its event.
+#[test]
+fn a_session_start_gives_up_on_an_owner_that_never_listens() {
+    let world = World::new().with_script("exec sleep 6");
+    world.run(&["hooks", "stop", "--format", "claude"], BODY); // starts it
+    let output = world.run(&["hooks", "session-start", "--format", "json-compact"], BODY);
+    assert_eq!((output.status.code(), world.spooled().len()), (Some(0), 2), "{}", text(&output.stdout));
+}
+
 #[test]
 fn a_session_start_without_an_owner_says_so_and_is_queued() {
     let world = World::new();

@@ -162,6 +162,20 @@ fn a_stdin_that_never_ends_is_given_up() {
     }
 }
 
+/// A sender that forgets to close its end has said all the same what it had to say.
+#[test]
+fn a_whole_object_counts_even_if_stdin_stays_open() {
+    let world = World::new();
+    let mut child = world.command(BINARY, &["hooks", "pre-tool", "--stdin"]).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(b"{\"session_id\":\"s\"}\n").unwrap();
+    let (done, ended) = channel();
+    std::thread::spawn(move || done.send(child.wait_with_output().unwrap()));
+    let output = ended.recv_timeout(PATIENCE).expect("the hook ends by itself");
+    assert_eq!((output.status.code(), world.spooled().len()), (Some(0), 1));
+    drop(pipe);
+}
+
 /// A hook that is not asked to read stdin does not wait for it.
 #[test]
 fn a_stdin_that_is_not_asked_for_is_not_read() {
