@@ -27,6 +27,12 @@ _TOKEN_BYTES: Final = (
 )
 """What keys and passwords are written in."""
 
+_MIN_SHARE_BYTES: Final = 32
+"""A piece may always have as much as this or an eighth of the limit, while there is room."""
+
+_Visit = tuple[bytes, str, object]
+"""(separator before it, key to show with it or "", value)"""
+
 _MAX_ROOT_CHARS: Final = 512
 _BEFORE_PATH: Final = " \n\t\"'`(=:[,"
 
@@ -60,31 +66,46 @@ def flatten_text(value: object, limit_bytes: int) -> str:
         pieces.append(separator + raw)
     whole = b"".join(pieces)
     if len(whole) > limit_bytes + 1:
-        share = _fair_share([len(piece) for piece in pieces], limit_bytes + 1)
-        whole = b"".join(_cut(piece, share) for piece in pieces)
+        whole = b"".join(_fitting(pieces, limit_bytes + 1))
     return whole[1:].decode("utf-8")  # without the first separator
 
 
 def _leaves(value: object) -> Iterator[tuple[bytes, str]]:
     """(separator before it, text) of every string and number, depth first, in order."""
-    stack: list[tuple[bytes, str, object]] = [(b" ", "", value)]
+    stack: list[_Visit] = [(b" ", "", value)]
     for _ in range(_MAX_VISITS):
         if not stack:
             return
         separator, label, node = stack.pop()
         if isinstance(node, Mapping):
-            stack.extend(reversed(list(_children(node))))
+            stack.extend(_reversed(separator, list(_children(node))))
         elif isinstance(node, list | tuple):
-            stack.extend((b"\n", label, child) for child in reversed(node[:_MAX_VISITS]))
+            stack.extend(_reversed(separator, [(b"\n", label, child) for child in node[:_MAX_VISITS]]))
         elif isinstance(node, str | int | float) and not isinstance(node, bool) and node != "":
             yield separator, f'{label}: "{node}"' if label else str(node)
 
 
-def _children(node: Mapping[object, object]) -> Iterator[tuple[bytes, str, object]]:
+def _reversed(separator: bytes, children: list[_Visit]) -> list[_Visit]:
+    """As a stack takes them; what separates the parent from what is before it, separates its first child."""
+    if children:
+        children[0] = (separator, *children[0][1:])
+    return children[::-1]
+
+
+def _children(node: Mapping[object, object]) -> Iterator[_Visit]:
     for key, child in islice(node.items(), _MAX_VISITS):
         if key not in _SKIPPED:
             name = str(key)
             yield b" ", name if _TELLING_KEY.search(name) else "", child
+
+
+def _fitting(pieces: list[bytes], budget: int) -> Iterator[bytes]:
+    """The pieces, each cut to a fair share; of many the first, and not a bit of each."""
+    share = max(_fair_share([len(piece) for piece in pieces], budget), budget // 8, _MIN_SHARE_BYTES)
+    for piece in pieces:
+        cut = _cut(piece, min(share, budget))
+        budget -= len(cut)
+        yield cut
 
 
 def _fair_share(lengths: list[int], budget: int) -> int:
@@ -98,13 +119,15 @@ def _fair_share(lengths: list[int], budget: int) -> int:
 
 
 def _cut(piece: bytes, share: int) -> bytes:
-    """The piece's start that fits, without a torn character or token; "" when it is a single long token."""
+    """The piece's start that fits, without a torn character or token; empty when nothing is left."""
     if len(piece) <= share:
         return piece
     while share and piece[share] & 0xC0 == 0x80:
         share -= 1
     kept = piece[:share]
-    return kept.rstrip(_TOKEN_BYTES) if piece[share] in _TOKEN_BYTES else kept
+    if piece[share] in _TOKEN_BYTES:
+        kept = kept.rstrip(_TOKEN_BYTES)
+    return kept if len(kept) > 1 else b""  # the first byte is a separator
 
 
 def root_of(folder: str) -> str:

@@ -1,0 +1,164 @@
+"""Compiled and reference features and goals agree within 1e-5 on whatever hypothesis can think of."""
+
+from __future__ import annotations
+
+import math
+import os
+from array import array
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.agent_events import LABELS, SHADER, TARIFF
+
+from context_graph import _kernels
+from context_graph._kernels import _reference_features, _reference_goals
+from context_graph.identity.ego import SPACES
+from context_graph.identity.vocabulary import HEADS, STOP_WORDS
+
+features = import_module("context_graph._kernels.features")
+goals = import_module("context_graph._kernels.goals")
+
+TOLERANCE = 1e-5
+
+# Pieces that meet every branch of the scanner, between text of any kind.
+PIECES = st.sampled_from(
+    [
+        b"def ",
+        b"import\t",
+        b"class\n",
+        b"fooBar",
+        b"HTTPServer",
+        b"snake_case",
+        b"__init__",
+        b"a/b/c.py",
+        b"../x",
+        b"//",
+        b".gitignore",
+        b"self.mask.data",
+        b"the ",
+        b" ",
+        b"\n",
+        b".",
+        b"3rd",
+        "é".encode(),
+        "—".encode(),
+        "税率。".encode(),
+        "🙂".encode(),
+        b"\xff",
+        b"\xe2\x80",
+        b"A",
+        b"~@+-",
+        b"a" * 70,
+    ]
+)
+texts = st.one_of(
+    st.binary(max_size=200),
+    st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.lists(PIECES, max_size=60).map(b"".join),
+)
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Any, Any]:
+    """(compiled, reference) features of the same vocabulary; scanned over and over."""
+    return (
+        features.EventFeatures(STOP_WORDS, HEADS),
+        _reference_features.EventFeatures(STOP_WORDS, HEADS),
+    )
+
+
+def goal_pair() -> tuple[Any, Any]:
+    rows = bytes(features.BAGS.index(space.bag) for space in SPACES)
+    kinds = bytes(space.kind for space in SPACES)
+    shares = array("d", [space.share for space in SPACES])
+    return goals.GoalVectors(rows, kinds, shares), _reference_goals.GoalVectors(rows, kinds, shares)
+
+
+def assert_same_bags(mine: Any, twin: Any) -> None:
+    assert list(mine.counts) == list(twin.counts)
+    for row, count in enumerate(mine.counts):
+        start, end = row * features.BUCKETS, row * features.BUCKETS + count
+        assert mine.buckets[start:end] == twin.buckets[start:end], features.BAGS[row]
+        for a, b in zip(mine.values[start:end], twin.values[start:end], strict=True):
+            assert math.isclose(a, b, abs_tol=TOLERANCE), features.BAGS[row]
+
+
+@given(given_text=texts, output=texts)
+@settings(max_examples=500, deadline=None)
+def test_any_bytes_give_the_same_bags(pair, given_text: bytes, output: bytes) -> None:
+    mine, twin = pair
+    mine.scan(given_text, output)
+    twin.scan(given_text, output)
+    assert_same_bags(mine, twin)
+    for row, count in enumerate(mine.counts):
+        values = mine.values[row * features.BUCKETS :][:count]
+        assert all(0.0 < value <= 1.0 + TOLERANCE for value in values)
+        assert count == 0 or math.isclose(math.hypot(*values), 1.0, abs_tol=TOLERANCE)
+
+
+@given(events=st.lists(st.tuples(texts, texts, st.booleans()), min_size=1, max_size=12), again=st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_any_events_give_the_same_likeness_in_range(pair, events, again: bool) -> None:
+    mine, twin = pair
+    ours, theirs = goal_pair()
+    left, right = array("d", [0.0] * 13), array("d", [0.0] * 13)
+    for given_text, output, prompt in events * (1 + again):
+        mine.scan(given_text, output)
+        twin.scan(given_text, output)
+        ours.measure(mine, left)
+        theirs.measure(twin, right)
+        for a, b in zip(left, right, strict=True):
+            assert math.isnan(a) == math.isnan(b)
+            assert math.isnan(a) or (math.isclose(a, b, abs_tol=TOLERANCE) and 0.0 <= a <= 1.0)
+        ours.absorb(mine, prompt)
+        theirs.absorb(twin, prompt)
+    assert ours.counts() == theirs.counts()
+
+
+def test_agent_sessions_give_the_same_bags_likeness_and_bytes(pair) -> None:
+    mine, twin = pair
+    ours, theirs = goal_pair()
+    left, right = array("d", [0.0] * 13), array("d", [0.0] * 13)
+    for event in (TARIFF + LABELS + SHADER) * 3:
+        for side in pair:
+            side.scan(event.input_text.encode(), event.output_text.encode())
+        assert_same_bags(mine, twin)
+        ours.measure(mine, left)
+        theirs.measure(twin, right)
+        for a, b in zip(left, right, strict=True):
+            assert math.isclose(a, b, abs_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))
+        ours.absorb(mine, event.tool_name == "")
+        theirs.absorb(twin, event.tool_name == "")
+    exchanged, _ = goal_pair()
+    exchanged.load_bytes(theirs.to_bytes())
+    assert exchanged.to_bytes() == theirs.to_bytes()
+
+
+@given(spoilt=st.binary(max_size=300), cut=st.integers(0, 3000))
+@settings(max_examples=200, deadline=None)
+def test_bytes_that_are_no_goals_are_refused_by_both_or_by_neither(pair, spoilt: bytes, cut: int) -> None:
+    mine, _ = pair
+    ours, theirs = goal_pair()
+    mine.scan(b"fix harbor/tariff/parcel_tariff.py", b"class ParcelTariff: quote")
+    ours.absorb(mine, True)
+    whole = ours.to_bytes()
+    for packed in (spoilt, whole[:cut] + spoilt, whole[:cut] + spoilt + whole[cut + len(spoilt) :]):
+        outcomes = []
+        for side in (ours, theirs):
+            try:
+                side.load_bytes(packed)
+                outcomes.append(side.to_bytes())
+            except ValueError:
+                outcomes.append(b"refused")
+        assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.skipif(bool(_kernels.FALLBACKS) and "CONTEXT_GRAPH_PURE" in os.environ, reason="twins asked for")
+def test_the_compiled_features_and_goals_are_the_ones_that_are_loaded() -> None:
+    assert "features" not in _kernels.FALLBACKS
+    assert "goals" not in _kernels.FALLBACKS
+    assert _kernels.features is features
+    assert _kernels.goals is goals

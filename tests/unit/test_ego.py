@@ -1,0 +1,209 @@
+"""Goals, comparisons and the purpose vector."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.agent_events import SHADER, TARIFF
+
+from context_graph._kernels import features
+from context_graph.identity.ego import CALIBRATION, SPACES, Comparison, EventReader, Goals, Purpose
+from context_graph.identity.kuramoto import coupling_for
+from context_graph.identity.vocabulary import HEADS, STOP_WORDS
+
+N = 13
+ON = Comparison(list(CALIBRATION.on), [0.9] * N)
+OFF = Comparison(list(CALIBRATION.off), [0.9] * N)
+NOTHING = Comparison([math.nan] * N, [0.0] * N)
+
+
+@pytest.fixture(scope="module")
+def reader() -> EventReader:
+    return EventReader()
+
+
+def read(reader: EventReader, event) -> EventReader:
+    reader.read(event.input_text, event.output_text)
+    return reader
+
+
+def test_there_are_thirteen_spaces_and_each_looks_at_a_bag_of_the_kernel() -> None:
+    """AP-25."""
+    assert len(SPACES) == N
+    assert len({space.name for space in SPACES}) == N
+    assert {space.bag for space in SPACES} == set(features.BAGS)
+
+
+def test_the_calibration_is_whole() -> None:
+    for name in ("on", "off", "weight"):
+        values = getattr(CALIBRATION, name)
+        assert len(values) == N
+        assert all(0.0 < value < 3.0 for value in values)
+    assert all(on > off + 0.1 for on, off in zip(CALIBRATION.on, CALIBRATION.off, strict=True))
+    assert statistics.fmean(CALIBRATION.weight) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_no_stop_word_is_one_that_the_scanner_can_never_meet() -> None:
+    assert all(word == word.lower() and len(word) >= 2 for word in STOP_WORDS)
+    assert all(word == word.lower() for word in HEADS)
+
+
+def test_events_of_the_work_are_more_like_its_goal_than_foreign_ones(reader) -> None:
+    goals = Goals()
+    for event in TARIFF[:8]:
+        goals.absorb(read(reader, event), prompt=event.tool_name == "")
+    own = [goals.compare(read(reader, event)).likeness for event in TARIFF[8:]]
+    foreign = [goals.compare(read(reader, event)).likeness for event in SHADER[1:]]
+    for k, space in enumerate(SPACES):
+        mine = statistics.fmean([row[k] for row in own if not math.isnan(row[k])] or [0.0])
+        other = statistics.fmean([row[k] for row in foreign if not math.isnan(row[k])] or [0.0])
+        assert mine > other, space.name
+
+
+def test_the_first_event_has_nothing_to_be_compared_with(reader) -> None:
+    comparison = Goals().compare(read(reader, TARIFF[1]))
+    assert comparison.is_empty
+    assert comparison.confidence == [0.0] * N
+
+
+def test_confidence_grows_with_the_goals_events_and_the_events_tokens(reader) -> None:
+    goals = Goals()
+    goals.absorb(read(reader, TARIFF[1]))
+    young = goals.compare(read(reader, TARIFF[2])).confidence
+    for event in TARIFF[2:8]:
+        goals.absorb(read(reader, event))
+    old = goals.compare(read(reader, TARIFF[2])).confidence
+    assert all(a <= b < 1.0 for a, b in zip(young, old, strict=True))
+    assert sum(young) < 0.7 * sum(old)
+    reader.read("parcel", "")
+    assert sum(goals.compare(reader).confidence) < 0.5 * sum(old)
+
+
+def test_goals_survive_their_bytes_and_a_prior_forgets_sooner(reader) -> None:
+    goals = Goals()
+    for event in TARIFF:
+        goals.absorb(read(reader, event))
+    again = Goals.from_bytes(goals.to_bytes())
+    assert again.to_bytes() == goals.to_bytes()
+    prior = goals.as_prior(2)
+    for event in SHADER[1:4]:
+        goals.absorb(read(reader, event))
+        prior.absorb(reader)
+    read(reader, SHADER[4])
+    slow, quick = (side.compare(reader).likeness for side in (goals, prior))
+    semantic = [space.name for space in SPACES].index("semantic")
+    assert quick[semantic] > slow[semantic] + 0.1
+    with pytest.raises(ValueError, match="not goals"):
+        Goals.from_bytes(b"something else")
+
+
+def test_a_new_purpose_is_whole_and_compared_with_itself() -> None:
+    purpose = Purpose()
+    vector = purpose.vector
+    assert vector == pytest.approx([math.sqrt(weight) for weight in CALIBRATION.weight])
+    assert math.hypot(*purpose.identity) == pytest.approx(1.0)
+    assert coupling_for(purpose.coherence) > 3.5
+
+
+def test_on_goal_work_keeps_the_vector_up_and_foreign_work_turns_it_round() -> None:
+    purpose = Purpose()
+    for _ in range(20):
+        reading = purpose.observe(ON)
+    assert min(reading.purpose_vector) > 0.3
+    assert coupling_for(reading.coherence) > 3.5
+    foreign = [purpose.observe(OFF) for _ in range(6)][-1]
+    assert max(foreign.purpose_vector) < 0.3
+    assert coupling_for(foreign.coherence) < 1.0
+
+
+def test_one_foreign_event_is_no_drift() -> None:
+    purpose = Purpose()
+    for _ in range(20):
+        purpose.observe(ON)
+    reading = purpose.observe(OFF)
+    assert min(reading.purpose_vector) > 0.0
+
+
+def test_the_identity_is_the_one_before_the_event_and_moves_slowly() -> None:
+    purpose = Purpose()
+    before = list(purpose.identity)
+    reading = purpose.observe(ON)
+    assert reading.identity == before
+    assert purpose.identity != before
+    assert math.dist(purpose.identity, before) < 0.05
+
+
+def test_an_event_without_evidence_changes_no_alignment() -> None:
+    purpose = Purpose()
+    purpose.observe(OFF)
+    before = list(purpose.alignment)
+    purpose.observe(NOTHING)
+    assert purpose.alignment == before
+
+
+def test_a_prompt_halves_what_was_foreign_and_warms_up_again() -> None:
+    purpose = Purpose()
+    for _ in range(12):
+        purpose.observe(OFF)
+    low = list(purpose.alignment)
+    purpose.prompt()
+    assert purpose.alignment == pytest.approx([(m + 1) / 2 for m in low])
+    assert purpose.events == 0
+    after = list(purpose.alignment)
+    purpose.observe(OFF)
+    fresh = [a - b for a, b in zip(after, purpose.alignment, strict=True)]
+    for _ in range(12):
+        purpose.observe(ON)
+    settled = list(purpose.alignment)
+    purpose.observe(OFF)
+    assert sum(fresh) < 0.5 * sum(a - b for a, b in zip(settled, purpose.alignment, strict=True))
+
+
+def test_a_session_of_varied_work_learns_its_own_level() -> None:
+    """Half the usual likeness is foreign at first, and ordinary once it has gone on for long."""
+    half = Comparison([0.55 * on for on in CALIBRATION.on], [0.9] * N)
+    purpose = Purpose()
+    early = [purpose.observe(half) for _ in range(6)][-1]
+    late = [purpose.observe(half) for _ in range(60)][-1]
+    assert late.coherence > early.coherence + 0.2
+
+
+def test_a_continued_purpose_is_its_own() -> None:
+    purpose = Purpose()
+    purpose.observe(OFF)
+    copy = purpose.continued()
+    assert copy.vector == purpose.vector
+    assert copy.events == 0
+    copy.observe(OFF)
+    assert copy.vector != purpose.vector
+
+
+def test_alignments_can_be_taken_from_a_vector() -> None:
+    purpose, other = Purpose(), Purpose()
+    for _ in range(3):
+        purpose.observe(OFF)
+    other.assume(purpose.vector)
+    assert other.vector == pytest.approx(purpose.vector)
+    with pytest.raises(ValueError, match="zip"):
+        other.assume([1.0] * 12)
+
+
+likenesses = st.lists(st.floats(0, 1) | st.just(math.nan), min_size=N, max_size=N)
+confidences = st.lists(st.floats(0, 1, exclude_max=True), min_size=N, max_size=N)
+
+
+@given(events=st.lists(st.tuples(likenesses, confidences, st.booleans()), max_size=30))
+def test_whatever_comes_alignments_stay_in_range_and_vectors_finite(events) -> None:
+    purpose = Purpose()
+    for likeness, confidence, prompt in events:
+        if prompt:
+            purpose.prompt()
+        reading = purpose.observe(Comparison(likeness, confidence))
+        assert all(-1.0 <= m <= 1.0 for m in purpose.alignment)
+        assert all(map(math.isfinite, reading.purpose_vector))
+        assert all(map(math.isfinite, purpose.identity))
+        assert 0.5 <= coupling_for(reading.coherence) <= 4.0
