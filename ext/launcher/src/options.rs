@@ -85,21 +85,7 @@ pub fn wants_claude<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> bool {
 
 /// Reads the arguments behind `hooks <kind>`.
 pub fn read<'a>(kind: Kind, args: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, UsageError<'a>> {
-    let mut options = Options {
-        kind,
-        format: Format::Json,
-        db_path: None,
-        session_id: None,
-        previous_session_id: None,
-        tool_name: None,
-        success: None,
-        prompt: None,
-        duration_ms: None,
-        stdin: None,
-        fast_path: None,
-        generate_summary: None,
-        help: false,
-    };
+    let mut options = Options::of(kind);
     let mut args = args.peekable();
     while let Some(arg) = args.next() {
         if matches!(arg, b"--help" | b"-h") {
@@ -150,6 +136,25 @@ fn boolean<'a>(name: &'a [u8], value: &'a [u8]) -> Result<bool, UsageError<'a>> 
 }
 
 impl<'a> Options<'a> {
+    /// Nothing given: the defaults.
+    fn of(kind: Kind) -> Options<'a> {
+        Options {
+            kind,
+            format: Format::Json,
+            db_path: None,
+            session_id: None,
+            previous_session_id: None,
+            tool_name: None,
+            success: None,
+            prompt: None,
+            duration_ms: None,
+            stdin: None,
+            fast_path: None,
+            generate_summary: None,
+            help: false,
+        }
+    }
+
     fn set_switch(&mut self, name: &[u8], value: bool) {
         match name {
             b"--stdin" => self.stdin = Some(value),
