@@ -28,9 +28,29 @@ _IMPORT_BYTES: Final = 15 * 1024 * 1024
 _RECOVERY: Final = "Recovery: Run 'context-graph-cli repair --cf session_identity'"
 
 
+NewSession = Annotated[
+    str | None,
+    typer.Option(
+        "--session-id",
+        metavar="ID",
+        help="Session that begins, or with source resume the one to take up. "
+        "$CLAUDE_CODE_SESSION_ID and standard input go before it; default: a fresh id.",
+    ),
+]
+SavedSession = Annotated[
+    str | None,
+    typer.Option(
+        "--session-id",
+        metavar="ID",
+        help="Session to write. $CLAUDE_CODE_SESSION_ID and standard input go before it; "
+        "default: the latest.",
+    ),
+]
+
+
 @app.command("restore-identity", short_help="Begin a session linked to the latest")
 def restore_identity(
-    session_id: SessionId = None,
+    session_id: NewSession = None,
     source: Annotated[
         str | None,
         typer.Option("--source", metavar="WORD", help="startup (default), resume, clear or compact."),
@@ -68,7 +88,7 @@ def restore_identity(
 
 
 @app.command("persist-identity", short_help="Write a session out in full")
-def persist_identity(session_id: SessionId = None, db_path: DbPath = None) -> None:
+def persist_identity(session_id: SavedSession = None, db_path: DbPath = None) -> None:
     """Write a session's identity out in full (seed 000, SessionEnd). Silent; resets nothing.
 
     Reads {"session_id": …} from standard input. Events are durable as they come, so this is a

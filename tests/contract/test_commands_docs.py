@@ -1,0 +1,123 @@
+"""docs/commands.md and --help: every command and option is there, with a purpose, exit codes, an example."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from context_graph.cli.direct import COMMANDS, FLAGS, read_options
+from context_graph.cli.main import build_app
+from context_graph.identity.brief import state_block
+from context_graph.model import EventKind
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every leaf of the Typer application, by its words."""
+
+    def walk(command: Any, words: list[str]) -> Iterator[tuple[str, Any]]:
+        inner = getattr(command, "commands", None)
+        if not inner:
+            yield " ".join(words), command
+        for name, below in (inner or {}).items():
+            yield from walk(below, [*words, name])
+
+    yield from walk(typer.main.get_command(build_app()), [])
+
+
+ALL = dict(commands())
+
+
+def options_of(command: Any) -> dict[str, Any]:
+    return {
+        param.opts[0]: param
+        for param in command.params
+        if param.name != "help" and str(param.opts[0]).startswith("--")
+    }
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^### `{re.escape(name)}`\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert found, f"docs/commands.md has no section for {name!r}"
+    return found[1]
+
+
+def test_the_commands_are_those_of_the_issue() -> None:
+    """REQ-HOOKS-17..22, REQ-SESSION-11..15: the whole surface."""
+    sessions = ("restore-identity", "persist-identity", "list", "show", "export", "import")
+    states = ("brief", "check-identity", "inject-context", "status")
+    hooks = (*(kind.value for kind in EventKind), "generate-config")
+    assert set(ALL) == {
+        *(f"session {name}" for name in sessions),
+        *(f"consciousness {name}" for name in states),
+        *(f"hooks {name}" for name in hooks),
+        *(f"owner {name}" for name in ("start", "stop", "status", "restart")),
+        "repair",
+    }
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_page_has_each_command_with_each_option_and_no_other(name: str) -> None:
+    """Prose rots; this page may not."""
+    text = section(name)
+    documented = set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE))
+    assert documented == set(options_of(ALL[name]))
+    assert f"context-graph-cli {name}" in text, "an example"
+    assert name.startswith("hooks ") or "Exit code" in text
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_command_says_what_it_does_how_it_exits_and_an_example(name: str) -> None:
+    """--help."""
+    command = ALL[name]
+    text = f"{command.help}\n{command.epilog or ''}"
+    assert len(command.help.splitlines()[0]) > 20
+    assert re.search(r"Exit codes?:", text)
+    assert f"context-graph-cli {name}" in re.sub(r"\s+", " ", text)
+    for option, param in options_of(command).items():
+        assert param.help, f"{name} {option} has no help"
+
+
+def test_the_page_names_no_command_that_is_gone() -> None:
+    """Both ways."""
+    assert set(re.findall(r"^### `([a-z -]+)`$", PAGE, re.MULTILINE)) == set(ALL)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_direct_way_knows_the_same_options_as_typer(words: tuple[str, str]) -> None:
+    """cli.direct: a table beside the commands must not drift from them."""
+    command = ALL[" ".join(words)]
+    by_parameter = {param.name: option for option, param in options_of(command).items()}
+    assert {parameter: option for option, parameter in COMMANDS[words].items()} == by_parameter
+    flags = {option for option, param in options_of(command).items() if param.is_flag}
+    assert flags == FLAGS & set(COMMANDS[words])
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], {}),
+        (["--source", "clear", "--session-id=a=b"], {"source": "clear", "session_id": "a=b"}),
+        (["--source"], None),
+        (["--source", "--db-path"], None),
+        (["--bogus", "x"], None),
+        (["extra"], None),
+        (["--help"], None),
+    ],
+)
+def test_the_direct_way_leaves_all_that_is_not_plain_to_typer(words: list[str], given: object) -> None:
+    """A wrong option gets Typer's words."""
+    assert read_options(words, COMMANDS["session", "restore-identity"]) == given
+
+
+def test_the_cold_block_is_the_owners_own() -> None:
+    """What inject-context says without an owner is what the owner says of a session without events."""
+    from context_graph.cli.consciousness import COLD_BLOCK
+
+    assert state_block(None) == COLD_BLOCK

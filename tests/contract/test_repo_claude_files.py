@@ -1,0 +1,98 @@
+"""The repository's own .claude: as our generator writes it, in the client's schema, with nothing inert."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from context_graph.hooks_config import plan_changes
+from context_graph.hooks_config.events import EVENTS, command_line
+from context_graph.hooks_config.schema import hook_problems
+
+ROOT = Path(__file__).resolve().parents[2]
+CLAUDE = ROOT / ".claude"
+
+# The client's schema once more, as JSON Schema and from the contract's text rather than from our validator.
+HOOK = {
+    "type": "object",
+    "required": ["type", "command", "timeout"],
+    "additionalProperties": False,
+    "properties": {
+        "type": {"const": "command"},
+        "command": {"type": "string", "minLength": 1},
+        "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
+    },
+}
+GROUP = {
+    "type": "object",
+    "required": ["hooks"],
+    "additionalProperties": False,
+    "properties": {"matcher": {"type": "string"}, "hooks": {"type": "array", "items": HOOK, "minItems": 1}},
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["hooks"],
+    "properties": {
+        "hooks": {
+            "type": "object",
+            "required": [event.name for event in EVENTS],
+            "additionalProperties": {"type": "array", "items": GROUP},
+        }
+    },
+}
+
+
+def test_settings_and_scripts_are_what_the_generator_writes() -> None:
+    """REQ-SESSION-16 REQ-HOOKS-22: after a change run `context-graph-cli hooks generate-config --force`."""
+    stale = [str(change.path) for change in plan_changes(CLAUDE / "hooks", force=True) if change.is_needed]
+    assert stale == []
+
+
+def test_the_settings_fit_the_clients_schema_in_seconds() -> None:
+    """REQ-SESSION-16: one wrong entry and the client drops the file without a word."""
+    document = json.loads((CLAUDE / "settings.json").read_text())
+    jsonschema.validate(document, SCHEMA)
+    assert hook_problems(document) == []
+    for event in EVENTS:
+        assert [hook["command"] for group in document["hooks"][event.name] for hook in group["hooks"]] == [
+            command_line(event)
+        ]
+
+
+def test_the_scripts_are_executable_and_free_of_this_machine() -> None:
+    """They are run by path."""
+    scripts = sorted((CLAUDE / "hooks").iterdir())
+    assert [path.name for path in scripts] == [
+        *("post_tool_use.sh", "pre_tool_use.sh", "session_end.sh"),
+        *("session_start.sh", "user_prompt_submit.sh"),
+    ]
+    for path in scripts:
+        assert os.access(path, os.X_OK), path
+        assert str(ROOT) not in path.read_text()
+
+
+@pytest.mark.parametrize("skill", sorted((CLAUDE / "skills").iterdir()), ids=lambda path: path.name)
+def test_a_skill_has_only_fields_that_do_something(skill: Path) -> None:
+    """Contract section 8: the name is the folder's; allowed-tools would ask for permission to explain."""
+    found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", (skill / "SKILL.md").read_text(), re.DOTALL)
+    assert found
+    fields = dict(line.split(": ", 1) for line in found[1].splitlines())
+    assert set(fields) <= {"description", "when_to_use", "disable-model-invocation"}
+    assert 40 < len(fields["description"]) < 400
+    assert all(": " not in value for value in fields.values()), "plain YAML scalars"
+    assert len(found[2].splitlines()) < 80
+
+
+def test_the_skill_names_commands_that_exist() -> None:
+    """Prose rots."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    text = (CLAUDE / "skills" / "identity-state" / "SKILL.md").read_text()
+    named = re.findall(r"context-graph-cli ([a-z]+ [a-z-]+)", text)
+    assert len(named) >= 5
+    for name in named:
+        assert f"### `{name}`" in page
