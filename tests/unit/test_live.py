@@ -1,0 +1,456 @@
+"""A live session: what its events make of it, its alarms, its life across restarts and sessions."""
+
+from __future__ import annotations
+
+import copy
+import math
+from array import array
+
+import pytest
+from tests.agent_events import LABELS, SHADER, TARIFF, prompt, tool
+
+from context_graph.errors import CorruptedIdentityError
+from context_graph.identity.brief import COLD_BRIEF, brief_line
+from context_graph.identity.continuity import DREAM_COOLDOWN_MS, identity_continuity
+from context_graph.identity.kuramoto import order_of
+from context_graph.identity.live import LiveSession, Outcome
+from context_graph.model import KURAMOTO_N, EventKind, HookEvent, SessionIdentitySnapshot
+
+DRIFT = TARIFF + SHADER[1:7]
+RETURN = DRIFT + TARIFF[1:]
+
+
+def fresh(session_id: str = "one") -> LiveSession:
+    return LiveSession.fresh(SessionIdentitySnapshot(session_id=session_id, timestamp_ms=0))
+
+
+def play(live: LiveSession, events: list[HookEvent]) -> list[Outcome]:
+    return [live.apply(event) for event in events]
+
+
+def state(live: LiveSession) -> tuple[SessionIdentitySnapshot, bytes, bytes]:
+    """All there is of a session."""
+    return copy.deepcopy(live.snapshot), live.runtime_bytes(), live.goals_bytes()
+
+
+def restored(live: LiveSession) -> LiveSession:
+    return LiveSession.restore(*state(live))
+
+
+def other_kinds(at_ms: int = 5) -> list[HookEvent]:
+    kinds = (
+        EventKind.SESSION_START,
+        EventKind.PRE_TOOL,
+        EventKind.STOP,
+        EventKind.PRE_COMPACT,
+        EventKind.SESSION_END,
+    )
+    return [
+        HookEvent(
+            kind, "s", f"{kind}", at_ms=at_ms, tool_name="Bash", input_text="cargo run", output_text="frame"
+        )
+        for kind in kinds
+    ]
+
+
+# --- evidence ---
+
+
+def test_a_fresh_session_says_that_it_knows_nothing() -> None:
+    """REQ-SESSION-09: the brief stays cold until there is something to say."""
+    live = fresh()
+    assert not live.has_evidence
+    assert brief_line(live.metrics if live.has_evidence else None) == COLD_BRIEF
+    assert (live.metrics.ic, live.metrics.consciousness) == (1.0, 0.0)
+    assert live.snapshot.kuramoto_phases == [0.0] * KURAMOTO_N
+    assert live.snapshot.coupling == 0.5
+    assert live.snapshot.trajectory == []
+
+
+def test_the_first_event_of_a_session_without_prompt_has_nothing_to_be_measured_against() -> None:
+    live = fresh()
+    first, second = play(live, TARIFF[1:3])
+    assert (first.measured, second.measured) == (False, True)
+    assert live.has_evidence
+
+
+def test_an_event_without_text_is_not_measured() -> None:
+    live = fresh()
+    play(live, TARIFF[:4])
+    before = state(live)[0].trajectory
+    assert not live.apply(tool(("TodoRead", "", ""), at_ms=99)).measured
+    assert live.snapshot.trajectory == before
+
+
+def test_only_tool_results_are_measured_and_only_prompts_move_the_goal_beside_them() -> None:
+    live = fresh()
+    play(live, TARIFF[:5])
+    goals, ic = live.goals_bytes(), live.snapshot.last_ic
+    for event in other_kinds():
+        outcome = live.apply(event)
+        assert not outcome.measured
+        assert outcome.metrics == live.metrics
+    assert (live.goals_bytes(), live.snapshot.last_ic) == (goals, ic)
+    assert not live.apply(prompt("Now make the island zone cheaper", at_ms=100)).measured
+    assert live.goals_bytes() != goals
+    assert live.snapshot.last_ic == ic
+
+
+# --- what is computed ---
+
+
+def test_focused_work_stays_healthy() -> None:
+    for events in (TARIFF, LABELS, SHADER):
+        live = fresh()
+        outcomes = play(live, events)
+        measured = [outcome for outcome in outcomes if outcome.measured]
+        assert len(measured) == len(events) - 1
+        assert all(outcome.metrics.ic >= 0.9 for outcome in measured)
+        assert not any(outcome.crisis_entered or outcome.warning_entered for outcome in outcomes)
+
+
+def test_every_number_of_the_snapshot_comes_from_the_event() -> None:
+    """REQ-SESSION-05, IDENTITY-001, GWT-001: IC = cos(PV_t, PV_{t-1}) * r; C = I * R * D."""
+    live = fresh()
+    play(live, TARIFF[:8])
+    identity, before = list(live._purpose.identity), copy.deepcopy(live.snapshot)
+    metrics = live.apply(TARIFF[8]).metrics
+    snapshot = live.snapshot
+    assert snapshot.purpose_vector != before.purpose_vector
+    assert snapshot.trajectory[:-1] == before.trajectory
+    assert snapshot.trajectory[-1] == snapshot.purpose_vector
+    assert snapshot.kuramoto_phases != before.kuramoto_phases
+    assert snapshot.last_ic == identity_continuity(snapshot.purpose_vector, identity, snapshot.integration)
+    assert 0.9 < snapshot.integration < 1.0
+    assert math.isclose(
+        snapshot.consciousness, snapshot.integration * snapshot.reflection * snapshot.differentiation
+    )
+    assert (metrics.ic, metrics.consciousness) == (snapshot.last_ic, snapshot.consciousness)
+    assert snapshot.timestamp_ms == TARIFF[8].at_ms
+    assert len(snapshot.purpose_vector) == KURAMOTO_N
+    assert all(map(math.isfinite, snapshot.purpose_vector))
+
+
+def test_coupling_follows_the_coherence_of_the_work() -> None:
+    """D3.1: K from 0.5 to 4."""
+    live = fresh()
+    play(live, TARIFF)
+    focused = live.snapshot.coupling
+    couplings = [live.apply(event).coupling for event in SHADER[1:7]]
+    assert focused > 3.5
+    assert min(couplings) < 2.0
+    assert all(0.5 <= coupling <= 4.0 for coupling in couplings)
+
+
+def test_the_trajectory_keeps_fifty_vectors() -> None:
+    """REQ-SESSION-02."""
+    live = fresh()
+    play(live, (TARIFF * 6)[:70])
+    assert len(live.snapshot.trajectory) == 50
+    assert live.snapshot.trajectory[-1] == live.snapshot.purpose_vector
+
+
+def test_the_ic_history_keeps_two_hundred_single_precision_values() -> None:
+    live = fresh()
+    play(live, TARIFF * 20)
+    assert len(live.ic_history) == 200
+    assert live.ic_history[-1] == array("f", [live.snapshot.last_ic])[0]
+    assert list(restored(live).ic_history) == list(live.ic_history)
+
+
+def test_predictions_of_success_are_scored_against_what_happened() -> None:
+    live = fresh()
+    for i in range(12):
+        live.apply(tool(("Bash", "pytest tests/tariff", "8 passed in parcel_tariff"), at_ms=i))
+    reflection = live.metrics.reflection
+    assert live.predictions_scored == 12
+    for i in range(3):
+        live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=100 + i))
+    assert live.metrics.reflection < reflection
+
+
+def test_a_result_that_says_it_failed_counts_as_a_failure() -> None:
+    """REQ-HOOKS-05: --success false on post-tool."""
+    told, kind = fresh("a"), fresh("b")
+    for i in range(3):
+        step = ("Bash", "pytest", "parcel")
+        event = tool(step, at_ms=i)
+        event.success = False
+        told.apply(event)
+        kind.apply(tool(step, at_ms=i, kind=EventKind.POST_TOOL_FAILURE))
+    assert told._predictions.to_state() == kind._predictions.to_state()
+
+
+def test_what_was_applied_is_counted_by_kind() -> None:
+    live = fresh()
+    play(live, TARIFF + other_kinds())
+    live.note_duplicate()
+    assert live.sequence == len(TARIFF) + 5
+    assert live.events_applied == len(TARIFF) + 4
+    assert live.events_by_kind["prompt-submit"] == 1
+    assert live.events_by_kind["post-tool-failure"] == 1
+    assert live.events_by_kind["session-start"] == 1
+    assert live.events_duplicate == 1
+
+
+def test_time_never_runs_backwards() -> None:
+    """An event that waited in the spool may be older than the last one."""
+    live = fresh()
+    play(live, [TARIFF[5], TARIFF[1]])
+    assert live.snapshot.timestamp_ms == TARIFF[5].at_ms
+
+
+# --- drift ---
+
+
+def test_foreign_work_is_a_crisis_within_three_events_and_the_return_ends_it() -> None:
+    """REQ-SESSION-07, REQ-SESSION-14, TC-SESSION-10: reached, asks for one dream, and left again."""
+    live = fresh()
+    outcomes = play(live, RETURN)
+    values = [outcome.metrics.ic for outcome in outcomes]
+    cut, back = len(TARIFF), len(DRIFT)
+    assert min(values[cut : cut + 3]) < 0.5
+    assert min(values[back + 2 :]) >= 0.7
+    entered = [i for i, outcome in enumerate(outcomes) if outcome.crisis_entered]
+    assert cut <= entered[0] < cut + 3
+    assert outcomes[entered[0]].dream_requested
+    assert any(outcome.recovered for outcome in outcomes[entered[0] :])
+    assert not live._monitor.is_crisis()
+
+
+def test_another_task_of_the_project_without_prompt_dips_and_a_prompt_announces_it() -> None:
+    silent, announced = fresh("a"), fresh("b")
+    without = [outcome.metrics.ic for outcome in play(silent, TARIFF + LABELS[1:])][len(TARIFF) :]
+    with_prompt = [outcome.metrics.ic for outcome in play(announced, TARIFF + LABELS)][len(TARIFF) + 1 :]
+    assert min(without) < min(with_prompt)
+    assert min(with_prompt) > 0.9
+
+
+def test_persistent_foreign_work_becomes_the_work() -> None:
+    """IC is an alarm of change and no state."""
+    live = fresh()
+    play(live, TARIFF)
+    values = [live.apply(event).metrics.ic for event in SHADER[1:] * 3]
+    assert min(values) < 0.5
+    assert min(values[-6:]) > 0.9
+
+
+def foreign_work(name: str, at_ms: int) -> list[HookEvent]:
+    """Six tool results, each with words that none before it has."""
+
+    def words(i: int) -> str:
+        pairs = enumerate("fghkm")
+        return " ".join(f"{name[j:]}{name[:i]}_{letter} {letter.upper()}{name[i:]}{j}" for j, letter in pairs)
+
+    steps = [("Read", f"{name[i:]}/{words(i)}.zig", f"{words(i)} {words(i + 1)[::-1]}") for i in range(6)]
+    return [tool(step, at_ms=at_ms + i) for i, step in enumerate(steps)]
+
+
+def test_two_crises_within_the_cool_down_request_one_dream() -> None:
+    """D3.7."""
+    live = fresh()
+    play(live, TARIFF)
+    asked = []
+    for i, name in enumerate(("quokkaforest", "zephyrwindow", "brambleshelf")):
+        crisis = [
+            outcome
+            for outcome in play(live, foreign_work(name, 1_000_000 + i * DREAM_COOLDOWN_MS // 2))
+            if outcome.crisis_entered
+        ]
+        assert len(crisis) == 1
+        asked.append(crisis[0].dream_requested)
+        play(live, TARIFF[1:])
+    assert asked == [True, False, True]
+
+
+def test_the_snapshots_own_threshold_decides_what_a_crisis_is() -> None:
+    snapshot = SessionIdentitySnapshot(session_id="strict", timestamp_ms=0, crisis_threshold=0.99)
+    live = LiveSession.fresh(snapshot)
+    assert play(live, TARIFF[:2])[1].crisis_entered
+
+
+# --- restarts ---
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 7, len(DRIFT) - 3])
+def test_a_restart_at_any_event_changes_nothing(at: int) -> None:
+    """Invariant 6; REQ-SESSION-04: what was stored goes on exactly."""
+    straight, stopped = fresh(), fresh()
+    play(straight, RETURN)
+    play(stopped, RETURN[:at])
+    stopped = restored(stopped)
+    play(stopped, RETURN[at:])
+    assert state(stopped) == state(straight)
+
+
+@pytest.mark.parametrize("checkpoint", [0, 3, 16])
+def test_goals_replayed_from_a_checkpoint_are_bit_for_bit_the_live_ones(checkpoint: int) -> None:
+    live = fresh()
+    play(live, RETURN[:checkpoint])
+    goals = live.goals_bytes()
+    after = RETURN[checkpoint:] + other_kinds()
+    play(live, after)
+    again = LiveSession.restore(copy.deepcopy(live.snapshot), live.runtime_bytes(), goals)
+    for event in after:
+        again.replay_goals(event)
+    assert state(again) == state(live)
+
+
+def test_replay_reads_paths_as_they_were_read() -> None:
+    """The root of relative paths is fixed by the first event, and is known before anything is replayed."""
+    moved = [copy.copy(event) for event in TARIFF]
+    for i, event in enumerate(moved):
+        event.cwd = "/home/u/harbor" if i < 4 else "/home/u/harbor/tests"
+        event.output_text = event.output_text.replace("harbor/", "/home/u/harbor/harbor/")
+    live = fresh()
+    play(live, moved[:6])
+    goals = live.goals_bytes()
+    play(live, moved[6:])
+    again = LiveSession.restore(copy.deepcopy(live.snapshot), live.runtime_bytes(), goals)
+    for event in moved[6:]:
+        again.replay_goals(event)
+    assert again.goals_bytes() == live.goals_bytes()
+
+
+def test_absolute_and_relative_paths_are_the_same_file() -> None:
+    relative, absolute = fresh("a"), fresh("b")
+    play(relative, TARIFF)
+    moved = [copy.copy(event) for event in TARIFF]
+    for event in moved:
+        event.cwd = "/home/u/work/harbor-repo"
+        event.output_text = event.output_text.replace("\nharbor/", "\n/home/u/work/harbor-repo/harbor/")
+        event.input_text = event.input_text.replace(
+            "harbor/tariff", "/home/u/work/harbor-repo/harbor/tariff", 1
+        )
+    play(absolute, moved)
+    assert absolute.goals_bytes() == relative.goals_bytes()
+
+
+def test_an_imported_session_goes_on_from_its_purpose_vector() -> None:
+    live = fresh()
+    play(live, DRIFT)
+    imported = LiveSession.restore(copy.deepcopy(live.snapshot), None, None)
+    assert imported.has_evidence
+    assert imported.metrics == live.metrics
+    assert imported._purpose.vector == pytest.approx(live.snapshot.purpose_vector)
+    untouched = LiveSession.restore(SessionIdentitySnapshot(session_id="new"), None, None)
+    assert not untouched.has_evidence
+
+
+def test_damaged_state_is_an_error_and_never_a_fresh_start() -> None:
+    """REQ-SESSION-17: corruption is named."""
+    live = fresh()
+    play(live, TARIFF)
+    snapshot, runtime, goals = state(live)
+    for bad_runtime, bad_goals in [
+        (b"", goals),
+        (b"CGR\x02" + runtime[4:], goals),
+        (runtime[:-1], goals),
+        (runtime + b"\0", goals),
+        (runtime[:60], goals),
+        (runtime, b""),
+        (runtime, goals[:-1]),
+    ]:
+        with pytest.raises(CorruptedIdentityError):
+            LiveSession.restore(copy.deepcopy(snapshot), bad_runtime, bad_goals)
+
+
+# --- from session to session ---
+
+
+def continued(live: LiveSession, session_id: str = "two", at_ms: int = 500_000):
+    return LiveSession.continue_from(live, SessionIdentitySnapshot(session_id=session_id, timestamp_ms=at_ms))
+
+
+def test_a_continued_session_carries_the_purpose_and_is_its_own() -> None:
+    """REQ-SESSION-06, REQ-SESSION-12, REQ-HOOKS-24: linked, with vector, phases and trajectory."""
+    one = fresh()
+    play(one, TARIFF)
+    before = state(one)
+    two, drift, ic = continued(one)
+    snapshot = two.snapshot
+    assert (snapshot.session_id, snapshot.previous_session_id) == ("two", "one")
+    assert snapshot.purpose_vector == one.snapshot.purpose_vector
+    assert snapshot.trajectory == one.snapshot.trajectory
+    assert snapshot.coupling == one.snapshot.coupling
+    assert snapshot.cross_session_ic == snapshot.last_ic == ic
+    assert two.has_evidence
+    assert two.predictions_scored == one.predictions_scored
+    assert (two.events_applied, list(two.ic_history)) == (0, [])
+    assert drift.time_since_snapshot_ms == 500_000 - one.snapshot.timestamp_ms
+    assert drift.purpose_drift == pytest.approx(0.0, abs=1e-12)
+    play(two, SHADER)
+    assert state(one) == before
+
+
+def test_cross_session_ic_is_computed_from_advanced_oscillators() -> None:
+    one = fresh()
+    play(one, TARIFF)
+    two, drift, ic = continued(one)
+    assert two.snapshot.kuramoto_phases != one.snapshot.kuramoto_phases
+    assert drift.kuramoto_phase_drift > 0.0
+    r = order_of(two.snapshot.kuramoto_phases)
+    assert ic == identity_continuity(two.snapshot.purpose_vector, one.snapshot.purpose_vector, r)
+    assert ic == pytest.approx(r)
+    assert 0.9 < ic < 1.0
+    assert drift.ic_delta == pytest.approx(ic - one.snapshot.last_ic)
+    assert two.metrics.integration == r
+
+
+def test_a_session_that_continues_a_crisis_says_so() -> None:
+    one = fresh()
+    play(one, DRIFT)
+    while one.snapshot.last_ic >= 0.5:
+        one.apply(LABELS[4])
+        one.apply(SHADER[3])
+    _, _, ic = continued(one)
+    assert ic < 0.9
+
+
+def test_the_same_task_goes_on_in_a_new_session_without_alarm() -> None:
+    one = fresh()
+    play(one, TARIFF[:7])
+    two, _, _ = continued(one)
+    outcomes = play(two, TARIFF[7:])
+    assert all(outcome.measured and outcome.metrics.ic >= 0.9 for outcome in outcomes)
+
+
+def test_a_new_task_announced_in_a_new_session_raises_no_alarm() -> None:
+    for task in (LABELS, SHADER):
+        one = fresh()
+        play(one, TARIFF)
+        two, _, _ = continued(one)
+        assert not any(o.crisis_entered or o.warning_entered for o in play(two, task))
+
+
+def test_a_session_that_continues_one_without_evidence_has_none() -> None:
+    two, drift, ic = continued(fresh())
+    assert not two.has_evidence
+    assert two.metrics.consciousness == 0.0
+    assert 0.9 < ic < 1.0
+    assert drift.purpose_drift == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_chain_of_sessions_survives_restarts() -> None:
+    live = fresh()
+    play(live, TARIFF)
+    for i in range(4):
+        live, _, _ = continued(restored(live), f"s{i}", at_ms=1_000_000 * (i + 1))
+        play(live, LABELS)
+    assert live.snapshot.previous_session_id == "s2"
+    assert len(live.snapshot.trajectory) == len(TARIFF) - 1 + 4 * (len(LABELS) - 1)
+    assert min(live.ic_history) > 0.9
+
+
+# --- size ---
+
+
+def test_runtime_is_compact_and_goals_are_bounded() -> None:
+    live = fresh()
+    assert len(live.runtime_bytes()) < 600
+    assert len(live.goals_bytes()) < 500
+    for i in range(300):
+        words = " ".join(f"name{i}x{j} folder{i % 50}/file{j}.py" for j in range(60))
+        live.apply(tool(("Bash", f"run{i % 40} {words}"[:2048], words[:2048]), at_ms=i))
+    assert len(live.runtime_bytes()) < 4096
+    assert len(live.goals_bytes()) < 13 * (4096 * 6 + 30) + 4
