@@ -3,7 +3,7 @@
 
     python benches/processes.py [--runs 400] [--json FILE]
 
-Every round runs each case once, in turn, so that the machine's drift hits all alike: read the ratios.
+Every round runs each case once, in random order, so that the machine's drift hits all alike: read the ratios.
 Needs a C compiler for the floor and the spawner. Uses a data root of its own, removed at the end.
 """
 
@@ -39,6 +39,7 @@ GOALS = {
 P95_GOAL = 8.0
 """A live hook's p95 over the floor's median."""
 SESSION = "bench-session"
+FLOOR = "floor: static C, returns 0"
 
 
 def main() -> None:
@@ -141,7 +142,7 @@ def case_lines(folder: Path) -> list[str]:
     # The owner that is started is the floor itself: its own start is on another core's time.
     dead = {**live, "CONTEXT_GRAPH_HOME": str(folder / "dead"), "CONTEXT_GRAPH_PYTHON": str(folder / "noop")}
     python = [os.path.realpath(sys.executable), "-c", "pass"]
-    lines = case("floor: static C, returns 0", [str(folder / "noop")], {})
+    lines = case(FLOOR, [str(folder / "noop")], {})
     lines += case("bare Python, pass", python, {"PATH": live["PATH"]})
     lines += case("brief, warm", [str(CLI), "consciousness", "brief"], live)
     lines += case(
@@ -180,7 +181,7 @@ def judge(lines: list[str]) -> list[dict[str, Any]]:
         walls.setdefault(name, []).append(int(wall) / 1000)
         cpus.setdefault(name, []).append(int(cpu) / 1000)
         codes.setdefault(name, set()).add(int(code))
-    floor = statistics.median(next(iter(walls.values())))
+    floor = statistics.median(walls[FLOOR])
     return [
         {
             "case": name,
@@ -193,7 +194,7 @@ def judge(lines: list[str]) -> list[dict[str, Any]]:
             "goal_p95": P95_GOAL if name.startswith("hooks") else None,
             "exit_codes": sorted(codes[name]),
         }
-        for name, times in walls.items()
+        for name, times in sorted(walls.items())
     ]
 
 

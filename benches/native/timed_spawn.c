@@ -1,4 +1,5 @@
-/* Runs the cases of a plan in turn (A B C A B C ...) and prints one line a run: case, wall ns, cpu ns, status.
+/* Runs each case of a plan once a round and prints one line a run: case, wall ns, cpu ns, status. The order is
+ * shuffled anew each round: a case that always follows a large process would pay for its cold caches.
  *
  * A spawner of its own because forking from a large Python process costs more than the hooks that are
  * measured. Plan lines: `C name` begins a case, `E NAME=VALUE` adds a variable, `I path` names its standard
@@ -104,7 +105,16 @@ int main(int argc, char **argv) {
     if (argc != 3) return 64;
     load_plan(argv[1]);
     long rounds = strtol(argv[2], NULL, 10);
-    for (long round = 0; round < rounds; round++)
-        for (size_t i = 0; i < n_cases; i++) run_once(&cases[i], (unsigned long)round);
+    size_t order[MAX_CASES];
+    for (size_t i = 0; i < n_cases; i++) order[i] = i;
+    srandom(1);
+    for (long round = 0; round < rounds; round++) {
+        for (size_t i = n_cases; i > 1; i--) {
+            size_t j = (size_t)random() % i, kept = order[i - 1];
+            order[i - 1] = order[j];
+            order[j] = kept;
+        }
+        for (size_t i = 0; i < n_cases; i++) run_once(&cases[order[i]], (unsigned long)round);
+    }
     return 0;
 }

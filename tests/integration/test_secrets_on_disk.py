@@ -63,7 +63,7 @@ def _leaks(root: Path, where: str) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
-    """REQ-HOOKS-33: prompts, tool inputs and outputs; live, in the spool, in the database, WAL, logs and cache."""
+    """REQ-HOOKS-33: prompts, tool inputs and outputs; live, spooled, drained, closed."""
     root = data_root(cli.env)
     cli.run("hooks", "session-start", "--format", "claude", stdin=json.dumps({"session_id": "s-1"}))
     rows = list(_rows())
