@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,19 @@ def test_an_owner_that_does_not_answer_costs_the_budget_and_loses_nothing(cli: C
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["pre-tool"] == 1 and shown["events_by_kind"]["post-tool"] == 5
     assert shown["spool_pending"] == 0
+
+
+def test_what_a_last_hook_left_is_applied_without_another_one(cli: Cli) -> None:
+    """D1.4: the hook that found no owner starts one, and that one catches up by itself."""
+    work(cli)
+    cli.run("owner", "stop")
+    assert hook(cli, "session-end", body("session-end")).returncode == 0
+    spool = next(data_root(cli.env).glob("stores/*")) / "spool"
+    for _ in range(500):
+        if not [path for path in spool.iterdir() if path.stat().st_size]:
+            break
+        threading.Event().wait(0.01)
+    else:
+        raise AssertionError(f"still spooled after 5 s: {list(spool.iterdir())}")
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["events_by_kind"]["session-end"] == 1

@@ -23,6 +23,7 @@ __all__ = ["Owner"]
 
 _LEAVE_S: Final = 6.0
 """How long leaving may take over what is in flight; a little more than one frame may."""
+_CATCH_UP_S: Final = 0.1
 EXIT_UNCLEAN: Final = 70
 """The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
 
@@ -84,6 +85,8 @@ class Owner:
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
         self._arm_idle(self._idle_s)
+        # Not at once: the request that this owner was started for goes first.
+        self._loop.call_later(_CATCH_UP_S, self._service.catch_up)
         self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
         if ready is not None:
             _to_null(ready)

@@ -14,9 +14,9 @@ from pathlib import Path
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
-from context_graph.owner import consciousness_commands, hook_commands, session_commands
+from context_graph.owner import consciousness_commands, hook_commands, session_commands, spool
 from context_graph.owner.call import Call
-from context_graph.owner.store_context import StoreContext
+from context_graph.owner.store_context import StoreContext, project_of
 from context_graph.redact import Redactor
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
@@ -64,15 +64,26 @@ class OwnerService:
     def stats(self) -> dict[str, object]:
         """Counts for `owner status`."""
         contexts = list(self._stores.values())
+        waiting = sum(spool.pending(folder) for folder in {*self._stores, *self._folders()})
         return {
             "stores": len(contexts),
             "sessions": sum(len(context.sessions) for context in contexts),
-            "spool_pending": sum(context.spool_pending() for context in contexts),
+            "spool_pending": waiting,
             "spool_rejected": sum(context.spool_rejected for context in contexts),
             "redaction_rules": self._redactor.rule_count,
             "redaction_problems": list(self._redactor.problems),
             "settings_problems": list(self._settings.problems),
         }
+
+    def catch_up(self) -> None:
+        """Apply what waits in the spools below the root: a session's last hook may have spooled."""
+        for folder in self._folders():
+            if folder in self._stores or not spool.has_pending(folder):
+                continue
+            try:
+                self._open(folder, project_of(folder)).drain_spool()
+            except (ContextGraphError, OSError) as error:
+                self._log.error("spool of %s: %s", folder.name, error)
 
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing."""
@@ -99,17 +110,26 @@ class OwnerService:
         store = request.store
         if store is None or not store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
-        context = self._stores.get(store)
-        if context is None:
-            settings = load_settings(request.project) if request.project else self._settings
-            context = StoreContext.open(
-                store, project=request.project, settings=settings, log=self._log, redactor=self._redactor
-            )
-            self._stores[store] = context
-            while len(self._stores) > self._settings.max_stores:
-                self._stores.popitem(last=False)[1].close()
+        context = self._stores.get(store) or self._open(store, request.project)
         self._stores.move_to_end(store)
         return context
+
+    def _open(self, store: Path, project: Path | None) -> StoreContext:
+        settings = load_settings(project) if project else self._settings
+        context = StoreContext.open(
+            store, project=project, settings=settings, log=self._log, redactor=self._redactor
+        )
+        self._stores[store] = context
+        while len(self._stores) > self._settings.max_stores:
+            self._stores.popitem(last=False)[1].close()
+        return context
+
+    def _folders(self) -> list[Path]:
+        """The stores below the root, open or not."""
+        try:
+            return sorted(path for path in (self._root / "stores").iterdir() if path.is_dir())
+        except FileNotFoundError:
+            return []
 
     def _forget(self, request: Request) -> None:
         """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""

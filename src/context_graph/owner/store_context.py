@@ -21,7 +21,7 @@ from context_graph.redact import Redactor
 from context_graph.store.sessions import SessionStore
 from context_graph.wire.spool import SpoolRecord
 
-__all__ = ["Applied", "Started", "StoreContext"]
+__all__ = ["Applied", "Started", "StoreContext", "project_of"]
 
 GOAL_CHECKPOINT_EVENTS = 32
 """Goals are 100 KB or so: written once in so many events, and replayed from the events in between."""
@@ -304,18 +304,26 @@ class StoreContext:
         apply_spooled(self, record, self._redactor, self._log)
 
     def _note_project(self) -> None:
-        note = self.folder / "project"
         if self.project is None:
             return
+        known = project_of(self.folder)
+        if known is not None and known != self.project:
+            self._log.warning("store %s was made for %s", self.folder.name, known)
+        if known is not None:
+            return
         try:
-            if note.exists():
-                known = os.fsencode(note.read_text(errors="surrogateescape").rstrip("\n"))
-                if known != os.fsencode(self.project):
-                    self._log.warning("store %s was made for %s", self.folder.name, os.fsdecode(known))
-            else:
-                note.write_bytes(os.fsencode(self.project) + b"\n")
+            (self.folder / "project").write_bytes(os.fsencode(self.project) + b"\n")
         except OSError as error:
             self._log.warning("project note of %s: %s", self.folder.name, error)
+
+
+def project_of(folder: Path) -> Path | None:
+    """The project that the store in ``folder`` was made for, as its note says."""
+    try:
+        named = (folder / "project").read_bytes().rstrip(b"\n")
+    except OSError:
+        return None
+    return Path(os.fsdecode(named)) if named.startswith(b"/") else None
 
 
 _CHECKPOINT_KINDS = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
