@@ -54,6 +54,9 @@ class EchoService:
     def stats(self) -> dict[str, object]:
         return {"stores": 0, "sessions": 0, "spool_pending": 0}
 
+    def settle(self) -> None:
+        """Nothing is left for later here."""
+
     def catch_up(self) -> None:
         self._note("catch_up")
 

@@ -49,6 +49,7 @@ class Service(Protocol):
         """Any verb but ``owner.*``; raises nothing but ContextGraphError."""
         ...
 
+    def settle(self) -> None: ...
     def stats(self) -> dict[str, object]: ...
     def catch_up(self) -> None: ...
     def checkpoint(self) -> None: ...
@@ -243,7 +244,7 @@ class OwnerServer:
             if is_newer(request.version, self._version):
                 why = f"client {request.version} is newer than this owner, {self._version}"
                 return Reply(0, YIELDING), self._leaver(why)
-            return self._service.handle(request), None
+            return self._service.handle(request), self._service.settle
         except ContextGraphError as error:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code

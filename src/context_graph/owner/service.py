@@ -61,6 +61,11 @@ class OwnerService:
         except ContextGraphError as error:
             return hook_commands.failure(request, error, flags=APPLIED)
 
+    def settle(self) -> None:
+        """Finish what the last requests left for after their answers."""
+        for context in self._stores.values():
+            context.settle()
+
     def stats(self) -> dict[str, object]:
         """Counts for `owner status`."""
         contexts = list(self._stores.values())
@@ -84,6 +89,7 @@ class OwnerService:
                 self._open(folder, project_of(folder)).drain_spool()
             except (ContextGraphError, OSError) as error:
                 self._log.error("spool of %s: %s", folder.name, error)
+        self.settle()
 
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing."""

@@ -64,6 +64,7 @@ class StoreContext:
         self.settings = settings
         self.sessions: OrderedDict[str, LiveSession] = OrderedDict()
         self.shown_briefs: dict[str, str] = {}
+        self._unsettled: dict[str, bool] = {}
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self._log = log
@@ -167,6 +168,16 @@ class StoreContext:
         self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
         return True
 
+    def settle(self) -> None:
+        """What need not come before the answer: briefs, and goals that a replay would give again."""
+        while self._unsettled:
+            session_id, checkpoint = self._unsettled.popitem()
+            live = self.sessions.get(session_id)
+            if live is not None:
+                self.publish(live)
+                if checkpoint:
+                    self.persist(live)
+
     def persist(self, live: LiveSession) -> None:
         """Write ``live``'s goals; its snapshot and runtime are durable since its last event."""
         self.store.save_goals(live.snapshot.session_id, live.sequence, live.goals_bytes())
@@ -193,6 +204,7 @@ class StoreContext:
 
     def close(self) -> None:
         """Checkpoint and close."""
+        self.settle()
         self.checkpoint()
         self.sessions.clear()
         self.store.close()
@@ -207,7 +219,6 @@ class StoreContext:
 
     def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
         outcome = live.apply(event)
-        due = live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
         dream = None
         if outcome.dream_requested and self.settings.auto_dream:
             dream = {"session_id": live.snapshot.session_id, "ic": outcome.metrics.ic, "at_ms": event.at_ms}
@@ -217,12 +228,15 @@ class StoreContext:
             event=event,
             seq=live.sequence,
             dedupe_key=key,
-            goals=live.goals_bytes() if due else None,
-            goals_seq=live.sequence if due else None,
             dream=dream,
         )
-        self.publish(live)
+        due = live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        self._postpone(live, checkpoint=due)
         return outcome
+
+    def _postpone(self, live: LiveSession, *, checkpoint: bool = False) -> None:
+        session_id = live.snapshot.session_id
+        self._unsettled[session_id] = checkpoint or self._unsettled.get(session_id, False)
 
     def _begin(
         self,
@@ -242,10 +256,9 @@ class StoreContext:
             dedupe_key=event.dedupe_key(),
             goals=live.goals_bytes(),
             goals_seq=live.sequence,
-            dream=None,
         )
         self._keep(live)
-        self.publish(live)
+        self._postpone(live)
         return Started(live, text, drift, warning)
 
     def _begin_implicitly(self, event: HookEvent) -> LiveSession:

@@ -11,6 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple, NoReturn
 
 from context_graph.errors import InvalidInputError
@@ -144,10 +145,10 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
             len(session_id),
             _NO_PREVIOUS if snapshot.previous_session_id is None else len(previous),
         )
-        flat = [value for vector in snapshot.trajectory for value in vector]
+        flat = list(chain.from_iterable(snapshot.trajectory))
         trajectory = struct.pack(f"<{len(flat)}f", *flat)
         # One sum tells whether anything in it is NaN or infinite; which one is worked out only then.
-        if not math.isfinite(math.fsum(flat) + sum(snapshot.kuramoto_phases) + sum(snapshot.purpose_vector)):
+        if not math.isfinite(sum(flat) + sum(snapshot.kuramoto_phases) + sum(snapshot.purpose_vector)):
             _blame(snapshot)
         if not math.isfinite(sum(scalars) + snapshot.coupling):
             _blame(snapshot)
@@ -335,6 +336,9 @@ def _require_shape(snapshot: SessionIdentitySnapshot) -> None:
         raise InvalidInputError(
             f"trajectory has {len(snapshot.trajectory)} entries, at most {MAX_TRAJECTORY_LEN} are stored"
         )
+    vectors = (snapshot.kuramoto_phases, snapshot.purpose_vector, *snapshot.trajectory)
+    if set(map(len, vectors)) == {KURAMOTO_N}:
+        return
     for name, vector in _vectors(snapshot):
         if len(vector) != KURAMOTO_N:
             raise InvalidInputError(f"{name} has {len(vector)} values, must have {KURAMOTO_N}")
