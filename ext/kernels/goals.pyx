@@ -36,6 +36,8 @@ ROOT = KIND_ROOT
 MAGIC = b"CGG\x01"
 SPACE = Struct("<IHddd")  # events, nonzeros, scale, mass, squares: never renumber
 
+cdef double SCANT = 1.0
+cdef double YOUNG = 2.0
 cdef double PROMPT_SHARE = 0.5
 cdef double COVERED = 0.003
 cdef double RESCALE_BELOW = 1.0 / 64.0
@@ -120,15 +122,21 @@ cdef class GoalVectors:
             if self.events[k] > most:
                 self.events[k] = most
 
-    def measure(self, event, likeness):
-        """Write the event's likeness to each goal, in [0, 1], or NaN where there is no evidence."""
-        cdef double[::1] out = likeness
+    def measure(self, event, likeness, confidence):
+        """Write the event's likeness to each goal (NaN where there is no evidence), and how far to trust it."""
+        cdef double[::1] like = likeness
+        cdef double[::1] sure = confidence
         cdef Sparse[N_BAGS] bags
+        cdef double tokens, events
         cdef int k
-        require_length("likeness", out.shape[0], N)
+        require_length("likeness", like.shape[0], N)
+        require_length("confidence", sure.shape[0], N)
         view = _bags(event, bags)
         for k in range(N):
-            out[k] = self._likeness(&bags[self.bag[k]], k)
+            like[k] = self._likeness(&bags[self.bag[k]], k)
+            tokens = bags[self.bag[k]].n
+            events = self.events[k]
+            sure[k] = tokens / (tokens + SCANT) * (events / (events + YOUNG))
 
     def absorb(self, event, bint prompt):
         """Move the goals towards the event; a prompt moves them at least half way."""

@@ -444,6 +444,21 @@ def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:
     assert done.stdout in ("0\n", "141\n", "1\n") and "Traceback" not in done.stderr
 
 
+def test_closed_streams_and_an_odd_terminal_are_no_error(cli: Cli) -> None:
+    """A hook's runner may close what it does not want; a terminal may not know every letter."""
+    restore(cli, session_id="s-ü")
+    script = f"""
+        '{cli.launcher}' session list --json >&- 2>&- <&-; echo $?
+        PYTHONIOENCODING=ascii '{cli.launcher}' session list; echo $?
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, env=dict(cli.env), cwd=cli.project, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines[-1]) == ("0", "0") and "s-?" in done.stdout and done.stderr == ""
+    assert cli.run("session", "import").returncode == 1
+
+
 def test_seed_000s_commands_start_without_the_heavy_parser(cli: Cli) -> None:
     """Import budget: Typer's parser brings pydantic; colours and tables stay out everywhere."""
     cli.run("owner", "start")

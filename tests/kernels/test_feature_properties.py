@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tests.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph import _kernels
-from context_graph._kernels import _reference_features, _reference_goals
-from context_graph.identity.ego import SPACES
+from context_graph._kernels import _reference_features, _reference_goals, _reference_purpose
+from context_graph.identity.ego import _CODING, SPACES
 from context_graph.identity.vocabulary import HEADS, STOP_WORDS
 
 features = import_module("context_graph._kernels.features")
 goals = import_module("context_graph._kernels.goals")
+purpose = import_module("context_graph._kernels.purpose")
 
 TOLERANCE = 1e-5
 
@@ -104,15 +105,17 @@ def test_any_bytes_give_the_same_bags(pair, given_text: bytes, output: bytes) ->
 def test_any_events_give_the_same_likeness_in_range(pair, events, again: bool) -> None:
     mine, twin = pair
     ours, theirs = goal_pair()
-    left, right = array("d", [0.0] * 13), array("d", [0.0] * 13)
+    left, right, sure, too = (array("d", [0.0] * 13) for _ in range(4))
     for given_text, output, prompt in events * (1 + again):
         mine.scan(given_text, output)
         twin.scan(given_text, output)
-        ours.measure(mine, left)
-        theirs.measure(twin, right)
+        ours.measure(mine, left, sure)
+        theirs.measure(twin, right, too)
         for a, b in zip(left, right, strict=True):
             assert math.isnan(a) == math.isnan(b)
             assert math.isnan(a) or (math.isclose(a, b, abs_tol=TOLERANCE) and 0.0 <= a <= 1.0)
+        assert sure == too
+        assert all(0.0 <= value < 1.0 for value in sure)
         ours.absorb(mine, prompt)
         theirs.absorb(twin, prompt)
     assert ours.counts() == theirs.counts()
@@ -121,13 +124,13 @@ def test_any_events_give_the_same_likeness_in_range(pair, events, again: bool) -
 def test_agent_sessions_give_the_same_bags_likeness_and_bytes(pair) -> None:
     mine, twin = pair
     ours, theirs = goal_pair()
-    left, right = array("d", [0.0] * 13), array("d", [0.0] * 13)
+    left, right, sure, too = (array("d", [0.0] * 13) for _ in range(4))
     for event in (TARIFF + LABELS + SHADER) * 3:
         for side in pair:
             side.scan(event.input_text.encode(), event.output_text.encode())
         assert_same_bags(mine, twin)
-        ours.measure(mine, left)
-        theirs.measure(twin, right)
+        ours.measure(mine, left, sure)
+        theirs.measure(twin, right, too)
         for a, b in zip(left, right, strict=True):
             assert math.isclose(a, b, abs_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))
         ours.absorb(mine, event.tool_name == "")
@@ -135,6 +138,61 @@ def test_agent_sessions_give_the_same_bags_likeness_and_bytes(pair) -> None:
     exchanged, _ = goal_pair()
     exchanged.load_bytes(theirs.to_bytes())
     assert exchanged.to_bytes() == theirs.to_bytes()
+
+
+thirteen = st.lists(st.floats(0, 1), min_size=13, max_size=13)
+positive = st.lists(st.floats(0.01, 3), min_size=13, max_size=13)
+signed = st.lists(st.floats(-1, 1), min_size=13, max_size=13)
+
+
+@given(
+    like=st.lists(st.floats(0, 1) | st.just(math.nan), min_size=13, max_size=13),
+    sure=thirteen,
+    on=positive,
+    gap=positive,
+    weight=positive,
+    m=signed,
+    level=thirteen,
+    ego=signed,
+    share=st.floats(0, 1),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_comparison_gives_the_same_purpose_in_range(
+    like, sure, on, gap, weight, m, level, ego, share
+) -> None:
+    off = [a / (1 + b) for a, b in zip(on, gap, strict=True)]
+    results = []
+    for observe in (purpose.observe, _reference_purpose.observe):
+        given_ = [array("d", values) for values in (like, sure, on, off, weight, _CODING)]
+        moved = [array("d", values) for values in (m, level, ego, [0.0] * 13)]
+        mean = observe(*given_, share, *moved)
+        assert -1.0 - 1e-12 <= mean <= 1.0 + 1e-12
+        assert all(-1.0 <= value <= 1.0 for value in moved[0])
+        results.append([mean, *(value for values in moved for value in values)])
+    assert results[0] == pytest.approx(results[1], rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", [purpose, _reference_purpose], ids=["compiled", "reference"])
+def test_a_purpose_of_another_length_is_refused(side) -> None:
+    right = [array("d", [0.5] * 13) for _ in range(5)] + [array("d", _CODING)]
+    moved = [array("d", [0.5] * 13) for _ in range(4)]
+    names = (
+        "likeness",
+        "confidence",
+        "on",
+        "off",
+        "weight",
+        "coding",
+        "alignment",
+        "level",
+        "identity",
+        "vector",
+    )
+    for i, name in enumerate(names):
+        arguments = [*right, *moved]
+        arguments[i] = array("d", [0.5] * 5)
+        with pytest.raises(ValueError, match=name):
+            side.observe(*arguments[:6], 0.5, *arguments[6:])
 
 
 @given(spoilt=st.binary(max_size=300), cut=st.integers(0, 3000))
@@ -158,7 +216,7 @@ def test_bytes_that_are_no_goals_are_refused_by_both_or_by_neither(pair, spoilt:
 
 @pytest.mark.skipif(bool(_kernels.FALLBACKS) and "CONTEXT_GRAPH_PURE" in os.environ, reason="twins asked for")
 def test_the_compiled_features_and_goals_are_the_ones_that_are_loaded() -> None:
-    assert "features" not in _kernels.FALLBACKS
-    assert "goals" not in _kernels.FALLBACKS
-    assert _kernels.features is features
-    assert _kernels.goals is goals
+    for module in (features, goals, purpose):
+        name = module.__name__.rpartition(".")[2]
+        assert name not in _kernels.FALLBACKS
+        assert getattr(_kernels, name) is module

@@ -42,10 +42,15 @@ def goals(module: ModuleType, kind: int | None = None, share: float = 0.05):
     return module.GoalVectors(bytes(N), bytes([kind] * N), array("d", [share] * N))
 
 
+def measured(of, what) -> tuple[array, array]:
+    """(likeness, confidence) of an event."""
+    like, sure = array("d", [0.0] * N), array("d", [0.0] * N)
+    of.measure(what, like, sure)
+    return like, sure
+
+
 def likeness(of, what) -> array:
-    out = array("d", [0.0] * N)
-    of.measure(what, out)
-    return out
+    return measured(of, what)[0]
 
 
 ONE = {3: 0.6, 700: 0.8}
@@ -202,6 +207,20 @@ def test_what_can_not_be_a_goal_is_refused(module) -> None:
             module.GoalVectors(bags, kinds, share)
 
 
+def test_confidence_is_halved_at_one_token_and_at_two_events(module) -> None:
+    made = goals(module)
+    assert list(measured(made, event(b0=ONE))[1]) == [0.0] * N
+    for _ in range(2):
+        made.absorb(event(b0=ONE), False)
+    assert measured(made, event(b0=OTHER))[1][0] == pytest.approx(0.5 * 0.5)
+    for _ in range(6):
+        made.absorb(event(b0=ONE), False)
+    assert measured(made, event(b0=ONE))[1][0] == pytest.approx(2 / 3 * 0.8)
+    assert measured(made, event(b5=OTHER))[1][0] == 0.0
+
+
 def test_a_result_of_the_wrong_length_is_refused(module) -> None:
-    with pytest.raises(ValueError, match="likeness must have 13 values"):
-        goals(module).measure(event(b0=ONE), array("d", [0.0] * 12))
+    right, wrong = array("d", [0.0] * N), array("d", [0.0] * 12)
+    for name, results in (("likeness", (wrong, right)), ("confidence", (right, wrong))):
+        with pytest.raises(ValueError, match=f"{name} must have 13 values"):
+            goals(module).measure(event(b0=ONE), *results)

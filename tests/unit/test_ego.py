@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
+from array import array
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -16,9 +18,15 @@ from context_graph.identity.kuramoto import coupling_for
 from context_graph.identity.vocabulary import HEADS, STOP_WORDS
 
 N = 13
-ON = Comparison(list(CALIBRATION.on), [0.9] * N)
-OFF = Comparison(list(CALIBRATION.off), [0.9] * N)
-NOTHING = Comparison([math.nan] * N, [0.0] * N)
+
+
+def comparison_of(likeness: Iterable[float], confidence: Iterable[float]) -> Comparison:
+    return Comparison(array("d", likeness), array("d", confidence))
+
+
+ON = comparison_of(CALIBRATION.on, [0.9] * N)
+OFF = comparison_of(CALIBRATION.off, [0.9] * N)
+NOTHING = comparison_of([math.nan] * N, [0.0] * N)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +75,7 @@ def test_events_of_the_work_are_more_like_its_goal_than_foreign_ones(reader) -> 
 def test_the_first_event_has_nothing_to_be_compared_with(reader) -> None:
     comparison = Goals().compare(read(reader, TARIFF[1]))
     assert comparison.is_empty
-    assert comparison.confidence == [0.0] * N
+    assert list(comparison.confidence) == [0.0] * N
 
 
 def test_confidence_grows_with_the_goals_events_and_the_events_tokens(reader) -> None:
@@ -106,7 +114,7 @@ def test_a_new_purpose_is_whole_and_compared_with_itself() -> None:
     vector = purpose.vector
     assert vector == pytest.approx([math.sqrt(weight) for weight in CALIBRATION.weight])
     assert math.hypot(*purpose.identity) == pytest.approx(1.0)
-    assert coupling_for(purpose.coherence) > 3.5
+    assert coupling_for(purpose.observe(NOTHING).coherence) > 3.5
 
 
 def test_on_goal_work_keeps_the_vector_up_and_foreign_work_turns_it_round() -> None:
@@ -132,8 +140,8 @@ def test_the_identity_is_the_one_before_the_event_and_moves_slowly() -> None:
     purpose = Purpose()
     before = list(purpose.identity)
     reading = purpose.observe(ON)
-    assert reading.identity == before
-    assert purpose.identity != before
+    assert list(reading.identity) == before
+    assert list(purpose.identity) != before
     assert math.dist(purpose.identity, before) < 0.05
 
 
@@ -142,7 +150,7 @@ def test_an_event_without_evidence_changes_no_alignment() -> None:
     purpose.observe(OFF)
     before = list(purpose.alignment)
     purpose.observe(NOTHING)
-    assert purpose.alignment == before
+    assert list(purpose.alignment) == before
 
 
 def test_a_prompt_halves_what_was_foreign_and_warms_up_again() -> None:
@@ -151,7 +159,7 @@ def test_a_prompt_halves_what_was_foreign_and_warms_up_again() -> None:
         purpose.observe(OFF)
     low = list(purpose.alignment)
     purpose.prompt()
-    assert purpose.alignment == pytest.approx([(m + 1) / 2 for m in low])
+    assert list(purpose.alignment) == pytest.approx([(m + 1) / 2 for m in low])
     assert purpose.events == 0
     after = list(purpose.alignment)
     purpose.observe(OFF)
@@ -165,7 +173,7 @@ def test_a_prompt_halves_what_was_foreign_and_warms_up_again() -> None:
 
 def test_a_session_of_varied_work_learns_its_own_level() -> None:
     """Half the usual likeness is foreign at first, and ordinary once it has gone on for long."""
-    half = Comparison([0.55 * on for on in CALIBRATION.on], [0.9] * N)
+    half = comparison_of([0.55 * on for on in CALIBRATION.on], [0.9] * N)
     purpose = Purpose()
     early = [purpose.observe(half) for _ in range(6)][-1]
     late = [purpose.observe(half) for _ in range(60)][-1]
@@ -202,7 +210,7 @@ def test_whatever_comes_alignments_stay_in_range_and_vectors_finite(events) -> N
     for likeness, confidence, prompt in events:
         if prompt:
             purpose.prompt()
-        reading = purpose.observe(Comparison(likeness, confidence))
+        reading = purpose.observe(comparison_of(likeness, confidence))
         assert all(-1.0 <= m <= 1.0 for m in purpose.alignment)
         assert all(map(math.isfinite, reading.purpose_vector))
         assert all(map(math.isfinite, purpose.identity))

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from context_graph.redact import Redactor, imported
 from context_graph.redact.extract import collect, to_re2
 from context_graph.redact.imported import load_imported
+from context_graph.redact.rules import Rule
 
 
 def detector_patterns() -> list[tuple[str, re.Pattern[str]]]:
@@ -134,6 +135,13 @@ def test_a_damaged_cache_is_written_anew(tmp_path: Path, damage: bytes) -> None:
     path.write_bytes(damage)
     assert load_imported(tmp_path, timeout_s=20) == first
     assert json.loads(path.read_bytes())["rules"]
+
+
+def test_a_cached_rule_that_this_re2_refuses_is_told_and_the_others_hold() -> None:
+    """The cache is keyed by the detector's version, not by RE2's."""
+    made = Redactor([Rule("bad-rule", r"x(?=y)"), Rule("odd-thing", "odd[0-9]{6}")])
+    assert "rule bad-rule does not compile" in made.problems[0]
+    assert made.redact("odd123456") == "[redacted:odd-thing]"
 
 
 def test_without_the_detector_our_own_rules_hold_and_the_problem_is_told(

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-__all__ = ["BACKEND", "FALLBACKS", "features", "goals", "oscillators", "vectors"]
+__all__ = ["BACKEND", "FALLBACKS", "features", "goals", "oscillators", "purpose", "vectors"]
 
 FALLBACKS: Final[dict[str, str]] = {}
 """Kernel module -> why its twin is used; empty when every kernel is compiled."""
@@ -34,11 +34,12 @@ def _choose(name: str, twin: str) -> ModuleType:
 
 
 if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
-    from context_graph._kernels import features, goals, oscillators, vectors
+    from context_graph._kernels import features, goals, oscillators, purpose, vectors
 else:
     features = _choose("features", "_reference_features")
     goals = _choose("goals", "_reference_goals")
     oscillators = _choose("oscillators", "_reference")
+    purpose = _choose("purpose", "_reference_purpose")
     vectors = _choose("vectors", "_reference")
 
 BACKEND: Final = "reference" if FALLBACKS else "compiled"

@@ -28,6 +28,10 @@ ROOT: Final = 2
 """Cosine of the event's vector and the goal's square root: a few frequent tokens don't drown the rest."""
 
 N: Final = 13
+SCANT: Final = 1.0
+"""Tokens at which confidence is halved: one word says less than twenty."""
+YOUNG: Final = 2.0
+"""Events in a goal at which confidence is halved: work can't look like a goal that has hardly begun."""
 PROMPT_SHARE: Final = 0.5
 COVERED: Final = 0.003
 RESCALE_BELOW: Final = 1 / 64
@@ -94,17 +98,21 @@ class GoalVectors:
             raise ValueError(f"limit must be at least 1, got {limit}")
         self._events = [min(events, limit) for events in self._events]
 
-    def measure(self, event: Sparse, likeness: array[float]) -> None:
-        """How like the event is to each goal as it stands.
+    def measure(self, event: Sparse, likeness: array[float], confidence: array[float]) -> None:
+        """How like the event is to each goal as it stands, and how far to trust that.
 
         Args:
             event: An EventFeatures, or its three arrays under the same names.
             likeness: Array of 13 doubles, overwritten; in [0, 1], NaN where the event or the goal is empty.
+            confidence: Likewise; in [0, 1), grows with the event's tokens and with the goal's events.
         """
-        if len(likeness) != N:
-            raise ValueError(f"likeness must have {N} values, got {len(likeness)}")
+        for name, given in (("likeness", likeness), ("confidence", confidence)):
+            if len(given) != N:
+                raise ValueError(f"{name} must have {N} values, got {len(given)}")
         for k in range(N):
             likeness[k] = self._likeness(k, *_bag(event, self._bags[k]))
+            tokens, events = event.counts[self._bags[k]], self._events[k]
+            confidence[k] = tokens / (tokens + SCANT) * (events / (events + YOUNG))
 
     def absorb(self, event: Sparse, prompt: bool) -> None:
         """Move each goal towards the event, where it has evidence.

@@ -8,7 +8,7 @@ import select
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 from context_graph.client import request
 from context_graph.config import locate
@@ -59,13 +59,17 @@ def ask_json(
 
 def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
     """Print what the owner says and end with its exit code, or with ``exit_code``."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(reply.stdout)
-    sys.stdout.buffer.flush()
-    sys.stderr.flush()
-    sys.stderr.buffer.write(reply.stderr)
-    sys.stderr.buffer.flush()
+    _emit(sys.stdout, reply.stdout)
+    _emit(sys.stderr, reply.stderr)
     raise Finished(reply.exit_code if exit_code is None else exit_code)
+
+
+def _emit(stream: TextIO | None, data: bytes) -> None:
+    if stream is None or not data:  # None: the caller closed that descriptor
+        return
+    stream.flush()
+    stream.buffer.write(data)
+    stream.buffer.flush()
 
 
 def warn(error: ContextGraphError | str) -> None:

@@ -6,6 +6,7 @@ error ends with 1, with 4 below ``hooks`` (seed 001), and with 0 where the comma
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,9 @@ _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identit
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # ids and paths may hold what the terminal can't show
     if is_native(words):
         become_launcher(words)
     try:

@@ -204,6 +204,8 @@ def import_sessions(
         body = read_stdin(_IMPORT_BYTES) if file is None else file.read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{file}: {error.strerror}") from error
+    if not body.strip():
+        raise InvalidInputError("nothing to import: name a FILE, or send the JSON to standard input")
     if len(body) > _IMPORT_BYTES:
         raise InvalidInputError(
             f"{file}: {len(body)} bytes; the limit is {_IMPORT_BYTES}: export fewer at once"

@@ -12,10 +12,9 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import mul
 from typing import Final, NamedTuple
 
-from context_graph._kernels import features, goals
+from context_graph._kernels import features, goals, purpose
 from context_graph.identity.vocabulary import HEADS, STOP_WORDS
 
 __all__ = [
@@ -64,7 +63,7 @@ SPACES: Final = (
 )
 """By position: the same oscillator, purpose-vector component and stored goal for ever. Never reorder."""
 
-_ROWS: Final = tuple(features.BAGS.index(space.bag) for space in SPACES)
+_ZEROS: Final = bytes(8 * len(SPACES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +115,22 @@ SMOOTHING: Final = 0.5
 """Share of an event in the smoothed alignment: without smoothing one ``git status`` looks like drift."""
 WARM_UP: Final = 3.0
 """After a prompt the share grows as n / (n + 3): the first events of a new task look for their way."""
-SCANT: Final = 1.0
-"""Tokens at which confidence in a likeness is halved: one word says less than twenty."""
-YOUNG: Final = 2.0
-"""Events in a goal at which confidence in a likeness to it is halved: it can't look alike yet."""
 IDENTITY_SHARE: Final = 0.05
 """Share of an event in the identity that the next one is compared with."""
+
+_CODING: Final = array(
+    "d",
+    (
+        ZERO_AT,
+        HALF_WIDTH,
+        MIN_HALF_WIDTH,
+        LEVEL_SHIFT,
+        LEVEL_RATE,
+        LEVEL_MIN,
+        LEVEL_MAX,
+        IDENTITY_SHARE,
+    ),
+)
 
 # q, the weighted mean alignment, as the coherence whose logistic is the coupling (kuramoto.coupling_for).
 COHERENCE_MIDDLE: Final = 0.2
@@ -145,9 +154,9 @@ class EventReader:
 class Comparison(NamedTuple):
     """An event beside the goals, space by space."""
 
-    likeness: list[float]
+    likeness: array[float]
     """In [0, 1]; NaN where the event or the goal is empty."""
-    confidence: list[float]
+    confidence: array[float]
     """In [0, 1): grows with the event's tokens and with the goal's events."""
 
     @property
@@ -162,19 +171,15 @@ class Goals:
     __slots__ = ("_vectors",)
 
     def __init__(self) -> None:
+        rows = bytes(features.BAGS.index(space.bag) for space in SPACES)
         kinds, shares = bytes(space.kind for space in SPACES), array("d", [space.share for space in SPACES])
-        self._vectors = goals.GoalVectors(bytes(_ROWS), kinds, shares)
+        self._vectors = goals.GoalVectors(rows, kinds, shares)
 
     def compare(self, reader: EventReader) -> Comparison:
         """How like what was read is to each goal."""
-        likeness = array("d", bytes(8 * len(SPACES)))
-        self._vectors.measure(reader.bags, likeness)
-        tokens = reader.bags.counts
-        confidence = [
-            tokens[row] / (tokens[row] + SCANT) * events / (events + YOUNG)
-            for row, events in zip(_ROWS, self._vectors.counts(), strict=True)
-        ]
-        return Comparison(likeness.tolist(), confidence)
+        comparison = Comparison(array("d", _ZEROS), array("d", _ZEROS))
+        self._vectors.measure(reader.bags, *comparison)
+        return comparison
 
     def absorb(self, reader: EventReader, *, prompt: bool = False) -> None:
         """Move the goals towards what was read; a prompt moves them half way."""
@@ -206,9 +211,9 @@ class Goals:
 class Reading(NamedTuple):
     """What one event says about the purpose."""
 
-    purpose_vector: list[float]
+    purpose_vector: array[float]
     """PV_t: 13 components, positive where the event fits its goal, negative where it doesn't."""
-    identity: list[float]
+    identity: array[float]
     """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
     coherence: float
     """For kuramoto.coupling_for."""
@@ -221,34 +226,34 @@ class Purpose:
         calibration: What likeness means in each space.
     """
 
-    __slots__ = ("_calibration", "_root_weight", "alignment", "events", "identity", "level")
+    __slots__ = ("_calibration", "_off", "_on", "_weight", "alignment", "events", "identity", "level")
 
     def __init__(self, calibration: Calibration = CALIBRATION) -> None:
         self._calibration = calibration
-        self._root_weight = [math.sqrt(weight) for weight in calibration.weight]
-        self.alignment = [1.0] * len(SPACES)
+        self._on, self._off = array("d", calibration.on), array("d", calibration.off)
+        self._weight = array("d", calibration.weight)
+        self.alignment = array("d", [1.0] * len(SPACES))
         """Smoothed, coded, in [-1, 1]."""
-        self.level = list(calibration.on)
+        self.level = array("d", calibration.on)
         """This session's running likeness."""
-        self.identity = _unit(self._root_weight)
+        self.identity = array("d", _unit(self.vector))
         self.events = 0
         """Since the last prompt."""
 
     @property
     def vector(self) -> list[float]:
         """The purpose vector: alignments times the square roots of the weights."""
-        return list(map(mul, self._root_weight, self.alignment))
+        return [math.sqrt(weight) * m for weight, m in zip(self._weight, self.alignment, strict=True)]
 
     def prompt(self) -> None:
         """The user moved the goal: what follows is not drift, and takes its time to settle."""
-        self.alignment = [(m + 1.0) / 2.0 for m in self.alignment]
+        self.alignment = array("d", [(m + 1.0) / 2.0 for m in self.alignment])
         self.events = 0
 
     def continued(self) -> Purpose:
         """A copy for a session that takes this purpose up: it settles in slowly, as after a prompt."""
         copy = Purpose(self._calibration)
-        copy.alignment, copy.level = list(self.alignment), list(self.level)
-        copy.identity = list(self.identity)
+        copy.alignment, copy.level, copy.identity = self.alignment[:], self.level[:], self.identity[:]
         return copy
 
     def assume(self, vector: Sequence[float]) -> None:
@@ -257,53 +262,30 @@ class Purpose:
         Raises:
             ValueError: Not 13 components.
         """
-        self.alignment = [
-            min(max(value / root, -1.0), 1.0) for value, root in zip(vector, self._root_weight, strict=True)
-        ]
+        pairs = zip(vector, self._weight, strict=True)
+        coded = [min(max(value / math.sqrt(weight), -1.0), 1.0) for value, weight in pairs]
+        self.alignment = array("d", coded)
 
     def observe(self, comparison: Comparison) -> Reading:
-        """Take in one event, as it compares with the goals before it; an empty space keeps its alignment.
-
-        Cost: some 10 us.
-        """
+        """Take in one event, as it compares with the goals before it; an empty space keeps its alignment."""
         self.events += 1
-        share = SMOOTHING * self.events / (self.events + WARM_UP)
-        alignment, level, calibration = self.alignment, self.level, self._calibration
-        bounds = zip(calibration.on, calibration.off, strict=True)
-        for k, (likeness, confidence, (on, off)) in enumerate(zip(*comparison, bounds, strict=True)):
-            if likeness == likeness:  # not NaN
-                coded = _coded(likeness, on, off, level[k])
-                alignment[k] += share * confidence * (coded - alignment[k])
-                level[k] += LEVEL_RATE * confidence * (likeness - level[k])
-        vector, before = self.vector, self.identity
-        keep = 1.0 - IDENTITY_SHARE
-        self.identity = [
-            keep * old + IDENTITY_SHARE * new for old, new in zip(before, _unit(vector), strict=True)
-        ]
-        return Reading(vector, before, self.coherence)
-
-    @property
-    def coherence(self) -> float:
-        """The weighted mean alignment, shifted and stretched for kuramoto.coupling_for."""
-        weight = self._calibration.weight
-        q: float = sum(map(mul, weight, self.alignment)) / sum(weight)
-        return COHERENCE_MIDDLE + COHERENCE_SLOPE * (q - ALIGNMENT_MIDDLE)
-
-
-def _coded(likeness: float, on: float, off: float, level: float) -> float:
-    """Opponent coding: towards 1 as on-goal work is, towards -1 as foreign work is."""
-    ratio = level / on
-    # Comparisons and no min and max: this runs 13 times an event, and calls are half of its cost.
-    ratio = LEVEL_MIN if ratio < LEVEL_MIN else LEVEL_MAX if ratio > LEVEL_MAX else ratio
-    shift = 1.0 + LEVEL_SHIFT * (ratio - 1.0)
-    gap = (on - off) * shift
-    half = HALF_WIDTH * gap
-    return math.tanh(
-        (likeness - off * shift - ZERO_AT * gap) / (half if half > MIN_HALF_WIDTH else MIN_HALF_WIDTH)
-    )
+        vector, before = array("d", _ZEROS), self.identity[:]
+        mean = purpose.observe(
+            comparison.likeness,
+            comparison.confidence,
+            self._on,
+            self._off,
+            self._weight,
+            _CODING,
+            SMOOTHING * self.events / (self.events + WARM_UP),
+            self.alignment,
+            self.level,
+            self.identity,
+            vector,
+        )
+        return Reading(vector, before, COHERENCE_MIDDLE + COHERENCE_SLOPE * (mean - ALIGNMENT_MIDDLE))
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
-    """``vector`` scaled to length 1; itself where it has no length."""
     length = math.hypot(*vector)
-    return [value / length for value in vector] if length > 1e-9 else list(vector)
+    return [value / length for value in vector]

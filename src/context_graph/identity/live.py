@@ -225,9 +225,9 @@ class LiveSession:
         rates, hits, scored = self._predictions.to_state()
         return encode_runtime(
             Runtime(
-                alignment=array("d", purpose.alignment).tobytes(),
-                level=array("d", purpose.level).tobytes(),
-                identity=array("d", purpose.identity).tobytes(),
+                alignment=purpose.alignment.tobytes(),
+                level=purpose.level.tobytes(),
+                identity=purpose.identity.tobytes(),
                 since_prompt=purpose.events,
                 has_evidence=self.has_evidence,
                 root=self._root,
@@ -245,9 +245,9 @@ class LiveSession:
 
     def _take(self, runtime: Runtime) -> None:
         purpose = self._purpose
-        purpose.alignment = array("d", runtime.alignment).tolist()
-        purpose.level = array("d", runtime.level).tolist()
-        purpose.identity = array("d", runtime.identity).tolist()
+        purpose.alignment = array("d", runtime.alignment)
+        purpose.level = array("d", runtime.level)
+        purpose.identity = array("d", runtime.identity)
         purpose.events = runtime.since_prompt
         self.has_evidence = runtime.has_evidence
         self.events_by_kind = runtime.events_by_kind
@@ -284,8 +284,8 @@ class LiveSession:
         self.has_evidence = True
         self.ic_history.append(array("f", [ic])[0])
         snapshot = self.snapshot
-        snapshot.purpose_vector = reading.purpose_vector
-        snapshot.append_to_trajectory(reading.purpose_vector)
+        snapshot.purpose_vector = reading.purpose_vector.tolist()
+        snapshot.append_to_trajectory(snapshot.purpose_vector)
         snapshot.kuramoto_phases, snapshot.coupling = self._network.phases, self._network.coupling
         snapshot.last_ic = ic
         self._note(metrics)

@@ -49,11 +49,11 @@ class Redactor:
     def __init__(
         self, imported: Iterable[Rule] = (), keywords: Iterable[str] = (), problems: Iterable[str] = ()
     ) -> None:
-        self.problems: tuple[str, ...] = tuple(problems)
+        found = list(problems)
         self._filter = re2.Filter()
         self._finders: list[Callable[[bytes], Iterator[_Span]]] = []
         options = _options()
-        rules = (*OWN_RULES, *imported)
+        rules = [*OWN_RULES, *_usable(imported, options, found)]
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
@@ -67,6 +67,7 @@ class Redactor:
         self._gate = re2.compile(gate.encode(), options) if gate else None
         self._core = re2.compile(CORE_PATTERN.encode(), options)
         self.rule_count: int = len(rules) + 3
+        self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod
     def load(cls, cache_dir: Path, *, timeout_s: float = 20.0) -> Redactor:
@@ -134,6 +135,17 @@ def _in_mark(data: bytes, at: int) -> bool:
     """Whether ``at`` lies in a marker of an earlier pass: redacting twice must change nothing."""
     mark = data.rfind(_MARK, max(0, at - _LONGEST_MARK), at + len(_MARK))
     return mark >= 0 and data.find(b"]", mark, at) < 0
+
+
+def _usable(rules: Iterable[Rule], options: Any, problems: list[str]) -> Iterator[Rule]:
+    """``rules`` that this RE2 takes; a cache may have been written with another."""
+    for rule in rules:
+        try:
+            re2.compile(rule.pattern.encode(), options)
+        except re2.error as error:
+            problems.append(f"redaction: rule {rule.name} does not compile: {error}")
+            continue
+        yield rule
 
 
 def _options(memory: int = _RULE_MEMORY) -> Any:

@@ -1,0 +1,80 @@
+"""One event's comparison with the goals becomes a purpose vector. The readable twin is
+context_graph/_kernels/_reference_purpose.py: change both.
+"""
+
+from libc.math cimport sqrt, tanh
+
+from _types cimport N, doubles, require_length
+
+__all__ = ["observe"]
+
+cdef enum:  # of the coding
+    ZERO_AT
+    HALF_WIDTH
+    MIN_HALF_WIDTH
+    LEVEL_SHIFT
+    LEVEL_RATE
+    LEVEL_MIN
+    LEVEL_MAX
+    IDENTITY_SHARE
+    N_CODING
+
+
+def observe(likeness, confidence, on, off, weight, coding, double share, alignment, level, identity, vector):
+    """Move alignment, level and identity by one event, write its purpose vector; the weighted mean alignment."""
+    cdef const double[::1] like = _thirteen(likeness, "likeness")
+    cdef const double[::1] sure = _thirteen(confidence, "confidence")
+    cdef const double[::1] high = _thirteen(on, "on")
+    cdef const double[::1] low = _thirteen(off, "off")
+    cdef const double[::1] w = _thirteen(weight, "weight")
+    cdef const double[::1] code = doubles(coding, "coding")
+    cdef double[::1] m = alignment
+    cdef double[::1] running = level
+    cdef double[::1] ego = identity
+    cdef double[::1] pv = vector
+    cdef double length = 0.0
+    cdef double total = 0.0
+    cdef double whole = 0.0
+    cdef double coded
+    cdef int k
+    require_length("coding", code.shape[0], N_CODING)
+    require_length("alignment", m.shape[0], N)
+    require_length("level", running.shape[0], N)
+    require_length("identity", ego.shape[0], N)
+    require_length("vector", pv.shape[0], N)
+    for k in range(N):
+        if like[k] == like[k]:  # not NaN
+            coded = _coded(like[k], high[k], low[k], running[k], &code[0])
+            m[k] += share * sure[k] * (coded - m[k])
+            running[k] += code[LEVEL_RATE] * sure[k] * (like[k] - running[k])
+        pv[k] = sqrt(w[k]) * m[k]
+        length += pv[k] * pv[k]
+        total += w[k] * m[k]
+        whole += w[k]
+    length = sqrt(length)
+    if length > 1e-9:
+        for k in range(N):
+            ego[k] = (1.0 - code[IDENTITY_SHARE]) * ego[k] + code[IDENTITY_SHARE] * pv[k] / length
+    return total / whole
+
+
+cdef inline double _coded(double likeness, double on, double off, double level, const double* code) noexcept nogil:
+    cdef double ratio = level / on
+    cdef double shift, gap, half
+    if ratio < code[LEVEL_MIN]:
+        ratio = code[LEVEL_MIN]
+    elif ratio > code[LEVEL_MAX]:
+        ratio = code[LEVEL_MAX]
+    shift = 1.0 + code[LEVEL_SHIFT] * (ratio - 1.0)
+    gap = (on - off) * shift
+    half = code[HALF_WIDTH] * gap
+    if half < code[MIN_HALF_WIDTH]:
+        half = code[MIN_HALF_WIDTH]
+    return tanh((likeness - off * shift - code[ZERO_AT] * gap) / half)
+
+
+cdef inline const double[::1] _thirteen(object source, str name):
+    """13 doubles, NaN allowed: it marks a space without evidence."""
+    cdef const double[::1] view = doubles(source, name)
+    require_length(name, view.shape[0], N)
+    return view
