@@ -92,6 +92,7 @@ class Owner:
             _to_null(ready)
         # What start-up made lives as long as the process: no collection need look at it again.
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         gc.enable()
         self._loop.run_forever()
         return self._close()
