@@ -207,9 +207,8 @@ def print_table(report: dict[str, Any]) -> None:
         times = f"{row['p50_us']:>9.0f}{row['p95_us']:>9.0f}"
         ratios = f"{row['ratio_p50']:>9.2f}{goal:>6}{row['ratio_p95']:>8.2f}{tail:>6}"
         print(f"{row['case']:<30}{times}{ratios}  {row['exit_codes']}")
-    print(
-        f"owner: {report['owner']['rss_bytes'] / 2**20:.1f} MiB RSS after {report['owner']['requests']} requests"
-    )
+    owner = report["owner"]
+    print(f"owner: {owner['rss_bytes'] / 2**20:.1f} MiB RSS after {owner['requests']} requests")
 
 
 if __name__ == "__main__":

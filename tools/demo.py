@@ -78,7 +78,7 @@ def wandering() -> list[Step]:
         tool(
             "Bash",
             {"command": f"ls -la ~/{topic} && head -40 ~/{topic}"},
-            f"total 912 {topic.replace('/', ' ')} thumbnails levain hydration palette colorscheme candles ticker",
+            f"total 912 {topic.replace('/', ' ')} thumbnails levain palette colorscheme candles ticker",
         )
         for topic in topics * 2
     ]
@@ -157,9 +157,7 @@ def main() -> None:
         print("\nSession 2, a new process tree: the same project again")
         demo.session(second, rate_limiter_work()[:7])
         shown = json.loads(demo.run("session", "show", "--session-id", second, "--json"))
-        print(
-            f"\nKept for the next session: {shown['events_applied']} events applied, chain {len(shown['chain'])} long,"
-        )
+        print(f"\nKept: {shown['events_applied']} events applied, a chain of {len(shown['chain'])} sessions,")
         print(f"  purpose vector {[round(value, 2) for value in shown['purpose_vector']]}")
         for _ in range(20):
             line = demo.run("consciousness", "brief", session=second).strip()
@@ -168,9 +166,8 @@ def main() -> None:
         for name in sorted(demo.times):
             print(f"  {name:<28} {statistics.median(demo.times[name]):7.1f}   (n={len(demo.times[name])})")
         status = json.loads(demo.run("owner", "status", "--json"))
-        print(
-            f"\nOwner: pid {status['pid']}, {status['rss_bytes'] / 2**20:.0f} MiB, {status['requests']} requests"
-        )
+        rss_mib = status["rss_bytes"] / 2**20
+        print(f"\nOwner: pid {status['pid']}, {rss_mib:.0f} MiB, {status['requests']} requests")
     finally:
         subprocess.run(
             [str(CLI), "owner", "stop"], env=demo.env, cwd=demo.project, capture_output=True, check=False

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.support import Cli
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -1,4 +1,4 @@
-"""kill -9 of owner, launcher and caller at random moments: nothing acknowledged is lost, nothing counts twice."""
+"""kill -9 of owner, launcher and caller at random moments loses nothing and doubles nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.support import Cli
 
 from context_graph.config import data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.sessions import SessionStore
-from tests.support import Cli
 
 SESSIONS = 8
 SEED = int(os.environ.get("CONTEXT_GRAPH_TORTURE_SEED", "20261121"))
