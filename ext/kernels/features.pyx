@@ -23,6 +23,8 @@ cdef enum:
     MAX_TEXT = 8192  # bytes of each text that are read
     MAX_CLEAN = MAX_TEXT + MAX_TEXT // 3 + 4  # a three-byte ideograph becomes four bytes
     TRIGRAM_BYTES = 1500
+    STEM_BYTES = 5
+    PREFIX_BYTES = 4
     COMMON = 32
     TABLE = 4096  # slots of a word table; at most half are used
 
@@ -256,7 +258,7 @@ cdef class EventFeatures:
         """One run of word and joining bytes; True when it is a word after which a name is defined."""
         cdef const uint8_t* text = state.text
         cdef Py_ssize_t i = start
-        cdef Py_ssize_t chain, links, word
+        cdef Py_ssize_t chain, links
         cdef bint heads = False
         while i < end:
             if not CLASS[text[i]] & START:
@@ -265,10 +267,7 @@ cdef class EventFeatures:
             chain = i
             links = 0
             while True:
-                word = i
-                while i < end and CLASS[text[i]] & PART:
-                    i += 1
-                self._scan_word(state, word, i)
+                i = self._scan_word(state, i, end)
                 links += 1
                 if i + 1 < end and text[i] == 46 and CLASS[text[i + 1]] & START:  # a dot between two names
                     i += 1
@@ -282,40 +281,46 @@ cdef class EventFeatures:
         self._scan_path(state, start, end)
         return heads
 
-    cdef void _scan_word(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t _scan_word(self, Scan* state, Py_ssize_t start, Py_ssize_t limit) noexcept nogil:
+        """The word at ``start``, which ends before ``limit``; returns its end."""
         cdef const uint8_t* text = state.text
         cdef uint32_t crc = 0xFFFFFFFF
+        cdef uint32_t stem = 0
         cdef uint32_t pair = state.pair_crc
-        cdef uint32_t exact
         cdef uint8_t first = CLASS[text[start]]
         cdef uint8_t later = 0
-        cdef Py_ssize_t i, from_, to
+        cdef uint8_t byte
+        cdef Py_ssize_t end = start
+        while end < limit and CLASS[text[end]] & PART:
+            byte = FOLDED[text[end]]
+            crc = _crc_byte(crc, byte)
+            pair = _crc_byte(pair, byte)
+            if end - start < STEM_BYTES:
+                stem = crc
+            if end > start:
+                later |= CLASS[text[end]]
+            end += 1
         if end - start < 2:
-            return
-        for i in range(start, end):
-            crc = _crc_byte(crc, FOLDED[text[i]])
-            pair = _crc_byte(pair, FOLDED[text[i]])
-            if i > start:
-                later |= CLASS[text[i]]
+            return end
         crc = ~crc
-        self._scan_parts(state, start, end)
+        if later == LOWER and first & (UPPER | LOWER):  # most words: one part, whose sums are known
+            if end - start > 2 and not _known(&self.stop, crc):
+                self._add_part(state, start, end, crc, ~stem)
+        else:
+            self._scan_parts(state, start, end)
         if _known(&self.stop, crc):
             state.pair_open = False
-            return
+            return end
         self._add(WORD, crc, state.weight)
         if state.pair_open:
             self._add(PAIR, ~pair, state.weight)
         state.pair_open = True
         state.pair_crc = _crc_byte(~crc, 32)  # goes on from this word
-        from_, to = start, end
-        while from_ < to and text[from_] == 95:
-            from_ += 1
-        while to > from_ and text[to - 1] == 95:
-            to -= 1
-        if (later & UPPER and (later | first) & LOWER) or _has_underscore(text, from_, to):
+        if later & UPPER and (later | first) & LOWER or _has_inner_underscore(text, start, end, later):
             self._add(CODE, _crc(text, start, end), state.weight)
         if first & UPPER and later & LOWER:
             self._add(PROPER, _crc(text, start, end), state.weight)
+        return end
 
     cdef void _scan_parts(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
         """The parts of a compound word: fooBar, FooBAR, foo_bar."""
@@ -329,7 +334,7 @@ cdef class EventFeatures:
                     stop += 1
                 if stop < end and CLASS[text[stop]] & LOWER:
                     if stop - i > 1:  # the last capital begins the next part
-                        self._add_part(state, i, stop - 1)
+                        self._scan_part(state, i, stop - 1)
                         i = stop - 1
                     while stop < end and CLASS[text[stop]] & LOWER:
                         stop += 1
@@ -340,32 +345,35 @@ cdef class EventFeatures:
             else:
                 i += 1
                 continue
-            self._add_part(state, i, stop)
+            self._scan_part(state, i, stop)
             i = stop
 
-    cdef void _add_part(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    cdef void _scan_part(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
         cdef uint32_t crc = 0xFFFFFFFF
-        cdef uint32_t prefix = _crc_byte(0xFFFFFFFF, 126)  # '~': a prefix is another token than a word
         cdef uint32_t stem = 0
-        cdef uint8_t byte
         cdef Py_ssize_t i
         if end - start < 3:
             return
         for i in range(start, end):
-            byte = FOLDED[state.text[i]]
-            crc = _crc_byte(crc, byte)
-            if i - start < 4:
-                prefix = _crc_byte(prefix, byte)
-            if i - start < 5:
+            crc = _crc_byte(crc, FOLDED[state.text[i]])
+            if i - start < STEM_BYTES:
                 stem = crc
         crc = ~crc
-        if _known(&self.stop, crc):
-            return
-        self._add(STEM, ~stem, state.weight)
+        if not _known(&self.stop, crc):
+            self._add_part(state, start, end, crc, ~stem)
+
+    cdef inline void _add_part(
+        self, Scan* state, Py_ssize_t start, Py_ssize_t end, uint32_t crc, uint32_t stem
+    ) noexcept nogil:
+        cdef uint32_t prefix = _crc_byte(0xFFFFFFFF, 126)  # '~': a prefix is another token than a word
+        cdef Py_ssize_t i
+        for i in range(start, min(end, start + PREFIX_BYTES)):
+            prefix = _crc_byte(prefix, FOLDED[state.text[i]])
+        self._add(STEM, stem, state.weight)
         self._add(EXPANDED, crc, state.weight)
         self._add(EXPANDED, ~prefix, PREFIX_WEIGHT * state.weight)
         if state.is_input:
-            self._add(INTENT, ~stem, 1.0)
+            self._add(INTENT, stem, 1.0)
 
     cdef void _scan_path(self, Scan* state, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
         """A run with a slash or a file extension: its prefixes, the nearer to the leaf the heavier."""
@@ -413,8 +421,14 @@ cdef class EventFeatures:
             b = c
 
 
-cdef inline bint _has_underscore(const uint8_t* text, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+cdef inline bint _has_inner_underscore(const uint8_t* text, Py_ssize_t start, Py_ssize_t end, uint8_t later) noexcept nogil:
     cdef Py_ssize_t i
+    if not later & UNDERSCORE:
+        return False
+    while start < end and text[start] == 95:
+        start += 1
+    while end > start and text[end - 1] == 95:
+        end -= 1
     for i in range(start, end):
         if text[i] == 95:
             return True
