@@ -95,6 +95,21 @@ def test_what_stands_around_a_secret_stays(redactor: Redactor) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl --password\nhunter2x -s",  # an argument list, one a line
+        "headers Authorization Bearer hunter2x1234",  # a header list, flattened
+        '[{"name": "Authorization", "value": "Basic aHVudGVyMng="}]',
+        "AUTHORIZATION, Basic aHVudGVyMng=",
+    ],
+)
+def test_structures_that_were_flattened_still_give_their_secrets_away(text: str, redactor: Redactor) -> None:
+    """The owner joins the strings of a JSON value by blanks and newlines."""
+    clean = redactor.redact(text)
+    assert "hunter2x" not in clean and "aHVudGVyMng" not in clean, clean
+
+
 ORDINARY = [
     "def login(user: str, password: str, token: Optional[str] = None) -> Session: ...",
     "token = next(lexer)",
@@ -107,6 +122,7 @@ ORDINARY = [
     "max_tokens = 4096, input_tokens: 523, token_count=12",
     "the password is required; a token is missing",
     "Bearer authentication is required; bearer tokens",
+    "authorization, basic usage and token handling",
     "credentials: 'include'",
     'tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")',
     'if "BEGIN RSA PRIVATE KEY" in text: go()',

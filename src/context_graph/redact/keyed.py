@@ -47,15 +47,16 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
     """RE2 patterns, without groups, over our names and ``more_names`` (a detector's own, ``_?`` allowed).
 
     Returns:
-        (assignment, phrase): ``name = ``, and any of ``--name ``, ``<name>``, ``name is ``; what
-        follows is read by assigned_value and phrase_value. Groups would cost RE2 its fast engine.
+        (assignment, phrase): ``name = ``, and any of ``--name `` (or a new line: an argument list),
+        ``<name>``, ``name is ``. What follows is read by assigned_value and phrase_value: groups would
+        cost RE2 its fast engine.
     """
     spelled = [name.replace("_?", by) for name in more_names for by in ("_", "")]
     strong = "|".join(dict.fromkeys((*STRONG, *spelled)))
     spoken = "|".join(_JOINED)
     return (
         f"(?i)(?:{strong}|{'|'.join(_WEAK)}){_NAME_END}{_SEPARATOR}",
-        rf"(?i)-(?:[a-z]+[_-])*(?:{strong}|token)(?:[_-]\w+)*[ \t]+"
+        rf"(?i)-(?:[a-z]+[_-])*(?:{strong}|token)(?:[_-]\w+)*(?:[ \t]+|\n)"
         rf"|<[\w.:-]*(?:{strong}|token)[\w.:-]*[^<>\r\n]*>"
         rf"|(?:{strong}|{spoken}|token)\s+(?:is|was|to|=)\s*:?\s+",
     )

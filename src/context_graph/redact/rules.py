@@ -146,6 +146,14 @@ _SHAPES: Final = (
     ("authorization", r"(?i)authorization:[ \t]*([A-Za-z0-9._~+/=-]{16,})"),
     ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{20,})"),
     ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z._~+/=-]*[0-9][A-Za-z0-9._~+/=-]{7,})"),
+    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z._~+/=-]{7,}[0-9][A-Za-z0-9._~+/=-]*)"),
+    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
+    (
+        "authorization",
+        r"""(?i)authorization\\*["'`]?[ \t\n,]+(?:\\*["'`]?value\\*["'`]?:[ \t]*)?"""
+        r"""\\*["'`]?(?:basic|token|bearer)[ \t]+"""
+        r"([A-Za-z._~+/-]*[0-9=][A-Za-z0-9._~+/=-]*)",
+    ),
     (
         "cookie",
         r"""(?i)\b(?:set-)?cookie\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]?([^\s=;"'`\\]+=[^\r\n"'`\\]+)""",
