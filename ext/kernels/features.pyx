@@ -18,10 +18,11 @@ from array import array
 
 __all__ = ["BAGS", "BUCKETS", "EventFeatures"]
 
+# Plain numbers in every enum: with run-time checks on, Cython can't compile a sum in one.
 cdef enum:
-    MASK = N_BUCKETS - 1
+    MASK = 4095  # N_BUCKETS - 1
     MAX_TEXT = 8192  # bytes of each text that are read
-    MAX_CLEAN = MAX_TEXT + MAX_TEXT // 3 + 4  # a three-byte ideograph becomes four bytes
+    MAX_CLEAN = 10926  # 4/3 of MAX_TEXT and some: a three-byte ideograph becomes four bytes
     TRIGRAM_BYTES = 1500
     STEM_BYTES = 5
     PREFIX_BYTES = 4
@@ -48,9 +49,9 @@ cdef enum:  # classes of bytes, as bits
     UNDERSCORE = 8
     JOINER = 16  # . / - + @ ~
     BLANK = 32  # space and tab
-    START = UPPER | LOWER | UNDERSCORE
-    PART = START | DIGIT
-    RUN = PART | JOINER
+    START = 11  # UPPER | LOWER | UNDERSCORE
+    PART = 15  # START | DIGIT
+    RUN = 31  # PART | JOINER
 
 BAGS = ("stem", "defined", "dotted", "pair", "word", "code", "path", "trigram", "intent", "proper", "expanded")
 BUCKETS = N_BUCKETS
@@ -164,8 +165,9 @@ cdef class EventFeatures:
     cdef int[::1] _counts  # (N_BAGS,) nonzeros of each bag
     cdef uint16_t[::1] _buckets  # (N_BAGS * N_BUCKETS,) each bag's touched buckets in order of first touch
     cdef float[::1] _values  # parallel to _buckets
-    cdef int* used  # into _counts, as rows into _buckets
+    cdef int* used  # into _counts, as rows into _buckets, and weights into _values
     cdef uint16_t* rows
+    cdef float* weights
     cdef float* totals  # (N_BAGS * N_BUCKETS,) zero between scans
     cdef WordTable stop
     cdef WordTable head
@@ -179,7 +181,7 @@ cdef class EventFeatures:
         self.buckets = array("H", bytes(2 * N_BAGS * N_BUCKETS))
         self.values = array("f", bytes(4 * N_BAGS * N_BUCKETS))
         self._counts, self._buckets, self._values = self.counts, self.buckets, self.values
-        self.used, self.rows = &self._counts[0], &self._buckets[0]
+        self.used, self.rows, self.weights = &self._counts[0], &self._buckets[0], &self._values[0]
 
     def __init__(self, stop_words, heads):
         _fill(&self.stop, stop_words)
@@ -193,7 +195,7 @@ cdef class EventFeatures:
         cdef Py_ssize_t n
         cdef int bag
         for bag in range(N_BAGS):
-            self._counts[bag] = 0
+            self.used[bag] = 0
         n = _clean(<const uint8_t*>PyBytes_AS_STRING(input_text), PyBytes_GET_SIZE(input_text), self.clean)
         self._scan_text(n, True)
         self._scan_trigrams(n)
@@ -217,7 +219,7 @@ cdef class EventFeatures:
     cdef void _finish(self, int bag) noexcept nogil:
         """Totals become sublinear weights of unit length; the scratch is zero again."""
         cdef const uint16_t* bucket = self.rows + bag * N_BUCKETS
-        cdef float* value = &self._values[bag * N_BUCKETS]
+        cdef float* value = self.weights + bag * N_BUCKETS
         cdef float* totals = self.totals + bag * N_BUCKETS
         cdef double squares = 0.0
         cdef double weight

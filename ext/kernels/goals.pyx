@@ -26,7 +26,7 @@ cdef enum:
     N_KINDS
 
 cdef enum:
-    MASK = N_BUCKETS - 1
+    MASK = 4095  # N_BUCKETS - 1; with run-time checks on, Cython can't compile a sum in an enum
     MAX_EVENTS = 1_000_000_000  # counts stop here; the share of an event is at its least long before
 
 COSINE = KIND_COSINE
