@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_graph.identity.text import flatten_text, relative_paths, root_of
+from context_graph.redact import Redactor
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -80,8 +83,21 @@ def test_a_cut_never_leaves_half_a_character() -> None:
 def test_a_key_that_may_tell_a_secret_stays_beside_its_value() -> None:
     """Redaction comes later, and knows a password by its name."""
     assert flatten_text({"user": "me", "password": "tr0ub4dor"}, 100) == 'me password: "tr0ub4dor"'
-    assert flatten_text({"api_keys": ["a1", {"id": "b2"}]}, 100) == 'api_keys: "a1"\nb2'
-    assert flatten_text({"tokens": {"a": 1}, "n": 2}, 100) == "1 2"
+    assert flatten_text({"api_keys": ["a1", {"id": "b2"}]}, 100) == 'api_keys: "a1"\napi_keys: "b2"'
+    assert flatten_text({"auth": {"value": "s3cret"}, "n": 2}, 100) == 'auth: "s3cret" 2'
+
+
+def test_redaction_finds_a_secret_that_only_its_key_gives_away(tmp_path) -> None:
+    """REQ-HOOKS-33."""
+    redactor = Redactor.load(tmp_path)
+    for value in (
+        {"password": "tr0ub4dor horse"},
+        {"env": {"SECRET_KEY": "django-insecure"}},
+        {"auth_token": ["zz9"]},
+    ):
+        text = redactor.redact(flatten_text(value, 200))
+        assert "redacted" in text
+        assert not {"tr0ub4dor", "django", "zz9"} & set(re.findall(r"\w+", text))
 
 
 def test_nothing_is_nested_too_deep_and_nothing_too_large() -> None:

@@ -78,7 +78,7 @@ def _leaves(value: object) -> Iterator[tuple[bytes, str]]:
             return
         separator, label, node = stack.pop()
         if isinstance(node, Mapping):
-            stack.extend(_reversed(separator, list(_children(node))))
+            stack.extend(_reversed(separator, list(_children(node, label))))
         elif isinstance(node, list | tuple):
             stack.extend(_reversed(separator, [(b"\n", label, child) for child in node[:_MAX_VISITS]]))
         elif isinstance(node, str | int | float) and not isinstance(node, bool) and node != "":
@@ -92,11 +92,11 @@ def _reversed(separator: bytes, children: list[_Visit]) -> list[_Visit]:
     return children[::-1]
 
 
-def _children(node: Mapping[object, object]) -> Iterator[_Visit]:
+def _children(node: Mapping[object, object], label: str) -> Iterator[_Visit]:
     for key, child in islice(node.items(), _MAX_VISITS):
         if key not in _SKIPPED:
             name = str(key)
-            yield b" ", name if _TELLING_KEY.search(name) else "", child
+            yield b" ", name if _TELLING_KEY.search(name) else label, child
 
 
 def _fitting(pieces: list[bytes], budget: int) -> Iterator[bytes]:
