@@ -45,18 +45,14 @@ def data(tmp_path: Path) -> Path:
         recorded("hidden", "lumen", TARIFF, split="test"),
     ]
     cut = 8
-    cases = [
-        ("control|tariff", "control", [("tariff", i) for i in range(20)]),
-        (
-            "splice|tariff",
-            "splice",
-            [("tariff", i) for i in range(cut)] + [("shader", i) for i in range(cut, 18)],
-        ),
-        (
-            "near|labels",
-            "near",
-            [("labels", i) for i in range(cut)] + [("tariff", i) for i in range(cut, 18)],
-        ),
+    cases = {
+        "control|tariff": [("tariff", i) for i in range(20)],
+        "splice|tariff": [("tariff", i) for i in range(cut)] + [("shader", i) for i in range(cut, 18)],
+        "near|labels": [("labels", i) for i in range(cut)] + [("tariff", i) for i in range(cut, 18)],
+    }
+    rows = [
+        {"case": name, "kind": name.split("|")[0], "set": "own", "split": "dev", "at": cut, "refs": refs}
+        for name, refs in cases.items()
     ]
     folder = tmp_path / "drift"
     folder.mkdir()
