@@ -58,7 +58,7 @@ class EchoService:
         """Nothing is left for later here."""
 
     def catch_up(self) -> None:
-        self._note("catch_up")
+        """No spool is read here."""
 
     def checkpoint(self) -> None:
         self._note("checkpoint")

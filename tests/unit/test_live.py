@@ -120,7 +120,8 @@ def test_every_number_of_the_snapshot_comes_from_the_event() -> None:
     assert snapshot.trajectory[:-1] == before.trajectory
     assert snapshot.trajectory[-1] == snapshot.purpose_vector
     assert snapshot.kuramoto_phases != before.kuramoto_phases
-    assert snapshot.last_ic == identity_continuity(snapshot.purpose_vector, identity, snapshot.integration)
+    ic = identity_continuity(snapshot.purpose_vector, identity, snapshot.integration)
+    assert snapshot.last_ic == pytest.approx(ic)
     assert 0.9 < snapshot.integration < 1.0
     assert math.isclose(
         snapshot.consciousness, snapshot.integration * snapshot.reflection * snapshot.differentiation
@@ -332,7 +333,8 @@ def test_an_imported_session_goes_on_from_its_purpose_vector() -> None:
     imported = LiveSession.restore(copy.deepcopy(live.snapshot), None, None)
     assert imported.has_evidence
     assert imported.metrics == live.metrics
-    assert imported._purpose.vector == pytest.approx(live.snapshot.purpose_vector)
+    vector = list(imported._purpose.vector)
+    assert [value / math.hypot(*vector) for value in vector] == pytest.approx(live.snapshot.purpose_vector)
     untouched = LiveSession.restore(SessionIdentitySnapshot(session_id="new"), None, None)
     assert not untouched.has_evidence
 

@@ -259,12 +259,16 @@ class Purpose:
     def assume(self, vector: Sequence[float]) -> None:
         """Take the alignments from a purpose vector, where nothing else is known.
 
+        A stored vector has length 1, which tells the alignments' proportions and not their size: the
+        largest is taken for full alignment.
+
         Raises:
             ValueError: Not 13 components.
         """
         pairs = zip(vector, self._weight, strict=True)
-        coded = [min(max(value / math.sqrt(weight), -1.0), 1.0) for value, weight in pairs]
-        self.alignment = array("d", coded)
+        coded = [value / math.sqrt(weight) for value, weight in pairs]
+        largest = max(map(abs, coded)) or 1.0
+        self.alignment = array("d", [value / largest for value in coded])
 
     def observe(self, comparison: Comparison) -> Reading:
         """Take in one event, as it compares with the goals before it; an empty space keeps its alignment."""

@@ -6,6 +6,7 @@ the session was stored and restored in between.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import deque
 from dataclasses import dataclass
@@ -284,7 +285,7 @@ class LiveSession:
         self.has_evidence = True
         self.ic_history.append(array("f", [ic])[0])
         snapshot = self.snapshot
-        snapshot.purpose_vector = reading.purpose_vector.tolist()
+        snapshot.purpose_vector = _unit(reading.purpose_vector)
         snapshot.append_to_trajectory(snapshot.purpose_vector)
         snapshot.kuramoto_phases, snapshot.coupling = self._network.phases, self._network.coupling
         snapshot.last_ic = ic
@@ -304,6 +305,12 @@ class LiveSession:
         snapshot = self.snapshot
         snapshot.consciousness, snapshot.integration = metrics.consciousness, metrics.integration
         snapshot.reflection, snapshot.differentiation = metrics.reflection, metrics.differentiation
+
+
+def _unit(vector: array[float]) -> list[float]:
+    """``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
+    length = math.hypot(*vector)
+    return [value / length for value in vector] if length > 0.0 else vector.tolist()
 
 
 def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:

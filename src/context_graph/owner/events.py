@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from context_graph.errors import InvalidInputError
 from context_graph.identity.text import flatten_text
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
-from context_graph.protocol.spec import HookInput, parse_hook_input
+from context_graph.protocol.spec import HookInput, check_session_id, parse_hook_input
 from context_graph.redact import Redactor
 
 __all__ = ["event_from_input", "hook_event"]
@@ -48,7 +48,8 @@ def event_from_input(
     given: HookInput, kind: EventKind, *, session_env: str, event_id: str, at_ms: int, redactor: Redactor
 ) -> HookEvent:
     """Build the event from input that has been parsed."""
-    session_id = cut_session_id(session_env or given.session_id)
+    session_id = check_session_id(session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
+    session_id = session_id or cut_session_id(given.session_id)
     if not session_id:
         raise InvalidInputError(
             "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
@@ -59,14 +60,14 @@ def event_from_input(
         session_id=session_id,
         event_id=event_id,
         at_ms=at_ms or time.time_ns() // 1_000_000,
-        tool_name=given.tool_name[:200],
+        tool_name=redactor.redact(given.tool_name[:200]),
         tool_use_id=given.tool_use_id[:200],
-        prompt_id=given.prompt_id[:200],
+        prompt_id=redactor.redact(given.prompt_id[:200]),
         input_text=_clean(given.prompt if kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor),
         output_text=_clean(given.error if given.error else given.tool_response, redactor),
         success=given.success,
         source=given.source,
-        reason=given.reason[:200],
+        reason=redactor.redact(given.reason[:200]),
         previous_session_id=cut_session_id(given.previous_session_id),
         duration_ms=given.duration_ms,
         cwd=given.cwd[:4096],
