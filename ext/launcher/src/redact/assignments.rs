@@ -112,7 +112,9 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
     let closed = stretch(text, name_end, 8, |byte| {
         is_quote(byte) || matches!(byte, b'\\' | b']' | b'[' | b')') || byte.is_ascii_digit()
     });
-    let spaced = stretch(text, closed, 16, |byte| matches!(byte, b' ' | b'\t'));
+    // The value of a flag may be on the next line: so a list of arguments reads once it is flattened.
+    let flag = is_flag(text, at);
+    let spaced = stretch(text, closed, 16, |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte));
     let sign_end =
         stretch(text, spaced, 8, |byte| matches!(byte, b':' | b'=' | b'<' | b'>' | b'(' | b'!' | b'~' | b','));
     let signs = text.get(spaced..sign_end)?;
@@ -239,18 +241,22 @@ fn spoken(text: &[u8], at: usize, word: &[u8], mut start: usize) -> Option<(usiz
         start = stretch(text, end, 8, |byte| is_space(byte) || byte == b':');
         end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
     }
-    let in_flag = |at: &usize| text.get(*at).is_some_and(|byte| is_word(*byte) || *byte == b'-');
-    let name_start = (0..at).rev().take(REST_MAX).take_while(in_flag).last();
-    let is_flag = name_start.and_then(|at| text.get(at)) == Some(&b'-');
     let value = text.get(start..end)?;
     let digit = value.iter().any(u8::is_ascii_digit);
     let masked = match () {
-        () if is_flag => !value.is_empty() && !value.starts_with(b"-"),
+        () if is_flag(text, at) => !value.is_empty() && !value.starts_with(b"-"),
         () if said => digit && value.len() >= 4 || looks_secret(value),
         () if word == b"bearer" => digit && value.len() >= 8 || value.len() >= 20 || looks_secret(value),
         () => looks_secret(value),
     };
     masked.then_some((start, end))
+}
+
+/// Whether the word at `at` is in the name of a command-line flag, `--db-password`.
+fn is_flag(text: &[u8], at: usize) -> bool {
+    let in_flag = |at: &usize| text.get(*at).is_some_and(|byte| is_word(*byte) || *byte == b'-');
+    let name_start = (0..at).rev().take(REST_MAX).take_while(in_flag).last();
+    name_start.and_then(|at| text.get(at)) == Some(&b'-')
 }
 
 /// A word nobody would write in prose.
