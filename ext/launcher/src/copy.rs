@@ -7,6 +7,8 @@ use crate::redact::{self, Care};
 pub const TEXT_MAX: usize = 8192;
 /// Read beyond the cut, so that a secret that straddles it is still recognised by its whole.
 const LOOK_AHEAD: usize = 4096;
+/// Longest text of a list that can be the name of the one after it.
+const NAME_MAX: usize = 64;
 
 /// Ids, names and paths that the owner tells events apart by; only what can be nothing but a secret is masked.
 const IDENTITIES: [&[u8]; 12] = [
@@ -130,7 +132,10 @@ impl Writer<'_> {
             let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
             push_text(&self.scratch, care, self.out);
         }
-        self.forget_name();
+        // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
+        // object a key comes next and says better.
+        let names = !secret && self.scratch.len() <= NAME_MAX && !self.scratch.contains(&b' ');
+        self.name = if names && redact::names_a_secret(&self.scratch) { Name::Secret } else { Name::Plain };
     }
 
     fn scalar(&mut self, raw: &[u8]) {
@@ -186,6 +191,14 @@ mod tests {
         assert_eq!(
             copy(json),
             r#"{"env":{"api_key":"[redacted:assignment]","PIN_password":"[redacted:assignment]","tokens":["[redacted:assignment]",{"b":"[redacted:assignment]"}],"token_count":7},"after":"kept"}"#
+        );
+    }
+
+    #[test]
+    fn in_a_list_the_text_after_a_telling_one_is_masked() {
+        assert_eq!(
+            copy(r#"{"args":["mysql","--password","hunter","-u","root"],"h":[["Authorization","abc"]]}"#),
+            r#"{"args":["mysql","--password","[redacted:assignment]","-u","root"],"h":[["Authorization","[redacted:assignment]"]]}"#
         );
     }
 
