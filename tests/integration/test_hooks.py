@@ -41,6 +41,14 @@ NAMES = {
 }
 
 
+TOPICS = (
+    "sourdough levain hydration",
+    "candles ticker futures",
+    "colorscheme vim palette",
+    "xylophone tuning",
+)
+
+
 def body(
     kind: str, session: str = "s-1", number: int = 0, text: str = "pytest tests/test_bucket.py"
 ) -> dict[str, Any]:
@@ -248,6 +256,23 @@ def test_the_brief_is_cold_then_the_sessions_own_line(cli: Cli) -> None:
     assert json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"] == warm.stdout.strip()
 
 
+def test_the_brief_follows_each_restore_and_each_measured_event(cli: Cli) -> None:
+    """REQ-SESSION-10: the cache is updated after a restoration and after each computed IC."""
+    work(cli, "one")
+    assert hook(cli, "session-start", body("session-start", "two")).returncode == 0
+    restored = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "two"}).stdout
+    assert BRIEF.match(restored.strip())
+    work(cli, "three", calls=12)
+    seen = set()
+    for number, topic in enumerate(TOPICS * 2):
+        done = hook(cli, "post-tool", body("post-tool", "three", 100 + number, text=topic * 4), fmt="json")
+        value = json.loads(done.stdout)["ic_classification"]["value"]
+        line = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "three"}).stdout
+        assert f"IC={value:.2f}]" in line
+        seen.add(line)
+    assert len(seen) > 2
+
+
 def test_the_brief_setting_decides_when_it_is_said(cli: Cli) -> None:
     work(cli)
 
@@ -299,14 +324,8 @@ def test_a_next_session_is_restored_from_the_last_one(cli: Cli) -> None:
 def drift(cli: Cli, session: str) -> list[Any]:
     """Focused work, then work on other things; the answers to the latter."""
     work(cli, session, calls=12)
-    topics = [
-        "sourdough levain hydration",
-        "candles ticker futures",
-        "colorscheme vim palette",
-        "xylophone tuning",
-    ]
     return [
-        hook(cli, "post-tool", body("post-tool", session, 100 + n, text=topics[n % 4] * 4), fmt="json")
+        hook(cli, "post-tool", body("post-tool", session, 100 + n, text=TOPICS[n % 4] * 4), fmt="json")
         for n in range(12)
     ]
 
