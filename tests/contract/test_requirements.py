@@ -1,0 +1,52 @@
+"""The manifest and the tests' docstrings say the same, and nothing that the seeds ask is left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.contract.requirements import REQUIREMENTS
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMED = re.compile(r"\b(REQ-SESSION|REQ-HOOKS|TC-SESSION)-(\d\d)((?:(?:\.\.|, | and )\d\d)*)")
+SEEDS = {
+    *(f"REQ-SESSION-{number:02}" for number in range(1, 18)),
+    *(f"TC-SESSION-{number:02}" for number in (*range(1, 23), 24)),  # the seed has no 23
+    *(f"REQ-HOOKS-{number:02}" for number in (*range(1, 6), *range(10, 34))),  # nor 06 to 09
+}
+
+
+def _ids(docstring: str) -> Iterator[str]:
+    """`REQ-HOOKS-17..21`, `REQ-SESSION-02, 09`: every id that is meant."""
+    for family, first, rest in NAMED.findall(docstring):
+        last = int(first)
+        yield f"{family}-{last:02}"
+        for sign, digits in re.findall(r"(\.\.|, | and )(\d\d)", rest):
+            numbers = range(last + 1, int(digits) + 1) if sign == ".." else (int(digits),)
+            yield from (f"{family}-{number:02}" for number in numbers)
+            last = int(digits)
+
+
+def _named_in_tests() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benches").glob("bench_*.py")]
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                for name in _ids(ast.get_docstring(node) or ""):
+                    found.setdefault(name, set()).add(f"{path.relative_to(ROOT)}::{node.name}")
+    return found
+
+
+def test_every_requirement_of_the_seeds_is_in_the_manifest_with_a_test() -> None:
+    assert set(REQUIREMENTS) == SEEDS
+    assert not [name for name, requirement in REQUIREMENTS.items() if not requirement.tests]
+
+
+def test_the_manifest_and_the_docstrings_name_the_same_tests() -> None:
+    named = _named_in_tests()
+    assert set(named) <= SEEDS, "a test names a requirement that the seeds don't have"
+    for name, requirement in REQUIREMENTS.items():
+        assert set(requirement.tests) == named.get(name, set()), name
