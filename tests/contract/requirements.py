@@ -21,7 +21,7 @@ class Requirement:
 
 REQUIREMENTS: dict[str, Requirement] = {
     "REQ-SESSION-01": Requirement(
-        "The snapshot has 14 fields with the seed's defaults, ids cut at 100 characters, a FIFO of 50 vectors, below 30 KB",
+        "The 14 fields with their defaults, ids cut at 100 characters, 50 vectors, below 30 KB",
         (
             "tests/integration/test_cli.py::test_show_has_the_fourteen_fields_and_the_chain",
             "tests/integration/test_session_manager.py::test_a_session_is_created_with_the_seed_s_defaults_and_durable_at_once",
@@ -46,7 +46,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         ("tests/unit/test_consciousness.py::test_each_state_has_its_three_letter_code_and_its_printed_name",),
     ),
     "REQ-SESSION-04": Requirement(
-        "Column family session_identity with keys s:, latest, t: (8 raw bytes + id), p:, bloom filter, LZ4, WAL",
+        "Column family session_identity: keys s:, latest, t:, p:, bloom filter, LZ4, WAL",
         (
             "tests/integration/test_engine.py::test_a_missing_family_is_named_with_its_cure_and_not_made_anew",
             "tests/integration/test_engine.py::test_a_new_database_has_every_family_and_belongs_to_the_user_alone",
@@ -58,7 +58,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         ),
     ),
     "REQ-SESSION-05": Requirement(
-        "Snapshots are saved in one atomic batch and load by id and as latest, with temporal recovery that repairs the pointer",
+        "Saves are one atomic batch; loads by id and as latest, with recovery of the pointer",
         (
             "tests/integration/test_session_store.py::test_a_pointer_to_nothing_is_worked_out_anew_and_repaired",
             "tests/integration/test_session_store.py::test_a_snapshot_comes_back_by_id_and_as_the_latest",
