@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_graph.identity.text import flatten_text
-from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent
+from context_graph.model import EventKind, HookEvent
+from context_graph.owner.events import hook_event
+from context_graph.redact import Redactor
 
 __all__ = ["Case", "Session", "load_cases", "load_sessions"]
 
@@ -40,12 +42,14 @@ class Case:
 
 
 def load_sessions(data: Path) -> dict[str, Session]:
-    """All sessions of sessions.jsonl by name, their texts flattened and cut as the owner does it."""
+    """All sessions of sessions.jsonl by name, as the owner takes them: parsed, flattened, redacted, cut."""
+    with tempfile.TemporaryDirectory() as cache:
+        redactor = Redactor.load(Path(cache))
     sessions = {}
     for line in (data / "sessions.jsonl").read_text(encoding="utf-8").splitlines():
         raw = json.loads(line)
         name = raw["id"]
-        events = tuple(_event(name, i, event) for i, event in enumerate(raw["events"]))
+        events = tuple(_event(name, i, event, redactor) for i, event in enumerate(raw["events"]))
         sessions[name] = Session(name, raw["project"], raw["split"], events)
     return sessions
 
@@ -61,17 +65,21 @@ def load_cases(data: Path, split: str) -> list[Case]:
     return cases
 
 
-def _event(session: str, index: int, raw: dict[str, Any]) -> HookEvent:
-    kind = _KINDS[raw["event"]]
-    given = raw.get("prompt") if kind is EventKind.PROMPT_SUBMIT else raw.get("tool_input")
-    return HookEvent(
-        kind=kind,
-        session_id=session,
+def _event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
+    body = {
+        **{name: value for name, value in raw.items() if name != "event"},
+        "hook_event_name": raw["event"],
+        "session_id": session,
+        "cwd": "",
+    }
+    if "tool_name" in raw:
+        body["tool_use_id"] = f"toolu_{index:06d}"
+    return hook_event(
+        _KINDS[raw["event"]],
+        json.dumps(body).encode(),
+        {},
+        session_env="",
         event_id=f"{index:032x}",
         at_ms=1_700_000_000_000 + 10_000 * index,
-        tool_name=raw.get("tool_name", ""),
-        tool_use_id=f"toolu_{index:06d}" if "tool_name" in raw else "",
-        input_text=flatten_text(given, EVENT_TEXT_BYTES),
-        output_text=flatten_text(raw.get("error", raw.get("tool_response")), EVENT_TEXT_BYTES),
-        success=kind is EventKind.POST_TOOL if kind is not EventKind.PROMPT_SUBMIT else None,
+        redactor=redactor,
     )

@@ -126,7 +126,7 @@ def fit(trials: Iterable[Trial]) -> Calibration:
 
 def _mean(compared: Iterable[Comparison | None]) -> tuple[float, ...]:
     rows = np.array([comparison.likeness for comparison in compared if comparison is not None])
-    return tuple(round(float(value), 4) for value in np.nanmean(rows, axis=0))
+    return tuple(round(float(value), 3) for value in np.nanmean(rows, axis=0))
 
 
 def smoothed(trial: Trial, calibration: Calibration) -> Array:
