@@ -31,7 +31,7 @@ demo: build ## Run a scripted pair of sessions through the real hooks and show w
 	$(BIN)/python tools/demo.py
 
 test: build ## Run all tests but the long ones
-	$(BIN)/python -m pytest -m "not torture" tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not torture" tests
 
 check: fmt-check lint type rust test ## Everything CI judges
 
