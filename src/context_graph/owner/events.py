@@ -13,9 +13,6 @@ from context_graph.redact import Redactor
 
 __all__ = ["event_from_input", "hook_event"]
 
-_REDACT_BYTES = 4 * EVENT_TEXT_BYTES
-"""Redacted before the cut: half a secret would no longer be known for one."""
-
 
 def hook_event(
     kind: EventKind,
@@ -75,5 +72,6 @@ def event_from_input(
 
 
 def _clean(value: object, redactor: Redactor) -> str:
-    text = flatten_text(value, _REDACT_BYTES)
-    return redactor.redact_cut(text, EVENT_TEXT_BYTES, _REDACT_BYTES) if text else ""
+    # Flattening cuts each of several texts after a whole word, so that no secret loses its half to the cut.
+    text = flatten_text(value, EVENT_TEXT_BYTES)
+    return redactor.redact_cut(text, EVENT_TEXT_BYTES) if text else ""

@@ -268,6 +268,7 @@ class StoreContext:
             event_id=f"{event.event_id}+start",
             at_ms=event.at_ms,
             source="startup",
+            cwd=event.cwd,
         )
         return self.start(start).live
 
