@@ -13,6 +13,9 @@ from context_graph.redact import Redactor
 
 __all__ = ["event_from_input", "hook_event"]
 
+_SHORT_CHARS = 200
+_HARMLESS_CHARS = 12
+
 
 def hook_event(
     kind: EventKind,
@@ -57,18 +60,23 @@ def event_from_input(
         session_id=session_id,
         event_id=event_id,
         at_ms=at_ms or time.time_ns() // 1_000_000,
-        tool_name=redactor.redact(given.tool_name[:200]),
+        tool_name=_short(given.tool_name, redactor),
         tool_use_id=given.tool_use_id[:200],
-        prompt_id=redactor.redact(given.prompt_id[:200]),
+        prompt_id=_short(given.prompt_id, redactor),
         input_text=_clean(given.prompt if kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor),
         output_text=_clean(given.error if given.error else given.tool_response, redactor),
         success=given.success,
         source=given.source,
-        reason=redactor.redact(given.reason[:200]),
+        reason=_short(given.reason, redactor),
         previous_session_id=cut_session_id(given.previous_session_id),
         duration_ms=given.duration_ms,
         cwd=given.cwd[:4096],
     )
+
+
+def _short(text: str, redactor: Redactor) -> str:
+    """A name or reason: redacted like all text, unless it is too short to hold any secret."""
+    return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text
 
 
 def _clean(value: object, redactor: Redactor) -> str:
