@@ -29,6 +29,10 @@ class Ledger:
 
     sent: dict[str, set[str]] = field(default_factory=dict)
     acknowledged: dict[str, set[str]] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
+    """What each session says of itself."""
+    owners_killed: int = 0
+    hooks_killed: int = 0
 
 
 def _body(session: str, tool_use_id: str) -> bytes:
@@ -54,12 +58,14 @@ def _owner_pid(root: Path) -> int | None:
     return pid if b"context_graph" in name or b"context-graph" in name else None
 
 
-def _kill(pid: int | None) -> None:
-    if pid is not None:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+def _kill(pid: int | None) -> bool:
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _send(cli: Cli, rng: random.Random, session: str, tool_use_id: str, ledger: Ledger) -> None:
@@ -81,7 +87,9 @@ def _send(cli: Cli, rng: random.Random, session: str, tool_use_id: str, ledger: 
     caller.communicate(_body(session, tool_use_id), timeout=60)
     if caller.returncode == 0:
         ledger.acknowledged[session].add(tool_use_id)
-    elif caller.returncode > 0:
+    elif caller.returncode == -signal.SIGKILL:
+        ledger.hooks_killed += 1
+    else:
         raise AssertionError(f"a hook exited {caller.returncode}")
 
 
@@ -96,6 +104,9 @@ def _rounds(cli: Cli, rounds: int, ledger: Ledger) -> Iterator[int]:
     rng = random.Random(SEED)
     root = data_root(cli.env)
     for number in range(rounds):
+        deadly = rng.random() < 0.7
+        if deadly:  # a start waits for the owner, so that there is one to kill
+            _start(cli, "waker")
         workers = []
         for index, session in enumerate(ledger.sent):
             own = random.Random(f"{SEED}-{number}-{index}")
@@ -108,31 +119,35 @@ def _rounds(cli: Cli, rounds: int, ledger: Ledger) -> Iterator[int]:
             workers.append(threading.Thread(target=work))
         for worker in workers:
             worker.start()
-        if rng.random() < 0.5:
+        if deadly:
             threading.Event().wait(
                 rng.uniform(0, 0.03)
             )  # the random moment of the kill, not a wait for something
-            _kill(_owner_pid(root))
+            ledger.owners_killed += _kill(_owner_pid(root))
         for worker in workers:
             worker.join(timeout=120)
             assert not worker.is_alive(), "a hook is stuck"
         yield number
 
 
+def _start(cli: Cli, session: str) -> None:
+    given = json.dumps({"session_id": session, "source": "startup"})
+    started = cli.run("hooks", "session-start", "--format", "claude", stdin=given)
+    assert started.returncode == 0, started.stderr
+
+
 def _torture(cli: Cli, rounds: int) -> str:
     sessions = [f"torture-{index}" for index in range(SESSIONS)]
     ledger = Ledger({session: set() for session in sessions}, {session: set() for session in sessions})
     for session in sessions:
-        started = cli.run(
-            "hooks", "session-start", "--format", "claude", stdin=json.dumps({"session_id": session})
-        )
-        assert started.returncode == 0, started.stderr
+        _start(cli, session)
     kept = dict(cli.env)
     for _ in _rounds(cli, rounds, ledger):
         pass
     for session in sessions:
         shown = json.loads(cli.run("session", "show", "--session-id", session, "--json").stdout)
         assert shown["spool_pending"] == 0
+        ledger.counted[session] = shown["events_by_kind"].get("post-tool", 0)
     assert cli.run("owner", "stop").returncode == 0
     store = SessionStore.open(store_dir(data_root(kept), cli.project) / "db")
     try:
@@ -150,9 +165,12 @@ def _judge(store: SessionStore, ledger: Ledger) -> str:
         events = [event.tool_use_id for event in store.events_after(session, 0) if event.tool_use_id]
         assert len(events) == len(set(events)), f"{session}: applied twice"
         assert set(events) <= applied
+        assert ledger.counted[session] == len(applied), f"{session}: the session counts otherwise"
         sent, acknowledged = sent + len(ids), acknowledged + len(ledger.acknowledged[session])
         applied_in_all += len(applied)
-    return f"seed {SEED}: sent {sent}, acknowledged {acknowledged}, applied {applied_in_all}, lost 0, twice 0"
+    killed = f"{ledger.owners_killed} owners and {ledger.hooks_killed} hooks killed"
+    counted = f"sent {sent}, acknowledged {acknowledged}, applied {applied_in_all}, lost 0, twice 0"
+    return f"seed {SEED}: {killed}; {counted}"
 
 
 def _key(session: str, tool_use_id: str) -> str:
