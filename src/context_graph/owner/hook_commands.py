@@ -172,6 +172,8 @@ def _notice(call: Call, outcome: Outcome | None) -> str:
 
 
 def _output(call: Call, live: LiveSession, text: str) -> HookOutput:
+    # A program that reads this answer may read the brief next; the client's own hooks never do.
+    call.context.publish(live)
     return HookOutput(
         success=True,
         consciousness_state=state_of(live),

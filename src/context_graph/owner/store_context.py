@@ -45,6 +45,14 @@ class Started:
     warning: str = ""
 
 
+@dataclass(slots=True)
+class Unsettled:
+    """What of a session is still to be written beside its snapshot and runtime."""
+
+    goals: bool = False
+    dream: dict[str, object] | None = None
+
+
 class StoreContext:
     """A store and its live sessions. Not thread-safe: the owner serves one request at a time."""
 
@@ -64,7 +72,7 @@ class StoreContext:
         self.settings = settings
         self.sessions: OrderedDict[str, LiveSession] = OrderedDict()
         self.shown_briefs: dict[str, str] = {}
-        self._unsettled: dict[str, bool] = {}
+        self._unsettled: dict[str, Unsettled] = {}
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self._log = log
@@ -105,6 +113,7 @@ class StoreContext:
                 return None
             live = self._load(snapshot)
             self._keep(live)
+            self.settle()
         self.sessions.move_to_end(session_id)
         return live
 
@@ -169,14 +178,28 @@ class StoreContext:
         return True
 
     def settle(self) -> None:
-        """What need not come before the answer: briefs, and goals that a replay would give again."""
+        """Write what the last events did to their sessions; it need not come before the answer.
+
+        Raises:
+            StoreError: The session is then dropped from memory; its events make it up when it is asked for.
+        """
         while self._unsettled:
-            session_id, checkpoint = self._unsettled.popitem()
+            session_id, due = self._unsettled.popitem()
             live = self.sessions.get(session_id)
-            if live is not None:
-                self.publish(live)
-                if checkpoint:
-                    self.persist(live)
+            if live is None:
+                continue
+            self.publish(live)
+            try:
+                self.store.save_state(
+                    live.snapshot,
+                    runtime=live.runtime_bytes(),
+                    goals=live.goals_bytes() if due.goals else None,
+                    goals_seq=live.sequence if due.goals else None,
+                    dream=due.dream,
+                )
+            except StoreError:
+                del self.sessions[session_id]
+                raise
 
     def persist(self, live: LiveSession) -> None:
         """Write ``live``'s goals; its snapshot and runtime are durable since its last event."""
@@ -218,25 +241,22 @@ class StoreContext:
             self._log.error("closing %s: %s", self.folder.name, error)
 
     def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
+        """The event is durable on return; what it did to the session follows in `settle`, or on loading."""
         outcome = live.apply(event)
-        dream = None
-        if outcome.dream_requested and self.settings.auto_dream:
-            dream = {"session_id": live.snapshot.session_id, "ic": outcome.metrics.ic, "at_ms": event.at_ms}
-        self.store.commit_event(
-            live.snapshot,
-            runtime=live.runtime_bytes(),
-            event=event,
-            seq=live.sequence,
-            dedupe_key=key,
-            dream=dream,
-        )
-        due = live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
-        self._postpone(live, checkpoint=due)
+        session_id = live.snapshot.session_id
+        self.store.append_event(session_id, event=event, seq=live.sequence, dedupe_key=key)
+        self._note(live, event, outcome)
         return outcome
 
-    def _postpone(self, live: LiveSession, *, checkpoint: bool = False) -> None:
-        session_id = live.snapshot.session_id
-        self._unsettled[session_id] = checkpoint or self._unsettled.get(session_id, False)
+    def _note(self, live: LiveSession, event: HookEvent, outcome: Outcome) -> None:
+        due = self._unsettled.setdefault(live.snapshot.session_id, Unsettled())
+        due.goals |= live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        if outcome.dream_requested and self.settings.auto_dream:
+            due.dream = {
+                "session_id": live.snapshot.session_id,
+                "ic": outcome.metrics.ic,
+                "at_ms": event.at_ms,
+            }
 
     def _begin(
         self,
@@ -258,7 +278,7 @@ class StoreContext:
             goals_seq=live.sequence,
         )
         self._keep(live)
-        self._postpone(live)
+        self.publish(live)
         return Started(live, text, drift, warning)
 
     def _begin_implicitly(self, event: HookEvent) -> LiveSession:
@@ -292,13 +312,19 @@ class StoreContext:
         session_id = snapshot.session_id
         goals = self.store.load_goals(session_id)
         live = LiveSession.restore(snapshot, self.store.load_runtime(session_id), goals[1] if goals else None)
-        for event in self.store.events_after(session_id, goals[0] if goals else 0):
-            live.replay_goals(event)
+        known = live.sequence
+        for seq, event in self.store.numbered_events_after(session_id, goals[0] if goals else 0):
+            if seq <= known:
+                live.replay_goals(event)
+            else:  # durable, but the owner was gone before it wrote what the event did
+                self._note(live, event, live.apply(event))
         return live
 
     def _keep(self, live: LiveSession) -> None:
+        """Hold it in memory; the one that has been idle longest leaves when there are too many."""
         self.sessions[live.snapshot.session_id] = live
         while len(self.sessions) > self.settings.max_sessions:
+            self.settle()
             _, oldest = self.sessions.popitem(last=False)
             self.persist(oldest)
 

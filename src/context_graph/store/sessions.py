@@ -192,24 +192,60 @@ class SessionStore:
         Raises:
             As save_snapshot; nothing of the event is stored then.
         """
-        if (goals is None) != (goals_seq is None):
-            raise InvalidInputError("goals and goals_seq go together: give both or neither")
-        session_id = snapshot.session_id
         batch = self._engine.batch()
-        self._put_snapshot(batch, snapshot)
+        self._put_event(batch, snapshot.session_id, event, seq, dedupe_key)
+        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._engine.write(batch)
+
+    def append_event(self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str) -> None:
+        """The event alone, durable on return; `save_state` follows. What it did can be worked out again.
+
+        A session whose runtime is behind its events is brought up by applying `events_after` it.
+        """
+        batch = self._engine.batch()
+        self._put_event(batch, session_id, event, seq, dedupe_key)
+        self._engine.write(batch)
+
+    def save_state(
+        self,
+        snapshot: SessionIdentitySnapshot,
+        *,
+        runtime: bytes,
+        goals: bytes | None = None,
+        goals_seq: int | None = None,
+        dream: Mapping[str, object] | None = None,
+    ) -> None:
+        """What appended events made of the session, as one atomic batch; arguments as commit_event's."""
+        batch = self._engine.batch()
+        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._engine.write(batch)
+
+    def _put_event(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:
         key = layout.event_key(session_id, seq)
         batch.put(EVENTS, key, records.encode_event(key, event))
         batch.put(EVENTS, layout.applied_key(session_id, dedupe_key), seq.to_bytes(8, "big"))
-        if runtime is not None:
-            self._put_runtime(batch, session_id, runtime)
-        if goals is not None and goals_seq is not None:
-            self._put_goals(batch, session_id, goals_seq, goals)
-        if dream is not None:
-            _put_dream(batch, dream)
         if seq % TRIM_EVERY == 0 and seq > EVENTS_KEPT:
             first_kept = layout.event_key(session_id, seq - EVENTS_KEPT + 1)
             batch.delete_range(EVENTS, layout.event_prefix(session_id), first_kept)
-        self._engine.write(batch)
+
+    def _put_state(
+        self,
+        batch: Batch,
+        snapshot: SessionIdentitySnapshot,
+        runtime: bytes | None,
+        goals: bytes | None,
+        goals_seq: int | None,
+        dream: Mapping[str, object] | None,
+    ) -> None:
+        if (goals is None) != (goals_seq is None):
+            raise InvalidInputError("goals and goals_seq go together: give both or neither")
+        self._put_snapshot(batch, snapshot)
+        if runtime is not None:
+            self._put_runtime(batch, snapshot.session_id, runtime)
+        if goals is not None and goals_seq is not None:
+            self._put_goals(batch, snapshot.session_id, goals_seq, goals)
+        if dream is not None:
+            _put_dream(batch, dream)
 
     def is_applied(self, session_id: str, dedupe_key: str) -> bool:
         """Whether the event of that key has been committed for the session. Cost: one lookup."""
@@ -221,11 +257,14 @@ class SessionStore:
         Raises:
             CorruptedIdentityError: At the first event that can't be read back.
         """
+        return (event for _, event in self.numbered_events_after(session_id, seq))
+
+    def numbered_events_after(self, session_id: str, seq: int) -> Iterator[tuple[int, HookEvent]]:
+        """As events_after, each event with its number in the session."""
         prefix = layout.event_prefix(session_id)
-        for key, record in self._engine.scan(
-            EVENTS, layout.event_key(session_id, seq + 1), layout.after(prefix)
-        ):
-            yield records.decode_event(key, record)
+        first, end = layout.event_key(session_id, seq + 1), layout.after(prefix)
+        for key, record in self._engine.scan(EVENTS, first, end):
+            yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
 
     def put_runtime(self, session_id: str, runtime: bytes) -> None:
         """Store the session's live state alone."""

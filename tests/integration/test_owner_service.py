@@ -1,0 +1,89 @@
+"""The owner's verbs without its socket: what is durable when, and what a restart makes of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+from context_graph.config import Settings
+from context_graph.owner.service import OwnerService, build_service
+from context_graph.wire.frames import APPLIED, Request
+
+LOG = logging.getLogger("test")
+
+
+def _service(root: Path) -> OwnerService:
+    (root / "cache").mkdir(parents=True, exist_ok=True)
+    return build_service(root, Settings(), LOG)
+
+
+def _hook(service: OwnerService, root: Path, kind: str, number: int, text: str) -> None:
+    body = {
+        "session_id": "s-1",
+        "tool_name": "Bash",
+        "tool_use_id": f"toolu_{number}",
+        "tool_input": {"command": text},
+        "tool_response": {"stdout": text},
+    }
+    reply = service.handle(
+        Request(
+            verb=f"hooks.{kind}",
+            event_id=f"{number:032x}",
+            params={"format": "claude"},
+            body=json.dumps(body if kind == "post-tool" else {"session_id": "s-1"}).encode(),
+            store=root / "store",
+            project=root,
+            at_ms=1_700_000_000_000 + number,
+        )
+    )
+    assert reply.flags == APPLIED, reply
+
+
+def _show(service: OwnerService, root: Path) -> dict[str, object]:
+    params = {"session-id": "s-1"}
+    shown = service.handle(Request(verb="session.show", params=params, store=root / "store", project=root))
+    # Vectors and measures are float32 in the store; seven digits is all they promise.
+    view: dict[str, object] = json.loads(shown.stdout, parse_float=lambda text: round(float(text), 5))
+    return view
+
+
+def _texts() -> list[str]:
+    focused = ["pytest tests/test_bucket.py -k refill"] * 40
+    return focused + ["sourdough levain hydration", "candles ticker futures", "vim palette colors"] * 3
+
+
+def test_an_event_is_whole_after_its_answer_even_if_nothing_more_was_written(tmp_path: Path) -> None:
+    """Invariant 5, REQ-SESSION-08: what an acknowledged event did is worked out again, its dream included."""
+    steady, dying = tmp_path / "steady", tmp_path / "dying"
+    views = []
+    for root in (steady, dying):
+        service = _service(root)
+        _hook(service, root, "session-start", 0, "")
+        for number, text in enumerate(_texts(), start=1):
+            _hook(service, root, "post-tool", number, text)
+            if root is steady:
+                service.settle()
+            elif number % 7 == 0:  # the process is gone between the answer and the rest of the work
+                context = next(iter(service._stores.values()))
+                context.abandon()
+                service._stores.clear()
+        views.append(_show(service, root))
+        service.settle()
+        service.close()
+    assert views[0] == views[1]
+    assert views[0]["dreams_pending"] == 1 and min(views[0]["ic_history"]) < 0.5  # type: ignore[call-overload]
+
+
+def test_a_session_that_left_memory_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Invariant 7: goals from their checkpoint and the events after it."""
+    service = _service(tmp_path)
+    _hook(service, tmp_path, "session-start", 0, "")
+    for number, text in enumerate(_texts(), start=1):
+        _hook(service, tmp_path, "post-tool", number, text)
+        service.settle()
+    before = _show(service, tmp_path)
+    service.close()
+    again = _service(tmp_path)
+    assert _show(again, tmp_path) == before
+    again.close()
