@@ -92,14 +92,19 @@ fn open(folder: CPath<'_>, path: CPath<'_>) -> Result<Fd, SpoolError> {
 pub fn make_dirs(path: CPath<'_>) -> Result<(), Errno> {
     let whole = path.bytes();
     let ends = (1..whole.len()).filter(|at| whole.get(*at) == Some(&b'/')).chain([whole.len()]);
-    let mut last = Ok(());
+    let (mut last, mut cause) = (Ok(()), None);
     for end in ends {
         let folder = CString::new(whole.get(..end).unwrap_or(whole)).map_err(|_| Errno::NOT_FOUND)?;
         last = sys::make_dir(CPath::from_c_str(&folder));
+        if let Err(errno) = last {
+            // The first folder that could not be made says why; those below it are only "not found".
+            cause = if errno == Errno::EXISTS { None } else { cause.or(Some(errno)) };
+        }
     }
     // Components above may exist unwritable (EACCES, EROFS); only the last one's fate counts.
     match last {
         Err(Errno::EXISTS) => Ok(()),
+        Err(Errno::NOT_FOUND) => Err(cause.unwrap_or(Errno::NOT_FOUND)),
         other => other,
     }
 }
