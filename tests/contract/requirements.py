@@ -95,6 +95,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         (
             "tests/integration/test_cli.py::test_check_identity_queues_one_dream_for_a_crisis",
             "tests/integration/test_hooks.py::test_a_crisis_is_reached_said_once_and_recovered_from",
+            "tests/integration/test_owner_service.py::test_an_event_is_whole_after_its_answer_even_if_nothing_more_was_written",
             "tests/unit/test_brief.py::test_a_crisis_says_whether_a_dream_was_queued",
             "tests/unit/test_continuity.py::test_dream_requests_keep_a_minute_apart",
         ),
@@ -547,6 +548,8 @@ REQUIREMENTS: dict[str, Requirement] = {
             "tests/integration/test_secrets_on_disk.py::test_no_planted_secret_is_found_in_any_file",
             "tests/unit/test_redact.py::test_every_golden_secret_is_replaced_under_its_rules_name",
             "tests/unit/test_redact.py::test_the_golden_file_has_a_row_for_every_kind_of_secret_we_promise",
+            "tests/unit/test_redact_deferred.py::test_the_first_text_waits_for_the_rules_and_is_redacted_by_all_of_them",
+            "tests/unit/test_redact_deferred.py::test_without_rules_our_own_hold_and_the_log_says_so",
             "tests/unit/test_redact_imported.py::test_whatever_the_detector_would_report_is_redacted",
             "tests/unit/test_text.py::test_redaction_finds_a_secret_that_only_its_key_gives_away",
         ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError
 from context_graph.owner.store_context import StoreContext
-from context_graph.redact import Redactor
+from context_graph.redact import TextRedactor
 from context_graph.wire.frames import Reply, Request
 
 __all__ = ["Call", "reply"]
@@ -21,7 +21,7 @@ class Call:
     request: Request
     context: StoreContext
     settings: Settings
-    redactor: Redactor
+    redactor: TextRedactor
     began_ms: int
 
     def option(self, name: str, default: str = "") -> str:

@@ -9,7 +9,7 @@ from context_graph.errors import InvalidInputError
 from context_graph.identity.text import flatten_text
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.protocol.spec import HookInput, check_session_id, parse_hook_input
-from context_graph.redact import Redactor
+from context_graph.redact import TextRedactor
 
 __all__ = ["event_from_input", "hook_event"]
 
@@ -25,7 +25,7 @@ def hook_event(
     session_env: str,
     event_id: str,
     at_ms: int,
-    redactor: Redactor,
+    redactor: TextRedactor,
 ) -> HookEvent:
     """The event of one hook call.
 
@@ -45,7 +45,7 @@ def hook_event(
 
 
 def event_from_input(
-    given: HookInput, kind: EventKind, *, session_env: str, event_id: str, at_ms: int, redactor: Redactor
+    given: HookInput, kind: EventKind, *, session_env: str, event_id: str, at_ms: int, redactor: TextRedactor
 ) -> HookEvent:
     """Build the event from input that has been parsed."""
     session_id = check_session_id(session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
@@ -74,12 +74,12 @@ def event_from_input(
     )
 
 
-def _short(text: str, redactor: Redactor) -> str:
+def _short(text: str, redactor: TextRedactor) -> str:
     """A name or reason: redacted like all text, unless it is too short to hold any secret."""
     return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text
 
 
-def _clean(value: object, redactor: Redactor) -> str:
+def _clean(value: object, redactor: TextRedactor) -> str:
     # Flattening cuts each of several texts after a whole word, so that no secret loses its half to the cut.
     text = flatten_text(value, EVENT_TEXT_BYTES)
     return redactor.redact_cut(text, EVENT_TEXT_BYTES) if text else ""

@@ -17,7 +17,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError, StoreErro
 from context_graph.owner import consciousness_commands, hook_commands, session_commands, spool
 from context_graph.owner.call import Call
 from context_graph.owner.store_context import StoreContext, project_of
-from context_graph.redact import Redactor
+from context_graph.redact import TextRedactor, load_redactor
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
 __all__ = ["OwnerService", "build_service"]
@@ -34,7 +34,7 @@ _HANDLERS: dict[str, Handler] = {
 class OwnerService:
     """All verbs but `owner.*`, over at most ``settings.max_stores`` open stores. Single-threaded."""
 
-    def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: Redactor) -> None:
+    def __init__(self, root: Path, settings: Settings, log: logging.Logger, redactor: TextRedactor) -> None:
         self._root = root
         self._settings = settings
         self._log = log
@@ -146,7 +146,6 @@ class OwnerService:
 
 def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerService:
     """The service of one owner process."""
-    redactor = Redactor.load(root / "cache")
-    for problem in (*settings.problems, *redactor.problems):
+    for problem in settings.problems:
         log.warning("%s", problem)
-    return OwnerService(root, settings, log, redactor)
+    return OwnerService(root, settings, log, load_redactor(root / "cache", log))

@@ -10,7 +10,7 @@ import orjson
 from context_graph.errors import InvalidInputError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.events import hook_event
-from context_graph.redact import Redactor
+from context_graph.redact import TextRedactor
 from context_graph.wire.spool import SpoolRecord
 
 __all__ = ["Sessions", "apply_spooled"]
@@ -26,7 +26,9 @@ class Sessions(Protocol):
         """Apply an event once, durably."""
 
 
-def apply_spooled(sessions: Sessions, record: SpoolRecord, redactor: Redactor, log: logging.Logger) -> None:
+def apply_spooled(
+    sessions: Sessions, record: SpoolRecord, redactor: TextRedactor, log: logging.Logger
+) -> None:
     """Apply one spooled hook call, exactly as the live path would have.
 
     Raises:

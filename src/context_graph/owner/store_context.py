@@ -17,7 +17,7 @@ from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, c
 from context_graph.owner import spool
 from context_graph.owner.brief_cache import BriefCache
 from context_graph.owner.spooled import apply_spooled
-from context_graph.redact import Redactor
+from context_graph.redact import TextRedactor
 from context_graph.store.sessions import SessionStore
 from context_graph.wire.spool import SpoolRecord
 
@@ -64,7 +64,7 @@ class StoreContext:
         project: Path | None,
         settings: Settings,
         log: logging.Logger,
-        redactor: Redactor,
+        redactor: TextRedactor,
     ) -> None:
         self.folder = folder
         self.store = store
@@ -86,7 +86,7 @@ class StoreContext:
         project: Path | None,
         settings: Settings,
         log: logging.Logger,
-        redactor: Redactor,
+        redactor: TextRedactor,
     ) -> StoreContext:
         """Open (or create) the store in ``folder``.
 

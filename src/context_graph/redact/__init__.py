@@ -5,6 +5,7 @@ told in ``rules`` (issuers' tokens and shapes), ``keyed`` (values after telling 
 (bare random tokens); ``imported`` brings in detect-secrets' rules. Start reading at ``detector``.
 """
 
+from context_graph.redact.deferred import TextRedactor, load_redactor
 from context_graph.redact.detector import Redactor
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "TextRedactor", "load_redactor"]

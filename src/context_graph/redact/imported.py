@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from context_graph.redact.rules import IMPORT_FORMAT, Rule
 
-__all__ = ["Imported", "load_imported"]
+__all__ = ["Imported", "is_cached", "load_imported"]
 
 _PACKAGE: Final = "detect_secrets"
 _MAX_CACHE_BYTES: Final = 1_000_000
@@ -31,7 +31,7 @@ def load_imported(cache_dir: Path, *, timeout_s: float) -> Imported:
     version = installed_version()
     if version is None:
         return Imported(problems=("redaction: detect-secrets is not installed; our own rules alone hold",))
-    path = cache_dir / f"secret-rules-{version}-{IMPORT_FORMAT}.json"
+    path = _cache_path(cache_dir, version)
     cached = _read(path)
     if cached is not None:
         return cached
@@ -41,6 +41,16 @@ def load_imported(cache_dir: Path, *, timeout_s: float) -> Imported:
     fresh = _parse(json.loads(document))
     problem = _write(path, document)
     return Imported(fresh.rules, fresh.keywords, (*fresh.problems, problem)) if problem else fresh
+
+
+def is_cached(cache_dir: Path) -> bool:
+    """Whether load_imported will do without its helper process."""
+    version = installed_version()
+    return version is None or _cache_path(cache_dir, version).exists()
+
+
+def _cache_path(cache_dir: Path, version: str) -> Path:
+    return cache_dir / f"secret-rules-{version}-{IMPORT_FORMAT}.json"
 
 
 def _run_helper(version: str, timeout_s: float) -> tuple[bytes, str]:
