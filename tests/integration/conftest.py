@@ -1,4 +1,4 @@
-"""Fixtures of the owner's integration tests."""
+"""Fixtures of the owner's and the store's integration tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.integration.owner_harness import PROGRAM, OwnerHarness
+
+from context_graph.store.engine import Engine
+from context_graph.store.sessions import SessionStore
 
 
 @pytest.fixture
@@ -33,3 +36,23 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnerHarness]:
             harness.close()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    """Where a test's database goes."""
+    return tmp_path / "db"
+
+
+@pytest.fixture
+def engine(db: Path) -> Iterator[Engine]:
+    """An open, empty engine."""
+    opened = Engine.open(db)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(engine: Engine) -> SessionStore:
+    """A session store over ``engine``."""
+    return SessionStore(engine)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,23 +23,6 @@ from context_graph.store.engine import Engine
 from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.records import Evidence
 from context_graph.store.sessions import EVENTS_KEPT, TRIM_EVERY, SessionStore
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "db"
-
-
-@pytest.fixture
-def engine(db: Path) -> Iterator[Engine]:
-    opened = Engine.open(db)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def store(engine: Engine) -> SessionStore:
-    return SessionStore(engine)
 
 
 def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: Engine) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.store_support import START_MS, break_record, snapshot
@@ -18,23 +16,6 @@ from context_graph.store import layout
 from context_graph.store.engine import Engine
 from context_graph.store.layout import SESSION_IDENTITY
 from context_graph.store.sessions import SessionStore
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "db"
-
-
-@pytest.fixture
-def engine(db: Path) -> Iterator[Engine]:
-    opened = Engine.open(db)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def store(engine: Engine) -> SessionStore:
-    return SessionStore(engine)
 
 
 def test_a_listing_pages_through_all_sessions_newest_first(store: SessionStore) -> None:

@@ -26,11 +26,6 @@ AXES = [[1.0 if index == axis else 0.0 for index in range(13)] for axis in range
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "db"
-
-
-@pytest.fixture
 def manager(db: Path) -> Iterator[SessionIdentityManager]:
     with SessionIdentityManager.open(db) as opened:
         yield opened

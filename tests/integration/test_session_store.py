@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,23 +20,6 @@ from context_graph.store.engine import Batch, Engine
 from context_graph.store.layout import LATEST, SESSION_IDENTITY
 from context_graph.store.records import encode_snapshot
 from context_graph.store.sessions import SessionStore
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "db"
-
-
-@pytest.fixture
-def engine(db: Path) -> Iterator[Engine]:
-    opened = Engine.open(db)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def store(engine: Engine) -> SessionStore:
-    return SessionStore(engine)
 
 
 def test_a_snapshot_comes_back_by_id_and_as_the_latest(db: Path) -> None:
