@@ -6,8 +6,12 @@ import json
 import logging
 from pathlib import Path
 
+import pytest
+
 from context_graph.config import Settings
+from context_graph.errors import StoreReadOnlyError
 from context_graph.owner.service import OwnerService, build_service
+from context_graph.store.sessions import SessionStore
 from context_graph.wire.frames import APPLIED, Request
 
 LOG = logging.getLogger("test")
@@ -87,3 +91,25 @@ def test_a_session_that_left_memory_comes_back_as_it_was(tmp_path: Path) -> None
     again = _service(tmp_path)
     assert _show(again, tmp_path) == before
     again.close()
+
+
+def test_an_event_that_could_not_be_written_is_applied_once_when_it_comes_again(tmp_path: Path) -> None:
+    """Invariant 6: after a failed write, memory is not ahead of the disk."""
+    service = _service(tmp_path)
+    _hook(service, tmp_path, "session-start", 0, "")
+    _hook(service, tmp_path, "post-tool", 1, "ls src")
+    service.settle()
+    context = next(iter(service._stores.values()))
+    event = next(iter(context.store.events_after("s-1", 1)))
+    event.tool_use_id = "toolu_2"
+    context.store.close()
+    context.store = SessionStore.open(tmp_path / "store" / "db", read_only=True)
+    with pytest.raises(StoreReadOnlyError):
+        context.apply(event)
+    assert not context.sessions
+    context.abandon()
+    service._stores.clear()
+    _hook(service, tmp_path, "post-tool", 2, "ls src")
+    assert _show(service, tmp_path)["events_by_kind"] == {"session-start": 1, "post-tool": 2}
+    service.settle()
+    service.close()

@@ -127,7 +127,9 @@ class OwnerService:
         )
         self._stores[store] = context
         while len(self._stores) > self._settings.max_stores:
-            self._stores.popitem(last=False)[1].close()
+            _, oldest = self._stores.popitem(last=False)
+            oldest.checkpoint()
+            oldest.close()
         return context
 
     def _folders(self) -> list[Path]:

@@ -202,7 +202,8 @@ class StoreContext:
                 raise
 
     def persist(self, live: LiveSession) -> None:
-        """Write ``live``'s goals; its snapshot and runtime are durable since its last event."""
+        """Write ``live``'s goals, but settle first: no replay could mend goals ahead of the runtime."""
+        self.settle()
         self.store.save_goals(live.snapshot.session_id, live.sequence, live.goals_bytes())
 
     def drain_spool(self) -> None:
@@ -222,13 +223,12 @@ class StoreContext:
 
     def checkpoint(self) -> None:
         """Write every live session's goals."""
-        for live in self.sessions.values():
+        for live in list(self.sessions.values()):
             self.persist(live)
 
     def close(self) -> None:
-        """Checkpoint and close."""
+        """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
         self.settle()
-        self.checkpoint()
         self.sessions.clear()
         self.store.close()
 
@@ -244,7 +244,11 @@ class StoreContext:
         """The event is durable on return; what it did to the session follows in `settle`, or on loading."""
         outcome = live.apply(event)
         session_id = live.snapshot.session_id
-        self.store.append_event(session_id, event=event, seq=live.sequence, dedupe_key=key)
+        try:
+            self.store.append_event(session_id, event=event, seq=live.sequence, dedupe_key=key)
+        except StoreError:
+            del self.sessions[session_id]  # memory must not be ahead of the disk: the event will come again
+            raise
         self._note(live, event, outcome)
         return outcome
 
@@ -324,9 +328,10 @@ class StoreContext:
         """Hold it in memory; the one that has been idle longest leaves when there are too many."""
         self.sessions[live.snapshot.session_id] = live
         while len(self.sessions) > self.settings.max_sessions:
-            self.settle()
-            _, oldest = self.sessions.popitem(last=False)
+            session_id, oldest = next(iter(self.sessions.items()))
             self.persist(oldest)
+            self.sessions.pop(session_id, None)
+            self.shown_briefs.pop(session_id, None)
 
     def _new_snapshot(self, event: HookEvent) -> SessionIdentitySnapshot:
         return SessionIdentitySnapshot(session_id=event.session_id, timestamp_ms=event.at_ms)
