@@ -159,6 +159,10 @@ def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbP
 def export_session(
     session_id: SessionId = None,
     all_: Annotated[bool, typer.Option("--all", help="Every session of the store.")] = False,
+    cursor: Annotated[
+        str | None,
+        typer.Option("--cursor", metavar="C", help="With --all: go on where a document's next_cursor says."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write there instead of to standard output."),
@@ -171,7 +175,7 @@ def export_session(
 
     Example: context-graph-cli session export --all --output sessions.json
     """
-    params = {"session-id": session_id, "all": all_}
+    params = {"session-id": session_id, "all": all_, "cursor": cursor}
     reply = ask("session.export", params, db_path=db_path, timeout_s=_TRANSFER_S)
     if reply.exit_code or output is None:
         finish(reply)

@@ -96,7 +96,9 @@ def _show(call: Call) -> Reply:
 def _export(call: Call) -> Reply:
     store = call.context.store
     document = (
-        store.export_all() if call.flag("all") else store.export(find_session(call).snapshot.session_id)
+        store.export_all(cursor=call.option("cursor") or None)
+        if call.flag("all")
+        else store.export(find_session(call).snapshot.session_id)
     )
     return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
