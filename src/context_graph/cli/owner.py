@@ -12,7 +12,7 @@ from context_graph.cli.calling import Finished
 from context_graph.cli.options import Json
 from context_graph.cli.tables import owner_text
 from context_graph.client import request, restart_owner, start_owner, stop_owner, wait_ready
-from context_graph.config import data_root, location_of
+from context_graph.config import Location, data_root
 from context_graph.errors import OwnerUnavailableError
 
 __all__ = ["app"]
@@ -92,7 +92,7 @@ def status(json_: Json = False) -> None:
 def _status(timeout_s: float) -> dict[str, object]:
     root = data_root()
     # The owner's own verbs look at no store, so a wrong CONTEXT_GRAPH_DB_PATH is no matter here.
-    nowhere = location_of(root, root, root)
+    nowhere = Location(root, root, root)
     reply = request("owner.status", {}, location=nowhere, autostart=False, timeout_s=timeout_s)
     found: dict[str, object] = json.loads(reply.stdout)
     return found

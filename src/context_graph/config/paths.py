@@ -20,7 +20,6 @@ __all__ = [
     "data_root",
     "fnv1a64",
     "locate",
-    "location_of",
     "lock_path",
     "log_dir",
     "project_dir",
@@ -151,11 +150,6 @@ def locate(
     if named is None:
         return Location(root, store_dir(root, top), top)
     return Location(root, check_db_path(named, root=root, cwd=cwd, folders=(folder, top), env=env), top)
-
-
-def location_of(root: Path, store: Path, project: Path) -> Location:
-    """A location from parts that are already known to be right (a request's own fields)."""
-    return Location(root, store, project)
 
 
 def lock_path(root: Path) -> Path:

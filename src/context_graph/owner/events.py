@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from context_graph.errors import InvalidInputError
 from context_graph.identity.text import flatten_text
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
-from context_graph.protocol.spec import HookInput, check_session_id, parse_hook_input
+from context_graph.protocol.spec import check_session_id, parse_hook_input
 from context_graph.redact import TextRedactor
 
-__all__ = ["event_from_input", "hook_event"]
+__all__ = ["hook_event"]
 
 _SHORT_CHARS = 200
 _HARMLESS_CHARS = 12
@@ -34,29 +34,15 @@ def hook_event(
     Raises:
         InvalidInputError: If the input is not of either documented shape, or no session is named.
     """
-    return event_from_input(
-        parse_hook_input(kind, body, params),
-        kind,
-        session_env=session_env,
-        event_id=event_id,
-        at_ms=at_ms,
-        redactor=redactor,
-    )
-
-
-def event_from_input(
-    given: HookInput, kind: EventKind, *, session_env: str, event_id: str, at_ms: int, redactor: TextRedactor
-) -> HookEvent:
-    """Build the event from input that has been parsed."""
+    given = parse_hook_input(kind, body, params)
     session_id = check_session_id(session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
     session_id = session_id or cut_session_id(given.session_id)
     if not session_id:
         raise InvalidInputError(
             "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
         )
-    tool_failed = kind is EventKind.POST_TOOL and given.success is False
     return HookEvent(
-        kind=EventKind.POST_TOOL_FAILURE if tool_failed else kind,
+        kind=given.kind,
         session_id=session_id,
         event_id=event_id,
         at_ms=at_ms or time.time_ns() // 1_000_000,

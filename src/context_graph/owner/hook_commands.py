@@ -16,16 +16,16 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
 from context_graph.owner.events import hook_event
-from context_graph.owner.store_context import Applied, Started
+from context_graph.owner.store_context import Applied
 from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
-from context_graph.protocol import claude
-from context_graph.protocol.spec import HookOutput, render_output
+from context_graph.protocol import claude, spec
+from context_graph.protocol.spec import DriftMetrics, HookOutput, render_output
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 __all__ = ["HANDLERS", "failure"]
 
-FORMATS = ("json", "json-compact", "text", "claude")
+FORMATS = (*spec.FORMATS, "claude")
 
 
 def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
@@ -51,7 +51,7 @@ def _event(call: Call, kind: EventKind) -> HookEvent:
         request.params,
         session_env=request.session_env,
         event_id=request.event_id,
-        at_ms=request.at_ms or call.began_ms,
+        at_ms=request.at_ms,
         redactor=call.redactor,
     )
 
@@ -73,18 +73,7 @@ def _session_start(call: Call) -> Reply:
             system_message=f"context-graph: {started.warning}" if started.warning else "",
         )
         return reply(out, flags=APPLIED)
-    return _say(call, fmt, _start_output(call, started), stderr=started.warning)
-
-
-def _start_output(call: Call, started: Started) -> HookOutput:
-    return HookOutput(
-        success=True,
-        consciousness_state=state_of(started.live),
-        ic_classification=classification_of(started.live),
-        context_injection=started.text,
-        drift_metrics=started.drift,
-        execution_time_ms=call.elapsed_ms(),
-    )
+    return _say(call, fmt, _output(call, started.live, started.text, started.drift), stderr=started.warning)
 
 
 def _pre_tool(call: Call) -> Reply:
@@ -171,7 +160,7 @@ def _notice(call: Call, outcome: Outcome | None) -> str:
     return f"IC warning: {outcome.metrics.ic:.2f}" if outcome.warning_entered else ""
 
 
-def _output(call: Call, live: LiveSession, text: str) -> HookOutput:
+def _output(call: Call, live: LiveSession, text: str, drift: DriftMetrics | None = None) -> HookOutput:
     # A program that reads this answer may read the brief next; the client's own hooks never do.
     call.context.publish(live)
     return HookOutput(
@@ -179,6 +168,7 @@ def _output(call: Call, live: LiveSession, text: str) -> HookOutput:
         consciousness_state=state_of(live),
         ic_classification=classification_of(live),
         context_injection=text or None,
+        drift_metrics=drift,
         execution_time_ms=call.elapsed_ms(),
     )
 
