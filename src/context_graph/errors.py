@@ -2,7 +2,8 @@
 
 Each class carries a stable machine-readable ``code`` (crosses the socket), the exit code of
 seed 000's commands (``exit_code``), the exit code of seed 001's hook commands
-(``hook_exit_code``) and whether the same call may succeed later (``retryable``).
+(``hook_exit_code``), the code of JSON-RPC answers (``rpc_code``, seed 003 REQ-CORE-026) and whether the
+same call may succeed later (``retryable``).
 """
 
 from __future__ import annotations
@@ -13,18 +14,26 @@ __all__ = [
     "ConfigError",
     "ContextGraphError",
     "CorruptedIdentityError",
+    "CorruptedMemoryError",
     "CrisisTriggeredError",
     "DatabaseCorruptionError",
     "DeadlineExceededError",
     "FormatVersionError",
     "FrameTooLargeError",
+    "GraphQueryError",
     "InvalidInputError",
+    "InvalidParamsError",
+    "LogReplayError",
     "MalformedFrameError",
+    "MemoryFormatError",
     "MissingColumnFamilyError",
     "OwnerError",
     "OwnerUnavailableError",
     "PathNotAllowedError",
+    "RateLimitError",
+    "ReadFailedError",
     "SessionNotFoundError",
+    "StoreBusyError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -44,6 +53,7 @@ class ContextGraphError(Exception):
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
     hook_exit_code: ClassVar[int] = 1
+    rpc_code: ClassVar[int] = -32603
     retryable: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
@@ -60,6 +70,7 @@ class UsageError(ContextGraphError):
 
     code = "usage"
     hook_exit_code = 4
+    rpc_code = -32602
 
 
 class InvalidInputError(UsageError):
@@ -74,6 +85,39 @@ class PathNotAllowedError(InvalidInputError):
     code = "path_not_allowed"
 
 
+class InvalidParamsError(InvalidInputError):
+    """A parameter of a memory call that is missing or outside its limits (ERR-CORE-004 to 007).
+
+    Attributes:
+        parameter: Its name.
+        row: The row of seed 003's error table.
+        detail: That row's text, filled in.
+        recovery: That row's cure.
+    """
+
+    code = "invalid_params"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        parameter: str = "",
+        row: str = "ERR-CORE-004",
+        detail: str = "",
+        recovery: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.row = row
+        self.detail = detail or message
+        self.recovery = recovery or "Review parameter schema from tools/list and correct request"
+
+    @classmethod
+    def of(cls, parameter: str, what: str) -> InvalidParamsError:
+        """ERR-CORE-004: what is wrong with ``parameter``."""
+        return cls(f"Invalid params: {parameter} - {what}", parameter=parameter)
+
+
 class ConfigError(UsageError):
     """A configuration value that can't be used."""
 
@@ -85,6 +129,28 @@ class SessionNotFoundError(UsageError, LookupError):
 
     code = "session_not_found"
     hook_exit_code = 5
+    rpc_code = -32000
+
+
+class GraphQueryError(UsageError, LookupError):
+    """A memory or edge that a graph query names is not in the store (REQ-CORE-026)."""
+
+    code = "graph_query"
+    hook_exit_code = 5
+    rpc_code = -32001
+
+
+class RateLimitError(ContextGraphError):
+    """Asked too often; ``retry_after_ms`` and ``limit`` (calls a minute) say when to come back (D4.6)."""
+
+    code = "rate_limit"
+    rpc_code = -32004
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_ms: int = 0, limit: int = 0) -> None:
+        super().__init__(message)
+        self.retry_after_ms = retry_after_ms
+        self.limit = limit
 
 
 class CrisisTriggeredError(ContextGraphError):
@@ -99,12 +165,20 @@ class StoreError(ContextGraphError):
 
     code = "store"
     hook_exit_code = 3
+    rpc_code = -32002
 
 
 class StoreLockedError(StoreError):
     """Another process holds the store."""
 
     code = "store_locked"
+    retryable = True
+
+
+class StoreBusyError(StoreError, TimeoutError):
+    """The store's lock was not free in time (ERR-CORE-009)."""
+
+    code = "store_busy"
     retryable = True
 
 
@@ -147,10 +221,50 @@ class MissingColumnFamilyError(DatabaseCorruptionError):
     code = "missing_column_family"
 
 
+class LogReplayError(DatabaseCorruptionError):
+    """The write-ahead log can't be replayed (ERR-CORE-010)."""
+
+    code = "log_replay"
+
+
 class FormatVersionError(StoreError):
     """A record or database written in a format version this build does not know."""
 
     code = "format_version"
+
+
+class CorruptedMemoryError(StoreError):
+    """The record of one memory or edge can't be read back (ERR-CORE-008); names its id."""
+
+    code = "corrupted_memory"
+    exit_code = 2
+    rpc_code = -32603
+
+    def __init__(self, message: str, *, node_id: str = "") -> None:
+        super().__init__(message)
+        self.node_id = node_id
+
+
+class MemoryFormatError(FormatVersionError):
+    """The record of one memory in a version that can't be converted (EC-CORE-018); names both."""
+
+    code = "memory_format"
+    rpc_code = -32603
+
+    def __init__(self, message: str, *, node_id: str = "", format_version: int = 0) -> None:
+        super().__init__(message)
+        self.node_id = node_id
+        self.format_version = format_version
+
+
+class ReadFailedError(StoreError):
+    """One memory could not be read: an I/O error, a missing file (ERR-CORE-002)."""
+
+    code = "read_failed"
+
+    def __init__(self, message: str, *, node_id: str = "") -> None:
+        super().__init__(message)
+        self.node_id = node_id
 
 
 class OwnerError(ContextGraphError):

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
 from context_graph._kernels import vectors
 from context_graph.identity.ranges import require_unit
+from context_graph.model.johari import JohariQuadrant
 
 __all__ = ["JohariQuadrant", "johari_knowledge", "johari_system"]
 
 KNOWLEDGE_THRESHOLD: Final = 0.5
 SYSTEM_HIGH_THRESHOLD: Final = 0.7
 """Seed 001's code: below it counts as low, there is no band between."""
-
-
-class JohariQuadrant(StrEnum):
-    """Seed 001's four quadrants by their JSON names; UNKNOWN where nothing is known yet (REQ-HOOKS-16)."""
-
-    OPEN = "open"
-    BLIND = "blind"
-    HIDDEN = "hidden"
-    UNKNOWN = "unknown"
 
 
 def johari_knowledge(entropy: float, coherence: float) -> JohariQuadrant:

@@ -1,4 +1,4 @@
-"""The records that cross the layers. Standard library only, no behaviour beyond their own invariants."""
+"""Hook events and session identity snapshots. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,0 +1,146 @@
+"""Edges between memories: seed 003's GraphEdge with its neurotransmitter profile (REQ-CORE-027).
+
+All numbers are Python floats; formulas and thresholds are the seed's. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.errors import InvalidParamsError
+from context_graph.model.memory import check_range, check_unit
+
+__all__ = [
+    "MAX_RELATIONSHIP_CHARS",
+    "Direction",
+    "Domain",
+    "GraphEdge",
+    "NeurotransmitterWeights",
+]
+
+MAX_RELATIONSHIP_CHARS: Final = 64
+STEERING_DECAY: Final = 0.9
+STEERING_GAIN: Final = 0.2
+SHORTCUT_TRAVERSALS: Final = 5
+SHORTCUT_REWARD: Final = 0.3
+
+
+class Domain(StrEnum):
+    """What kind of knowledge an edge belongs to; selects its profile."""
+
+    CODE = "code"
+    LEGAL = "legal"
+    MEDICAL = "medical"
+    CREATIVE = "creative"
+    RESEARCH = "research"
+    GENERAL = "general"
+
+
+class Direction(StrEnum):
+    """Which edges of a memory: those that leave it, those that reach it, or both."""
+
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class NeurotransmitterWeights:
+    """Excitatory, inhibitory and modulatory weight, each in [0, 1]."""
+
+    excitatory: float = 0.5
+    inhibitory: float = 0.2
+    modulatory: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_unit("excitatory", self.excitatory)
+        check_unit("inhibitory", self.inhibitory)
+        check_unit("modulatory", self.modulatory)
+
+    def net_activation(self) -> float:
+        """(excitatory - inhibitory) * (0.5 + 0.5 * modulatory), in [-1, 1]."""
+        return (self.excitatory - self.inhibitory) * (0.5 + 0.5 * self.modulatory)
+
+    @classmethod
+    def for_domain(cls, domain: Domain) -> NeurotransmitterWeights:
+        """The profile of ``domain`` (TC-CORE-030)."""
+        return _PROFILES[domain]
+
+
+_PROFILES: Final = {
+    Domain.CODE: NeurotransmitterWeights(0.7, 0.1, 0.4),
+    Domain.LEGAL: NeurotransmitterWeights(0.5, 0.4, 0.2),
+    Domain.MEDICAL: NeurotransmitterWeights(0.6, 0.3, 0.5),
+    Domain.CREATIVE: NeurotransmitterWeights(0.8, 0.05, 0.7),
+    Domain.RESEARCH: NeurotransmitterWeights(0.6, 0.2, 0.6),
+    Domain.GENERAL: NeurotransmitterWeights(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphEdge:
+    """A directed relation between two memories. A value: what changes one returns another."""
+
+    id: UUID
+    source_id: UUID
+    target_id: UUID
+    relationship_type: str = "related_to"
+    weight: float = 0.5
+    """Base weight, [0, 1]."""
+    created_at_ms: int = 0
+    last_traversed_ms: int = 0
+    traversal_count: int = 0
+    neurotransmitter_weights: NeurotransmitterWeights = _PROFILES[Domain.GENERAL]
+    is_amortized_shortcut: bool = False
+    """Made by a consolidation's replay."""
+    steering_reward: float = 0.0
+    """[-1, 1], from the last traversal."""
+    domain: Domain = Domain.GENERAL
+    confidence: float = 1.0
+    """[0, 1]."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """A JSON object. Not to be changed."""
+
+    def __post_init__(self) -> None:
+        kind = self.relationship_type
+        if not 1 <= len(kind) <= MAX_RELATIONSHIP_CHARS or "\0" in kind:
+            raise InvalidParamsError.of(
+                "relationship_type", f"must be text of 1 to {MAX_RELATIONSHIP_CHARS} characters without NUL"
+            )
+        check_unit("weight", self.weight)
+        check_unit("confidence", self.confidence)
+        check_range("steering_reward", self.steering_reward, -1.0, 1.0)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def effective_weight(self) -> float:
+        """weight * (0.5 + 0.5 * net activation) * (1 + 0.2 * steering reward), clamped to [0, 1]."""
+        modulated = self.weight * (0.5 + 0.5 * self.neurotransmitter_weights.net_activation())
+        return min(1.0, max(0.0, modulated * (1.0 + self.steering_reward * STEERING_GAIN)))
+
+    def apply_steering(self, reward: float) -> GraphEdge:
+        """This edge with the reward of its last traversal: clamped to [-1, 1], then decayed by 0.9.
+
+        Raises:
+            InvalidParamsError: If ``reward`` is NaN or no number.
+        """
+        check_range("reward", reward, float("-inf"), float("inf"))
+        return replace(self, steering_reward=min(1.0, max(-1.0, reward)) * STEERING_DECAY)
+
+    def traversed(self, reward: float, at_ms: int) -> GraphEdge:
+        """This edge after one more traversal at ``at_ms`` that earned ``reward``."""
+        steered = self.apply_steering(reward)
+        return replace(steered, traversal_count=self.traversal_count + 1, last_traversed_ms=at_ms)
+
+    def is_valuable_shortcut(self) -> bool:
+        """A shortcut traversed more than 5 times whose reward is above 0.3 (TC-CORE-032)."""
+        return (
+            self.is_amortized_shortcut
+            and self.traversal_count > SHORTCUT_TRAVERSALS
+            and self.steering_reward > SHORTCUT_REWARD
+        )
