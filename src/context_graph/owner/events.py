@@ -13,6 +13,8 @@ from context_graph.redact import TextRedactor
 
 __all__ = ["hook_event"]
 
+_MESSAGE_CHARS = 65_536
+_GAP = b"\n[...]\n"
 _SHORT_CHARS = 200
 _HARMLESS_CHARS = 12
 
@@ -50,7 +52,11 @@ def hook_event(
         tool_use_id=given.tool_use_id[:200],
         prompt_id=_short(given.prompt_id, redactor),
         input_text=_clean(given.prompt if kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor),
-        output_text=_clean(given.error if given.error else given.tool_response, redactor),
+        output_text=(
+            _both_ends(given.last_message, redactor)
+            if kind is EventKind.STOP
+            else _clean(given.error if given.error else given.tool_response, redactor)
+        ),
         success=given.success,
         source=given.source,
         reason=_short(given.reason, redactor),
@@ -69,3 +75,18 @@ def _clean(value: object, redactor: TextRedactor) -> str:
     # Flattening cuts each of several texts after a whole word, so that no secret loses its half to the cut.
     text = flatten_text(value, EVENT_TEXT_BYTES)
     return redactor.redact_cut(text, EVENT_TEXT_BYTES) if text else ""
+
+
+def _both_ends(message: str, redactor: TextRedactor) -> str:
+    """The start and the end of what the model said: what was done stands first, what is left stands last."""
+    if not message:
+        return ""
+    clean = redactor.redact_cut(message[:_MESSAGE_CHARS], 4 * _MESSAGE_CHARS).encode()
+    if len(clean) <= EVENT_TEXT_BYTES:
+        return clean.decode()
+    half = EVENT_TEXT_BYTES // 2 - len(_GAP)
+    # Cut at white space: then neither a character nor a redaction's mark is torn.
+    start, end = clean[:half].rsplit(maxsplit=1), clean[-half:].split(maxsplit=1)
+    if len(start) < 2 or len(end) < 2:
+        return redactor.redact_cut(message, EVENT_TEXT_BYTES)
+    return b"".join((start[0], _GAP, end[1])).decode()

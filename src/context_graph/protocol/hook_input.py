@@ -62,6 +62,8 @@ class HookInput:
     error: str = ""
     success: bool | None = None
     prompt: str = ""
+    last_message: str = ""
+    """Stop: what the model said last."""
     prompt_id: str = ""
     source: str = ""
     reason: str = ""
@@ -200,6 +202,7 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         tool_response=wire.tool_response,
         error=wire.error or "",
         prompt=wire.prompt or "",
+        last_message=wire.last_assistant_message if isinstance(wire.last_assistant_message, str) else "",
         prompt_id=wire.prompt_id or "",
         source=wire.source or "",
         reason=wire.reason or wire.trigger or "",

@@ -48,6 +48,7 @@ class Wire(msgspec.Struct):
     tool_response: Any = None
     error: str | None = None
     prompt: str | None = None
+    last_assistant_message: Any = None
     source: str | None = None
     trigger: str | None = None
     reason: str | None = None
