@@ -1,8 +1,8 @@
-"""The 13 embedding spaces: names, order, sizes, weights (DECISIONS D4.1, D4.2; docs/embedding.md describes each).
+"""The 13 embedding spaces: names, order, sizes, weights (DECISIONS D4.1, D4.2).
 
-An embedding is 1536 float32 (little-endian, 6144 bytes): the spaces side by side, each of length sqrt(weight) or,
-where the text says nothing in that space, all zeros. So the dot product of two embeddings is the weighted mean of
-13 cosines, an empty space counting as 0.
+An embedding is 1536 float32 (little-endian, 6144 bytes): the spaces side by side, each of length sqrt(weight)
+or, where the text says nothing in that space, all zeros. So the dot product of two embeddings is the weighted
+mean of 13 cosines, an empty space counting as 0.
 """
 
 from __future__ import annotations
