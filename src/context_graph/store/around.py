@@ -78,8 +78,7 @@ def _between(engine: Engine, family: str, low: bytes, high: bytes) -> Iterator[t
 def _middle(low: bytes, high: bytes) -> bytes | None:
     """A key half way between two; None when they are too close to tell."""
     floor = int.from_bytes(low[:_KEY_WIDTH].ljust(_KEY_WIDTH, b"\0"), "big")
-    # An open end: the first byte of every key here is an ASCII letter.
-    ceiling = int.from_bytes((high or b"\x7f")[:_KEY_WIDTH].ljust(_KEY_WIDTH, b"\0"), "big")
+    ceiling = int.from_bytes((high or b"\xff" * _KEY_WIDTH)[:_KEY_WIDTH].ljust(_KEY_WIDTH, b"\0"), "big")
     if ceiling - floor < 2:
         return None
     return ((floor + ceiling) // 2).to_bytes(_KEY_WIDTH, "big")

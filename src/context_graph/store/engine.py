@@ -1,4 +1,4 @@
-"""The door to RocksDB: the only module that imports rocksdict.
+"""The door to RocksDB: with `tuning` and `scan` the only module that imports rocksdict.
 
 It absorbs what RocksDict leaves to its callers: every failure is a bare Exception with RocksDB's text (told
 apart in `failures.translate`, nowhere else), a key of the wrong type is a KeyError like a missing one (types
@@ -13,100 +13,45 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, TypeVar
 
 from rocksdict import (
     AccessType,
-    BlockBasedOptions,
-    Cache,
     Checkpoint,
     ColumnFamily,
-    DBCompressionType,
-    DBRecoveryMode,
     Options,
     Rdict,
-    RdictIter,
     WriteBatch,
-    WriteBufferManager,
     WriteOptions,
 )
 
 from context_graph.errors import FormatVersionError, StoreClosedError, StoreError
 from context_graph.store import seal
 from context_graph.store.failures import (
+    call,
     damaged_database,
     lock_holder,
     missing_family,
     refuse_held,
     translate,
 )
+from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, MEMORY_LAYOUT
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
+from context_graph.store.scan import Scan
+from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
 
-__all__ = ["Batch", "Durability", "Engine", "Scan", "lock_holder", "open_as_it_is", "rebuild", "translate"]
-
-Durability = Literal["normal", "power"]
-T = TypeVar("T")
-
-KIB: Final = 1024
-WRITE_BUFFER_BYTES: Final = 2 * KIB * KIB  # of one family; small, since ten stores may be open
-ALL_BUFFERS_BYTES: Final = 6 * KIB * KIB  # of all stores in this process together
-CACHE_BYTES: Final = 4 * KIB * KIB  # of all stores in this process together
-ARENA_BYTES: Final = 64 * KIB  # what an empty family already costs
-WAL_BYTES: Final = 8 * KIB * KIB  # a crash replays at most this much
-TABLE_BYTES: Final = 4 * KIB * KIB
-LEVEL_BYTES: Final = 16 * KIB * KIB
-BLOOM_BITS: Final = 10  # seed 000 REQ-SESSION-04; about 1 % of misses read a block
-MAX_OPEN_FILES: Final = 64
-LOG_BYTES: Final = 256 * KIB
-MANIFEST_BYTES: Final = 256 * KIB  # the seal reads all of it at each opening
-
-_shared: tuple[Cache, WriteBufferManager] | None = None
-
-
-def _shared_memory() -> tuple[Cache, WriteBufferManager]:
-    """One block cache and one write-buffer budget for the process, however many stores it opens."""
-    global _shared
-    if _shared is None:
-        _shared = Cache(CACHE_BYTES), WriteBufferManager(ALL_BUFFERS_BYTES, False)
-    return _shared
-
-
-def _options(*, creating: bool = False) -> Options:
-    cache, buffers = _shared_memory()
-    table = BlockBasedOptions()
-    table.set_block_cache(cache)
-    table.set_bloom_filter(BLOOM_BITS, False)
-    table.set_cache_index_and_filter_blocks(True)
-    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
-    options = Options(raw_mode=True)
-    options.create_if_missing(creating)
-    options.create_missing_column_families(creating)
-    options.set_block_based_table_factory(table)
-    options.set_compression_type(DBCompressionType.lz4())
-    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
-    options.set_write_buffer_manager(buffers)
-    options.set_arena_block_size(ARENA_BYTES)
-    options.set_max_write_buffer_number(3)
-    options.set_target_file_size_base(TABLE_BYTES)
-    options.set_max_bytes_for_level_base(LEVEL_BYTES)
-    options.set_max_total_wal_size(WAL_BYTES)
-    options.set_max_open_files(MAX_OPEN_FILES)
-    options.set_max_background_jobs(2)  # one flush, one compaction: the least RocksDB runs well with
-    options.set_max_file_opening_threads(1)
-    options.set_table_cache_num_shard_bits(2)
-    options.set_keep_log_file_num(2)
-    options.set_max_log_file_size(LOG_BYTES)
-    options.set_max_manifest_file_size(MANIFEST_BYTES)
-    options.set_manifest_preallocation_size(16 * KIB)
-    options.set_stats_dump_period_sec(0)  # idle costs nothing
-    options.set_stats_persist_period_sec(0)
-    # The default drops every write behind a damaged log record without a word; this one reports it, and
-    # still takes a record that a crash cut off at the end.
-    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-    return options
+__all__ = [
+    "Batch",
+    "Durability",
+    "Engine",
+    "Scan",
+    "Tuning",
+    "lock_holder",
+    "open_as_it_is",
+    "rebuild",
+    "translate",
+]
 
 
 class Batch:
@@ -152,72 +97,24 @@ class Batch:
         return batch
 
 
-class Scan(Iterator[tuple[bytes, bytes]]):
-    """Keys and values in order, of the database as it was when the scan began.
-
-    Raises:
-        DatabaseCorruptionError: At the first damaged block, instead of ending there.
-        StoreClosedError: When the engine was closed meanwhile.
-    """
-
-    __slots__ = ("__weakref__", "_iter", "_path", "_reverse", "_until")
-
-    def __init__(self, cursor: RdictIter, start: bytes, until: bytes, reverse: bool, path: Path) -> None:
-        self._iter: RdictIter | None = cursor
-        self._until = until
-        self._reverse = reverse
-        self._path = path
-        _seek(cursor, start, until, reverse)
-
-    def __next__(self) -> tuple[bytes, bytes]:
-        cursor = self._iter
-        if cursor is None:
-            raise StoreClosedError(f"{self._path} was closed during a scan")
-        if not cursor.valid():
-            _call(self._path, cursor.status)
-            raise StopIteration
-        key: bytes = cursor.key()
-        if (key < self._until) if self._reverse else (bool(self._until) and key >= self._until):
-            raise StopIteration
-        value: bytes = cursor.value()
-        if self._reverse:
-            cursor.prev()
-        else:
-            cursor.next()
-        return key, value
-
-    def release(self) -> None:
-        """Let go of the database; the engine does so on closing."""
-        self._iter = None
-
-
-def _seek(cursor: RdictIter, start: bytes, until: bytes, reverse: bool) -> None:
-    if not reverse:
-        if start:
-            cursor.seek(start)
-        else:
-            cursor.seek_to_first()
-        return
-    if not start:
-        cursor.seek_to_last()
-        return
-    cursor.seek_for_prev(start)
-    if cursor.valid() and cursor.key() == start:  # start is exclusive in reverse, as the end is forwards
-        cursor.prev()
-
-
 class Engine:
     """An open database with the store's column families. Make one with `Engine.open`."""
 
-    def __init__(self, path: Path, db: Rdict, families: list[str], *, sync: bool, read_only: bool) -> None:
+    def __init__(
+        self, path: Path, db: Rdict, families: list[str], options: Options, tuning: Tuning, *, read_only: bool
+    ) -> None:
         self.path = path
         self.read_only = read_only
+        self.tuning = tuning
+        self._options = options  # holds the database's statistics
         self._db: Rdict | None = db
         self._families = {name: db.get_column_family(name) for name in families}
         self._handles = {name: db.get_column_family_handle(name) for name in families}
         self._scans: weakref.WeakSet[Scan] = weakref.WeakSet()
         self._write_options = WriteOptions()
-        self._write_options.sync = sync
+        self._write_options.sync = tuning.durability == "power" and tuning.wal
+        # A property, which RocksDict's stub has as a method.
+        self._write_options.disable_wal = not tuning.wal  # type: ignore[method-assign,assignment]
 
     @classmethod
     def open(
@@ -227,12 +124,14 @@ class Engine:
         create: bool = True,
         durability: Durability = "normal",
         read_only: bool = False,
+        tuning: Tuning | None = None,
     ) -> Engine:
         """Open the database folder ``path``.
 
         Args:
             create: Make a missing database (complete or not at all, folder 0700).
             durability: ``normal`` survives the death of every process; ``power`` adds an fsync to each write.
+            tuning: The rest of what is configurable, and ``durability`` with it.
             read_only: Also possible while another process holds the database; sees it as it is now.
 
         Raises:
@@ -243,19 +142,21 @@ class Engine:
             StoreFullError, StoreReadOnlyError, StoreError: As they say.
         """
         folder = Path(os.path.abspath(path))
+        tuning = tuning or Tuning(durability=durability)
         if not read_only:
             refuse_held(folder)
         if not seal.has_database(folder):
             _prepare(folder, create=create and not read_only)
         if not read_only or lock_holder(folder) is None:
             seal.check_files(folder)
-        found: list[str] = _call(folder, Rdict.list_cf, str(folder))
+        found: list[str] = call(folder, Rdict.list_cf, str(folder))
         for family in FAMILIES:
             if family not in found:
                 raise missing_family(family)
-        engine = _open(cls, folder, found, sync=durability == "power", read_only=read_only)
+        engine = _open(cls, folder, found, tuning, read_only=read_only)
         try:
             engine._check_format()
+            engine._check_memory()
             sequence = engine.sequence()
             if not read_only:
                 seal.check_sequence(folder, sequence)
@@ -266,6 +167,39 @@ class Engine:
         return engine
 
     @property
+    def has_memory(self) -> bool:
+        """Whether this store's memory has been used: whether it has the families of `graph_layout`."""
+        return self.get(SYSTEM, MEMORY_KEY) is not None
+
+    def gain_memory(self) -> None:
+        """Make the families of `graph_layout`, if this store does not have them yet.
+
+        The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
+        store that has no memory yet, with empty families that the next call takes over.
+
+        Raises:
+            DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
+            StoreError: Read-only, or the write failed.
+        """
+        if self.has_memory:
+            return
+        if self.read_only:
+            raise StoreError(f"{self.path} has no memories yet; open it once for writing")
+        for family in MEMORY_FAMILIES:
+            if family not in self._families:
+                self._create_family(family)
+            elif any(key != FORMAT_KEY for key, _ in self.scan(family)):
+                raise damaged_database(
+                    f"{family!r} holds records, but the store's memory marker is gone", self.path
+                )
+        for family in MEMORY_FAMILIES:
+            self.put(family, FORMAT_KEY, str(FORMAT_VERSION).encode())
+            call(self.path, self._family(family).flush)
+        self.put(SYSTEM, MEMORY_KEY, MEMORY_LAYOUT)
+        call(self.path, self._family(SYSTEM).flush)
+        seal.write_seal(self.path, self.sequence())
+
+    @property
     def families(self) -> tuple[str, ...]:
         """All column families in the database, the store's and others."""
         return tuple(self._families)
@@ -273,18 +207,18 @@ class Engine:
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of ``key``, None if there is none."""
         _require_bytes(key)
-        value: bytes | None = _call(self.path, self._family(family).get, key)
+        value: bytes | None = call(self.path, self._family(family).get, key)
         return value
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Set one key. For several, a batch."""
         _require_bytes(key, value)
-        _call(self.path, self._family(family).put, key, value, self._write_options)
+        call(self.path, self._family(family).put, key, value, self._write_options)
 
     def delete(self, family: str, key: bytes) -> None:
         """Remove one key; nothing happens if it is not there."""
         _require_bytes(key)
-        _call(self.path, self._family(family).delete, key, self._write_options)
+        call(self.path, self._family(family).delete, key, self._write_options)
 
     def batch(self) -> Batch:
         """An empty batch for `write`."""
@@ -293,7 +227,7 @@ class Engine:
 
     def write(self, batch: Batch) -> None:
         """Apply ``batch`` atomically; it is durable (see durability) when this returns."""
-        _call(self.path, self._open_db().write, batch.take(), self._write_options)
+        call(self.path, self._open_db().write, batch.take(), self._write_options)
 
     def scan(self, family: str, start: bytes = b"", until: bytes = b"", *, reverse: bool = False) -> Scan:
         """Keys in [start, until), ascending; empty bounds are open.
@@ -301,30 +235,45 @@ class Engine:
         ``reverse`` goes down from the key before ``start`` to ``until`` inclusive.
         """
         _require_bytes(start, until)
-        scan = Scan(_call(self.path, self._family(family).iter), start, until, reverse, self.path)
+        scan = Scan(call(self.path, self._family(family).iter), start, until, reverse, self.path)
         self._scans.add(scan)
         return scan
 
     def property(self, family: str, name: str) -> str | None:
         """A RocksDB property such as ``rocksdb.estimate-num-keys``; None for an unknown name."""
-        value: str | None = _call(self.path, self._family(family).property_value, name)
+        value: str | None = call(self.path, self._family(family).property_value, name)
         return value
+
+    def statistics(self) -> dict[str, int]:
+        """RocksDB's tickers since this database was opened, such as ``rocksdb.bloom.filter.useful``."""
+        found = {}
+        for line in (self._options.get_statistics() or "").splitlines():
+            name, mark, count = line.partition(" COUNT : ")
+            if mark and count.isdigit():
+                found[name] = int(count)
+        return found
 
     def sequence(self) -> int:
         """RocksDB's number of the last write; it only grows."""
-        number: int = _call(self.path, self._open_db().latest_sequence_number)
+        number: int = call(self.path, self._open_db().latest_sequence_number)
         return number
 
     def flush(self) -> None:
         """Write what is in memory to tables; the logs are then empty. Not needed for durability."""
         for family in self._families.values():
-            _call(self.path, family.flush)
+            call(self.path, family.flush)
 
     def compact(self) -> None:
         """Merge all tables and drop what was deleted. Not needed in the normal course."""
         self.flush()
         for family in self._families.values():
-            _call(self.path, family.compact_range, None, None)
+            call(self.path, family.compact_range, None, None)
+
+    def compact_range(self, family: str, start: bytes, end: bytes) -> None:
+        """Rewrite the tables that hold [start, end] of ``family``: what was deleted there leaves the disk."""
+        handle = self._family(family)
+        call(self.path, handle.flush)
+        call(self.path, handle.compact_range, start, end)
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """A consistent copy of the database in the new folder ``path`` (hard links where possible).
@@ -332,7 +281,7 @@ class Engine:
         Raises:
             StoreError: If ``path`` exists.
         """
-        _call(self.path, Checkpoint(self._open_db()).create_checkpoint, os.fspath(path))
+        call(self.path, Checkpoint(self._open_db()).create_checkpoint, os.fspath(path))
 
     def close(self) -> None:
         """Flush and close; scans in progress end with StoreClosedError. Safe to call twice.
@@ -377,6 +326,26 @@ class Engine:
         except KeyError:
             raise missing_family(family) from None
 
+    def _create_family(self, family: str) -> None:
+        db = self._open_db()
+        self._families[family] = call(
+            self.path, db.create_column_family, family, family_options(family, self.tuning)
+        )
+        self._handles[family] = call(self.path, db.get_column_family_handle, family)
+
+    def _check_memory(self) -> None:
+        layout = self.get(SYSTEM, MEMORY_KEY)
+        if layout is None:
+            return
+        if layout != MEMORY_LAYOUT:
+            raise FormatVersionError(
+                f"{self.path} has memory layout {layout[:32]!r}, this build expects {MEMORY_LAYOUT!r}: "
+                "it was written by a newer version of context-graph; use that one"
+            )
+        for family in MEMORY_FAMILIES:
+            if family not in self._families:
+                raise missing_family(family)
+
     def _check_format(self) -> None:
         found = self.get(SYSTEM, FORMAT_KEY)
         if found != str(FORMAT_VERSION).encode():
@@ -392,7 +361,7 @@ def rebuild(path: Path) -> None:
 
     It moves files away and drops damaged tables: for copies only (context_graph.store.repair).
     """
-    _call(path, Rdict.repair, str(path), _options())
+    call(path, Rdict.repair, str(path), database_options())
 
 
 def open_as_it_is(path: Path, *, lenient: bool) -> Engine:
@@ -401,33 +370,25 @@ def open_as_it_is(path: Path, *, lenient: bool) -> Engine:
     ``lenient`` skips damaged log records instead of failing. It writes a LOG file: for copies only
     (context_graph.store.repair).
     """
-    found: list[str] = _call(path, Rdict.list_cf, str(path))
-    return _open(Engine, path, found, sync=False, read_only=True, lenient=lenient)
-
-
-def _call(path: Path, function: Callable[..., T], *args: object) -> T:
-    try:
-        return function(*args)
-    except Exception as error:  # RocksDict raises bare Exceptions
-        raise translate(error, path) from error
+    found: list[str] = call(path, Rdict.list_cf, str(path))
+    return _open(Engine, path, found, DEFAULT_TUNING, read_only=True, lenient=lenient)
 
 
 def _open(
     kind: type[Engine],
     path: Path,
     families: list[str],
+    tuning: Tuning,
     *,
-    sync: bool,
     read_only: bool,
     lenient: bool = False,
 ) -> Engine:
     access = AccessType.read_only(False) if read_only else AccessType.read_write()
-    database = _options()
-    if lenient:
-        database.set_wal_recovery_mode(DBRecoveryMode.skip_any_corrupted_record())
-    options = {family: _options() for family in families}
-    db: Rdict = _call(path, Rdict, str(path), database, options, access)
-    return kind(path, db, families, sync=sync, read_only=read_only)
+    logs = seal.log_folder(path) if read_only else seal.choose_log_folder(path, tuning.wal_dir)
+    database = database_options(tuning, log_folder=None if logs == path else logs, lenient=lenient)
+    options = {family: family_options(family, tuning) for family in families}
+    db: Rdict = call(path, Rdict, str(path), database, options, access)
+    return kind(path, db, families, database, tuning, read_only=read_only)
 
 
 def _prepare(path: Path, *, create: bool) -> None:
@@ -465,14 +426,14 @@ def _remove_drafts(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    options = {family: _options(creating=True) for family in FAMILIES}
-    db: Rdict = _call(path, Rdict, str(path), _options(creating=True), options)
+    options = {family: family_options(family) for family in FAMILIES}
+    db: Rdict = call(path, Rdict, str(path), database_options(creating=True), options)
     # In every family, and flushed to a table: tables carry the name of their family, so that RocksDB's repair
     # can tell whose a log record is even when the MANIFEST, the only other place of that name, is lost.
     for family in FAMILIES:
-        handle = _call(path, db.get_column_family, family)
-        _call(path, handle.put, FORMAT_KEY, str(FORMAT_VERSION).encode())
-        _call(path, handle.flush)
+        handle = call(path, db.get_column_family, family)
+        call(path, handle.put, FORMAT_KEY, str(FORMAT_VERSION).encode())
+        call(path, handle.flush)
         handle.close()
     db.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from context_graph.errors import (
     DatabaseCorruptionError,
@@ -22,7 +22,9 @@ from context_graph.errors import (
 )
 from context_graph.store.layout import REPAIR
 
-__all__ = ["damaged_database", "lock_holder", "missing_family", "refuse_held", "translate"]
+T = TypeVar("T")
+
+__all__ = ["call", "damaged_database", "lock_holder", "missing_family", "refuse_held", "translate"]
 
 
 def lock_holder(path: Path) -> str | None:
@@ -61,6 +63,14 @@ def translate(error: BaseException, path: Path) -> StoreError:
         if any(mark in text for mark in marks):
             return make(text, path)
     return StoreError(f"{path}: {text}")
+
+
+def call(path: Path, function: Callable[..., T], *args: object) -> T:
+    """``function(*args)``, what RocksDict raises told apart (`translate`)."""
+    try:
+        return function(*args)
+    except Exception as error:  # RocksDict raises bare Exceptions
+        raise translate(error, path) from error
 
 
 def _locked(text: str, path: Path) -> StoreError:

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from context_graph.errors import DatabaseCorruptionError
+from context_graph.errors import DatabaseCorruptionError, LogReplayError
+from context_graph.store.failures import translate
 from context_graph.store.layout import REPAIR
 
 __all__ = [
@@ -26,13 +27,17 @@ __all__ = [
     "bad_frame",
     "check_files",
     "check_sequence",
+    "choose_log_folder",
     "has_database",
     "leftovers",
     "log_files",
+    "log_folder",
     "write_seal",
 ]
 
 SEAL: Final = "seal.json"
+LOG_NOTE: Final = "wal_dir"
+"""File in the database's folder: where its write-ahead logs are, when not beside its tables."""
 _SEAL_VERSION: Final = 1
 _MANIFEST: Final = re.compile(r"MANIFEST-(\d{6,})")
 _DATA: Final = re.compile(r"MANIFEST-\d+|\d+\.(sst|log|blob)")
@@ -59,7 +64,56 @@ def leftovers(path: Path) -> list[str]:
 
 def log_files(path: Path) -> list[Path]:
     """The write-ahead logs, oldest first."""
-    return sorted(path.glob("[0-9]*.log"))
+    return sorted(log_folder(path).glob("[0-9]*.log"))
+
+
+def log_folder(path: Path) -> Path:
+    """Where the write-ahead logs of the database at ``path`` are: as its note says, else beside its tables.
+
+    Raises:
+        LogReplayError: The noted folder is gone, and what was not flushed with it.
+    """
+    try:
+        noted = Path(os.fsdecode((path / LOG_NOTE).read_bytes().rstrip(b"\n")))
+    except OSError:
+        return path
+    if not noted.is_dir():
+        raise LogReplayError(
+            f"write-ahead log replay failed: {path} keeps its logs in {noted}, which is not there; "
+            f"bring it back, or run `{REPAIR}` to go on without them"
+        )
+    return noted
+
+
+def choose_log_folder(path: Path, root: Path | None) -> Path:
+    """The folder for the logs of the database at ``path``, made and noted: one of its own below ``root``.
+
+    Logs that a crash left stay where they are, and are used there: RocksDB would not look for them anywhere
+    else. They move at the first opening after a clean close.
+
+    Raises:
+        StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
+    """
+    known = log_folder(path)
+    wanted = path if root is None else Path(os.path.abspath(root)) / _log_name(path)
+    if wanted == known or any(file.stat().st_size for file in known.glob("[0-9]*.log")):
+        return known
+    try:
+        os.makedirs(wanted, mode=0o700, exist_ok=True)
+        if root is None:
+            (path / LOG_NOTE).unlink(missing_ok=True)
+        else:
+            draft = path / (LOG_NOTE + ".new")
+            draft.write_bytes(os.fsencode(wanted) + b"\n")
+            draft.replace(path / LOG_NOTE)
+    except OSError as error:
+        raise translate(error, wanted) from error
+    return wanted
+
+
+def _log_name(path: Path) -> str:
+    """Of a database's own folder below the configured one: two databases never share one."""
+    return f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
 def check_files(path: Path) -> None:
@@ -75,7 +129,8 @@ def check_files(path: Path) -> None:
     for file in (manifest, *log_files(path)):
         at = bad_frame(file)
         if at is not None:
-            raise _corrupt(file, f"no record of RocksDB's at byte {at}")
+            kind = DatabaseCorruptionError if file == manifest else LogReplayError
+            raise _corrupt(file, f"no record of RocksDB's at byte {at}", kind)
 
 
 def check_sequence(path: Path, sequence: int) -> None:
@@ -184,5 +239,7 @@ def _number(manifest: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _corrupt(file: Path, what: str) -> DatabaseCorruptionError:
-    return DatabaseCorruptionError(f"database corruption: {file}: {what}; run `{REPAIR}`")
+def _corrupt(
+    file: Path, what: str, kind: type[DatabaseCorruptionError] = DatabaseCorruptionError
+) -> DatabaseCorruptionError:
+    return kind(f"database corruption: {file}: {what}; run `{REPAIR}`")
