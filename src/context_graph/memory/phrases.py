@@ -1,0 +1,217 @@
+"""Telling bits of the texts that events keep: paths, commands, error lines, sentences that decide something.
+
+Everything here is a rule over plain text: the same text gives the same phrases, on any machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = [
+    "command_of",
+    "decisions_in",
+    "error_line",
+    "is_lookup",
+    "is_small_talk",
+    "open_todos",
+    "path_of",
+    "plain",
+    "removed_by",
+    "shortened",
+    "what_is_left",
+]
+
+_FENCED: Final = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_MARKUP: Final = re.compile(r"^[#>*\-\s]+|\*\*|__|`", re.MULTILINE)
+_SENTENCE_END: Final = re.compile(r"(?<=[a-z0-9)\]][a-z0-9)\]][.!?])\s+|(?<=[.!?])\s+(?=[A-Z\"'(`*\-])|\n+")
+"""A stop after two letters, so that `e.g.` and initials end nothing, or one before a capital."""
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    """One of ``patterns`` as whole words, in any case."""
+    return re.compile(rf"(?i)\b(?:{'|'.join(patterns)})\b")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DECIDES: Final = _any_of(
+    "decided",
+    "we(?:'ll| will| are going to) (?:use|go with|keep|drop|stay|switch)",
+    "let['’]?s (?:use|go with|keep|drop|not)",
+    "go(?:ing)? with",
+    "chose",
+    "agreed (?:to|on|that)",
+    "settled on",
+    "from now on",
+    "switch(?:ed|ing)? to",
+)
+_PREFERS: Final = _any_of(
+    *("instead of", "rather than", "prefer", "always", "never", "do not", "don['’]t", "must(?: not)?"),
+    *("should not", "shouldn['’]t", "no longer", "make sure", "remember"),
+)
+_EXPLAINS: Final = _any_of(
+    "instead of", "rather than", "because", "so that", "the (?:root )?cause", "turned out"
+)
+_LEFT: Final = _any_of(
+    *("to-?do", "next steps?", "remain(?:s|ing)", "still (?:to|fails?|needs?|open|missing)", "left to"),
+    *("not yet", "follow-?up", "unfinished", "later"),
+    r"(?:have|has|did) ?n(?:'|’)?o?t (?:been )?(?:test|run|verif|done|finish|implement|fix)\w*",
+)
+_LONG_PROMPT_CHARS: Final = 600
+"""A pasted report: in it only plain words of decision count; `never` and `must` are about something else."""
+
+_SMALL_TALK: Final = _words(
+    """y yes yep yeah no nope ok okay sure thank thanks you go on ahead continue proceed next done please do
+    it that this try again retry good great perfect nice fine cool hi hello hey stop wait and now all sounds
+    right"""
+)
+
+_TELLING: Final = re.compile(
+    r"\b[\w.]*(?:Error|Exception|Warning)\b|\bFAILED\b|\berror\b|\bfatal\b|\bpanicked\b|[1-9]\d* failed|"
+    r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
+)
+_NOISE: Final = re.compile(
+    r"Exit code \d+|Traceback .*|=+.*=*|-+|\^+|\s*at .*|npm (?:error|ERR!) A complete log.*"
+)
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
+"""Also those that have lost their escape character on the way."""
+
+_LOOKUPS: Final = _words(
+    """ls cat head tail less more grep rg egrep find fd tree pwd cd echo printf wc which type file stat du df
+    ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
+)
+_GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
+_CHANGES_DIR: Final = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
+_SETS_ENV: Final = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
+_DESCRIPTION: Final = re.compile(r" [A-Z][a-z]+(?:-[a-z]+)?(?: [^\"'|&;$<>`\\{}=]+)+$")
+
+_TODO: Final = re.compile(r"^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)\b", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """``text`` without code fences, comments and marks of Markdown, on one line."""
+    return " ".join(_MARKUP.sub("", _FENCED.sub(" ", text)).split())
+
+
+def shortened(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters, cut after a word and then marked with an ellipsis."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    at_word = kept.rsplit(" ", 1)[0] if " " in kept[limit // 2 :] else kept
+    return at_word.rstrip(" ,;:([{\"'") + "…"
+
+
+def is_small_talk(prompt: str) -> bool:
+    """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command."""
+    if re.fullmatch(r"/[\w:-]+", prompt.strip()):
+        return True
+    return _SMALL_TALK.issuperset(re.findall(r"\w+", prompt[:_LONG_PROMPT_CHARS].lower()))
+
+
+def path_of(input_text: str, output_text: str = "") -> str:
+    """The file that a file tool's flattened input begins with; "" if it begins with none.
+
+    The tool's answer begins with the same path, so that one with blanks in it is known by what both share.
+    """
+    first = input_text.split(None, 1)[0] if input_text.strip() else ""
+    if not _looks_like_path(first):
+        return ""
+    shared = _common_start(input_text, output_text).rstrip()
+    if " " in shared and "\n" not in shared and len(shared) <= 200 and re.search(r"\.\w{1,8}$", shared):
+        return shared
+    return first[:200]
+
+
+def _looks_like_path(word: str) -> bool:
+    return "/" in word or bool(re.search(r"\w\.\w{1,8}$", word)) or word in ("Makefile", "Dockerfile")
+
+
+def _common_start(one: str, other: str) -> str:
+    end = 0
+    for ours, theirs in zip(one, other, strict=False):
+        if ours != theirs:
+            break
+        end += 1
+    return one[:end]
+
+
+def command_of(input_text: str, limit: int = 90) -> str:
+    """The shell command in a Bash tool's flattened input, on one line, without what stands around it.
+
+    The tool's own description of the command follows it there, divided by a blank alone: a last run of plain
+    words with a capital is taken for it.
+    """
+    lines = [line.strip() for line in input_text.strip().splitlines()]
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    if first == (lines[-1] if lines else ""):
+        first = _DESCRIPTION.sub("", first)
+    first = _SETS_ENV.sub("", _CHANGES_DIR.sub("", first))
+    return shortened(first, limit)
+
+
+def is_lookup(command: str) -> bool:
+    """Whether ``command`` only looks at things, so that nobody needs to be told that it ran."""
+    words = command.split()
+    if not words:
+        return True
+    head = words[0].rsplit("/", 1)[-1]
+    if head == "git":
+        return len(words) < 2 or words[1] in _GIT_LOOKUPS
+    return head in _LOOKUPS and ">" not in command and " -i" not in command
+
+
+def removed_by(command: str) -> list[str]:
+    """The files that an `rm` command names; [] for any other command."""
+    words = command.split()
+    return [word for word in words[1:] if not word.startswith("-")] if words[:1] == ["rm"] else []
+
+
+def error_line(text: str, limit: int = 140) -> str:
+    """The line of an error text that tells most: the last that names an error, else the last at all."""
+    lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
+    lines = [line for line in lines if line and not _NOISE.fullmatch(line)]
+    telling = [line for line in lines if _TELLING.search(line)]
+    chosen = (telling or lines or [text.strip()])[-1]
+    return shortened(" ".join(chosen.split()), limit)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of ``text``, without Markdown's marks, code fences left out."""
+    for part in _SENTENCE_END.split(_FENCED.sub("\n", text)):
+        sentence = " ".join(_MARKUP.sub("", part).split())
+        if len(sentence) >= 12:
+            yield sentence
+
+
+def decisions_in(text: str, *, by_user: bool, limit: int = 160) -> list[str]:
+    """Sentences that say what was decided, preferred or ruled out, in order.
+
+    A user's short prompt is read generously (`use X instead of Y`), a long one only for plain words of
+    decision; the model's own words need those, or the reason for what was done.
+    """
+    found = []
+    for sentence in sentences(text):
+        if sentence.endswith("?"):
+            continue
+        weaker = _PREFERS if by_user else _EXPLAINS
+        generous = not by_user or len(text) <= _LONG_PROMPT_CHARS
+        if _DECIDES.search(sentence) or (generous and weaker.search(sentence)):
+            found.append(shortened(sentence, limit))
+    return found
+
+
+def what_is_left(message: str, limit: int = 160) -> list[str]:
+    """Sentences of the model's last words that say what is still to be done, in order."""
+    return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.search(sentence)]
+
+
+def open_todos(input_text: str, limit: int = 100) -> list[str]:
+    """What a to-do list's flattened input still has open, the item in progress first."""
+    items = [(found["what"], found["state"]) for found in _TODO.finditer(input_text)]
+    items.sort(key=lambda item: item[1] != "in_progress")
+    return [shortened(what, limit) for what, state in items if state != "completed"]
