@@ -1,0 +1,560 @@
+"""What a store's memories are about, as counts and sums. The readable twin is
+context_graph/_kernels/_reference_topics.py, where every figure is described: change both.
+
+How it is fast: a centre is 256 16-bit numbers, whose product with a memory compilers turn into eight at a time; a
+signature's 16 keys index a table of the last row that had them; ids are found by open addressing.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython cimport final
+from libc.math cimport cos, floor, log, sqrt
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from struct import Struct
+
+__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine"]
+
+cdef extern from *:
+    int __builtin_popcountll(unsigned long long bits) noexcept nogil
+
+cdef enum:
+    DIM = 256
+    WORDS = 4  # of 64 bits in a signature
+    ID = 16
+    VECTOR_BYTES = 512
+    PACKED = 544
+    MAX_TOPICS = 1024
+    BANDS = 16
+    KEYS = 65536
+    NEAR_BITS = 64
+    NOWHERE = -1
+    FIRST_ROWS = 1024
+    FIRST_SLOTS = 4096  # a power of two
+
+DIMENSIONS = DIM
+PACKED_BYTES = PACKED
+
+MAGIC = b"CGT\x01"
+HEAD = Struct("<4sII")
+TOPIC = Struct("<Hq256q")
+ROW = Struct("<16s32shII")
+
+cdef double LENGTH = 4096.0
+cdef double PI = 3.141592653589793
+cdef int64_t ONE = 4294967296
+
+cdef uint64_t[WORDS] SIGNS
+SIGNS[0] = 0x243F6A8885A308D3
+SIGNS[1] = 0x13198A2E03707344
+SIGNS[2] = 0xA4093822299F31D0
+SIGNS[3] = 0x082EFA98EC4E6C89
+
+
+cdef struct Signature:
+    uint64_t[WORDS] words
+
+
+cdef struct Topic:
+    int64_t members
+    int64_t squares
+    int64_t loose
+    double likeness
+    double fit
+    double centre_length
+    int64_t[DIM] sums
+    int16_t[DIM] centre
+
+
+cdef struct Row:
+    uint8_t[ID] id
+    Signature signature
+    uint32_t links
+    uint32_t contradictions
+    int16_t slot
+    uint8_t alive
+
+
+cdef inline int32_t _dot(const int16_t* a, const int16_t* b) noexcept nogil:
+    cdef int32_t total = 0
+    cdef int i
+    for i in range(DIM):
+        total += <int32_t>a[i] * <int32_t>b[i]
+    return total
+
+
+cdef inline int64_t _looseness(uint32_t links) noexcept nogil:
+    return ONE // (<int64_t>links + 1)
+
+
+cdef int _quantise(const uint8_t[::1] vector, int16_t* q) except -1:
+    """1 when ``q`` holds the vector, 0 when it says nothing."""
+    if vector.shape[0] < 4 * DIM:
+        raise ValueError(f"vector must have at least {4 * DIM} bytes, got {vector.shape[0]}")
+    cdef float[DIM] values
+    cdef double squares = 0.0, scale
+    cdef int i
+    memcpy(values, &vector[0], 4 * DIM)
+    for i in range(DIM):
+        squares += <double>values[i] * <double>values[i]
+    if not squares <= 1e300:
+        raise ValueError("vector must be finite")
+    if squares < 1e-12:
+        return 0
+    scale = LENGTH / sqrt(squares)
+    for i in range(DIM):
+        q[i] = <int16_t>floor(values[i] * scale + 0.5)
+    return 1
+
+
+cdef void _sign(const int16_t* q, Signature* signature) noexcept nogil:
+    cdef int32_t[DIM] mixed
+    cdef int32_t a, b
+    cdef int half = 1, start, i
+    for i in range(DIM):
+        mixed[i] = -q[i] if SIGNS[i >> 6] >> (i & 63) & 1 else q[i]
+    while half < DIM:
+        start = 0
+        while start < DIM:
+            for i in range(start, start + half):
+                a = mixed[i]
+                b = mixed[i + half]
+                mixed[i] = a + b
+                mixed[i + half] = a - b
+            start += 2 * half
+        half *= 2
+    memset(signature, 0, sizeof(Signature))
+    for i in range(DIM):
+        if mixed[i] > 0:
+            signature.words[i >> 6] |= <uint64_t>1 << (i & 63)
+
+
+cdef inline int _differing(const Signature* a, const Signature* b) noexcept nogil:
+    cdef int i, bits = 0
+    for i in range(WORDS):
+        bits += __builtin_popcountll(a.words[i] ^ b.words[i])
+    return bits
+
+
+cdef inline uint32_t _key(const Signature* signature, int band) noexcept nogil:
+    return (signature.words[band >> 2] >> (16 * (band & 3))) & 0xFFFF
+
+
+cdef void _derive(Topic* topic) noexcept nogil:
+    cdef double squared = 0.0, mean = 0.0, scale
+    cdef int64_t others = topic.members - 1
+    cdef int i
+    for i in range(DIM):
+        squared += <double>topic.sums[i] * <double>topic.sums[i]
+    if others > 0:
+        mean = (squared - topic.squares) / (others * <double>topic.squares)
+    topic.likeness = sqrt(min(1.0, max(0.0, mean)))
+    topic.fit = topic.likeness * others / topic.members if others > 0 else 0.0
+    scale = LENGTH / sqrt(squared) if squared >= 1.0 else 0.0
+    for i in range(DIM):
+        topic.centre[i] = <int16_t>floor(topic.sums[i] * scale + 0.5)
+    topic.centre_length = sqrt(<double>_dot(topic.centre, topic.centre))
+
+
+cdef void _change(Topic* topic, const int16_t* q, int sign) noexcept nogil:
+    cdef int i
+    for i in range(DIM):
+        topic.sums[i] += sign * q[i]
+    topic.squares += sign * <int64_t>_dot(q, q)
+    topic.members += sign
+    _derive(topic)
+
+
+@final
+cdef class Topics:
+    """Memories in topics, with how they are linked. Not thread-safe. See the twin.
+
+    Args:
+        capacity: Slots for topics, 1 to 1024. A write compares with each centre in use.
+        join: Cosine in [0, 1] from which a memory joins.
+    """
+
+    cdef Topic* topics
+    cdef int capacity
+    cdef int in_use
+    cdef double join
+    cdef Row* rows
+    cdef Py_ssize_t n_rows, room
+    cdef int32_t* slots  # open addressing: row of an id, -1 free
+    cdef Py_ssize_t n_slots  # a power of two, at least twice the rows
+    cdef int32_t* bands  # (BANDS, KEYS): 1 + the last row with that key
+    cdef int64_t without, without_loose, conflicted, alive
+
+    def __cinit__(self, int capacity, double join):
+        if not 1 <= capacity <= MAX_TOPICS:
+            raise ValueError(f"capacity must be in [1, {MAX_TOPICS}], got {capacity}")
+        if not 0.0 <= join <= 1.0:
+            raise ValueError(f"join must be in [0, 1], got {join!r}")
+        self.capacity = capacity
+        self.join = join
+        self.topics = <Topic*>calloc(capacity, sizeof(Topic))
+        self.rows = <Row*>malloc(FIRST_ROWS * sizeof(Row))
+        self.room = FIRST_ROWS
+        self.slots = <int32_t*>malloc(FIRST_SLOTS * sizeof(int32_t))
+        self.n_slots = FIRST_SLOTS
+        self.bands = <int32_t*>calloc(BANDS * KEYS, sizeof(int32_t))
+        if self.topics is NULL or self.rows is NULL or self.slots is NULL or self.bands is NULL:
+            raise MemoryError
+        memset(self.slots, 0xFF, FIRST_SLOTS * sizeof(int32_t))
+
+    def __dealloc__(self):
+        free(self.topics)
+        free(self.rows)
+        free(self.slots)
+        free(self.bands)
+
+    cdef Py_ssize_t _seat(self, const uint8_t* node) noexcept nogil:
+        """Where ``node`` is in the table of ids, or would be."""
+        cdef uint64_t start, more
+        cdef Py_ssize_t seat
+        memcpy(&start, node, 8)
+        memcpy(&more, node + 8, 8)
+        start = (start ^ (more * <uint64_t>0x9E3779B97F4A7C15)) * <uint64_t>0xD6E8FEB86659FD93
+        seat = <Py_ssize_t>(start >> 32) & (self.n_slots - 1)
+        while self.slots[seat] >= 0 and memcmp(self.rows[self.slots[seat]].id, node, ID) != 0:
+            seat = (seat + 1) & (self.n_slots - 1)
+        return seat
+
+    cdef Row* _counted(self, bytes node) except? NULL:
+        """The row of ``node`` while it is counted, else NULL."""
+        if PyBytes_GET_SIZE(node) != ID:
+            return NULL
+        cdef int32_t row = self.slots[self._seat(<const uint8_t*>PyBytes_AS_STRING(node))]
+        if row < 0 or not self.rows[row].alive:
+            return NULL
+        return &self.rows[row]
+
+    cdef int _grow(self) except -1:
+        cdef Row* rows
+        cdef int32_t* slots
+        cdef Py_ssize_t i
+        if self.n_rows == self.room:
+            rows = <Row*>realloc(self.rows, 2 * self.room * sizeof(Row))
+            if rows is NULL:
+                raise MemoryError
+            self.rows = rows
+            self.room *= 2
+        if 2 * (self.n_rows + 1) > self.n_slots:
+            slots = <int32_t*>malloc(2 * self.n_slots * sizeof(int32_t))
+            if slots is NULL:
+                raise MemoryError
+            free(self.slots)
+            self.slots = slots
+            self.n_slots *= 2
+            memset(slots, 0xFF, self.n_slots * sizeof(int32_t))
+            for i in range(self.n_rows):
+                slots[self._seat(self.rows[i].id)] = <int32_t>i
+        return 0
+
+    cdef int _nearest_topic(self, const int16_t* q, double* best) noexcept nogil:
+        cdef double cosine, length = sqrt(<double>_dot(q, q))
+        cdef int i, found = NOWHERE
+        best[0] = 0.0
+        for i in range(self.capacity):
+            if self.topics[i].members and self.topics[i].centre_length > 0.0:
+                cosine = _dot(q, self.topics[i].centre) / (length * self.topics[i].centre_length)
+                if found < 0 or cosine > best[0]:
+                    best[0] = cosine
+                    found = i
+        return found
+
+    cdef Py_ssize_t _nearest_row(self, const Signature* signature, int* fewest) noexcept nogil:
+        cdef Py_ssize_t row, nearest = NOWHERE
+        cdef int band, bits
+        fewest[0] = NEAR_BITS + 1
+        for band in range(BANDS):
+            row = <Py_ssize_t>self.bands[band * KEYS + _key(signature, band)] - 1
+            if row < 0 or not self.rows[row].alive:
+                continue
+            bits = _differing(&self.rows[row].signature, signature)
+            if bits < fewest[0]:
+                nearest = row
+                fewest[0] = bits
+        return nearest
+
+    def place(self, vector not None):
+        """Where a memory would belong; see the twin."""
+        cdef int16_t[DIM] q
+        cdef Signature signature
+        cdef const uint8_t[::1] view = memoryview(vector).cast("B")
+        if not _quantise(view, q):
+            return (NOWHERE, 0.0, 0, None, 0.0, None)
+        cdef double best
+        cdef int bits
+        cdef int slot = self._nearest_topic(q, &best)
+        if slot >= 0 and best < self.join and self.in_use < self.capacity:
+            slot = NOWHERE
+        _sign(q, &signature)
+        cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
+        memcpy(PyBytes_AS_STRING(packed), q, VECTOR_BYTES)
+        memcpy(PyBytes_AS_STRING(packed) + VECTOR_BYTES, &signature, sizeof(Signature))
+        cdef Py_ssize_t row = self._nearest_row(&signature, &bits)
+        near, alike = None, 0.0
+        if row >= 0:
+            near = PyBytes_FromStringAndSize(<const char*>self.rows[row].id, ID)
+            alike = cos(PI * bits / DIM)
+        if slot < 0:
+            return (NOWHERE, 0.0, 0, near, alike, packed)
+        return (slot, best, self.topics[slot].members, near, alike, packed)
+
+    def add(self, bytes node not None, int slot, bytes packed):
+        """Count a memory in; see the twin."""
+        if PyBytes_GET_SIZE(node) != ID:
+            raise ValueError(f"node must have 16 bytes, got {PyBytes_GET_SIZE(node)}")
+        cdef Row* row = self._counted(node)
+        if row is not NULL:
+            raise ValueError("node is counted already")
+        if packed is not None and PyBytes_GET_SIZE(packed) != PACKED:
+            raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
+        slot = NOWHERE if packed is None else self._slot(slot)
+        row = self._row_for(node, slot)
+        self._count_in(row, packed)
+        return slot
+
+    cdef int _slot(self, int slot) except -2:
+        if not NOWHERE <= slot < self.capacity:
+            raise ValueError(f"slot must be in [-1, {self.capacity - 1}], got {slot}")
+        if slot == NOWHERE:
+            for slot in range(self.capacity):
+                if not self.topics[slot].members:
+                    return slot
+            raise ValueError("no slot is free")
+        return slot
+
+    cdef Row* _row_for(self, bytes node, int slot) except NULL:
+        """A clean row of ``node``: its old one, or a new one."""
+        self._grow()
+        cdef const uint8_t* wanted = <const uint8_t*>PyBytes_AS_STRING(node)
+        cdef Py_ssize_t seat = self._seat(wanted)
+        if self.slots[seat] < 0:
+            self.slots[seat] = <int32_t>self.n_rows
+            self.n_rows += 1
+        cdef Row* row = &self.rows[self.slots[seat]]
+        memset(row, 0, sizeof(Row))
+        memcpy(row.id, wanted, ID)
+        row.slot = slot
+        return row
+
+    cdef void _count_in(self, Row* row, bytes packed):
+        cdef int16_t[DIM] q
+        cdef Topic* topic
+        row.alive = 1
+        self.alive += 1
+        if packed is None:
+            self.without += 1
+            self.without_loose += _looseness(0)
+            return
+        memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
+        memcpy(&row.signature, PyBytes_AS_STRING(packed) + VECTOR_BYTES, sizeof(Signature))
+        topic = &self.topics[row.slot]
+        self.in_use += topic.members == 0
+        _change(topic, q, 1)
+        topic.loose += _looseness(0)
+        self._enter_bands(row)
+
+    cdef void _enter_bands(self, const Row* row) noexcept nogil:
+        cdef int32_t entry = <int32_t>(row - self.rows) + 1
+        cdef int band
+        for band in range(BANDS):
+            self.bands[band * KEYS + _key(&row.signature, band)] = entry
+
+    cdef inline void _loosen(self, const Row* row, int64_t by) noexcept nogil:
+        if row.slot < 0:
+            self.without_loose += by
+        else:
+            self.topics[row.slot].loose += by
+
+    def remove(self, bytes node not None, bytes packed):
+        """Count a memory out, after its links; see the twin."""
+        cdef Row* row = self._counted(node)
+        cdef int16_t[DIM] q
+        cdef Topic* topic
+        if row is NULL:
+            return False
+        if (packed is None) != (row.slot < 0):
+            raise ValueError("packed must be what the node was added with")
+        if packed is not None and PyBytes_GET_SIZE(packed) != PACKED:
+            raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
+        self._loosen(row, -_looseness(row.links))
+        if packed is None:
+            self.without -= 1
+        else:
+            memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
+            topic = &self.topics[row.slot]
+            _change(topic, q, -1)
+            self.in_use -= topic.members == 0
+        self.conflicted -= row.contradictions > 0
+        row.alive = 0
+        self.alive -= 1
+        return True
+
+    def link(self, bytes a not None, bytes b not None, bint contradicts, int by):
+        """Count an edge between two memories in (``by`` 1) or out (-1); see the twin."""
+        cdef Row* first = self._counted(a)
+        cdef Row* second = self._counted(b)
+        if first is NULL or second is NULL or first is second:
+            return False
+        self._link_one(first, contradicts, by)
+        self._link_one(second, contradicts, by)
+        return True
+
+    cdef void _link_one(self, Row* row, bint contradicts, int by) noexcept nogil:
+        cdef int64_t count = <int64_t>(row.contradictions if contradicts else row.links) + by
+        cdef int64_t before
+        count = max(0, count)
+        if contradicts:
+            self.conflicted += (count > 0) - (row.contradictions > 0)
+            row.contradictions = <uint32_t>count
+        else:
+            before = _looseness(row.links)
+            row.links = <uint32_t>count
+            self._loosen(row, _looseness(row.links) - before)
+
+    def links(self, bytes node not None):
+        """Links of a memory that is counted, contradictions left out; -1 for any other."""
+        cdef Row* row = self._counted(node)
+        return NOWHERE if row is NULL else row.links
+
+    def slot(self, bytes node not None):
+        """The slot of a memory that is counted; -1 for any other, and for one without a vector."""
+        cdef Row* row = self._counted(node)
+        return NOWHERE if row is NULL else row.slot
+
+    def members(self, int slot):
+        """Memories in that topic."""
+        if not 0 <= slot < self.capacity:
+            raise IndexError("list index out of range")
+        return self.topics[slot].members
+
+    def summary(self):
+        """(memories, topics in use, diversity, coherence, memories in a contradiction); see the twin."""
+        cdef int64_t placed = self.alive - self.without
+        cdef double entropy = 0.0, apart = <double>self.without_loose, share, diversity = 0.0, coherence = 0.0
+        cdef Topic* topic
+        cdef int i
+        for i in range(self.capacity):
+            topic = &self.topics[i]
+            if not topic.members:
+                continue
+            share = topic.members / <double>placed
+            entropy += share * (
+                log(placed / <double>topic.members) + (1.0 - topic.likeness) * log(<double>topic.members)
+            )
+            apart += (1.0 - topic.fit) * <double>topic.loose
+        if placed > 1:
+            diversity = min(1.0, max(0.0, entropy / log(<double>placed)))
+        if self.alive > 1:
+            coherence = min(1.0, max(0.0, 1.0 - apart / (<double>ONE * self.alive)))
+        return self.alive, self.in_use, diversity, coherence, self.conflicted
+
+    def to_bytes(self):
+        """All of it, removed memories left out."""
+        cdef Py_ssize_t i
+        cdef Row* row
+        cdef Topic* topic
+        parts = [HEAD.pack(MAGIC, self.in_use, self.alive)]
+        for i in range(self.capacity):
+            topic = &self.topics[i]
+            if topic.members:
+                parts.append(TOPIC.pack(i, topic.squares, *[topic.sums[j] for j in range(DIM)]))
+        for i in range(self.n_rows):
+            row = &self.rows[i]
+            if row.alive:
+                parts.append(
+                    ROW.pack(
+                        PyBytes_FromStringAndSize(<const char*>row.id, ID),
+                        PyBytes_FromStringAndSize(<const char*>&row.signature, sizeof(Signature)),
+                        row.slot,
+                        row.links,
+                        row.contradictions,
+                    )
+                )
+        return b"".join(parts)
+
+    def load_bytes(self, bytes packed not None):
+        """Become what `to_bytes` wrote; see the twin."""
+        cdef Topics fresh = Topics(self.capacity, self.join)
+        fresh._read(packed)
+        self.topics, fresh.topics = fresh.topics, self.topics
+        self.rows, fresh.rows = fresh.rows, self.rows
+        self.slots, fresh.slots = fresh.slots, self.slots
+        self.bands, fresh.bands = fresh.bands, self.bands
+        self.n_rows, self.room, self.n_slots = fresh.n_rows, fresh.room, fresh.n_slots
+        self.in_use, self.alive, self.conflicted = fresh.in_use, fresh.alive, fresh.conflicted
+        self.without, self.without_loose = fresh.without, fresh.without_loose
+
+    cdef int _read(self, bytes packed) except -1:
+        cdef Py_ssize_t at = HEAD.size, i
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(packed)
+        cdef Topic* topic
+        if size < at:
+            raise ValueError("not the bytes of topics")
+        magic, topics, rows = HEAD.unpack_from(packed)
+        if magic != MAGIC or size != at + topics * TOPIC.size + rows * ROW.size:
+            raise ValueError("not the bytes of topics")
+        for _ in range(topics):
+            slot, squares, *sums = TOPIC.unpack_from(packed, at)
+            if slot >= self.capacity:
+                raise ValueError("not the bytes of topics: a slot beyond these")
+            topic = &self.topics[<Py_ssize_t>slot]
+            topic.squares = squares
+            for i in range(DIM):
+                topic.sums[i] = sums[i]
+            at += TOPIC.size
+        for _ in range(rows):
+            self._read_row(*ROW.unpack_from(packed, at))
+            at += ROW.size
+        if self.n_rows != rows:
+            raise ValueError("not the bytes of topics")
+        for i in range(self.capacity):
+            _derive(&self.topics[i])
+            self.in_use += self.topics[i].members > 0
+        return 0
+
+    def _read_row(self, bytes node, bytes signature, int slot, uint32_t links, uint32_t contradictions):
+        if not NOWHERE <= slot < self.capacity:
+            raise ValueError("not the bytes of topics: a slot beyond these")
+        cdef Row* row = self._row_for(node, slot)
+        memcpy(&row.signature, PyBytes_AS_STRING(signature), sizeof(Signature))
+        row.links = links
+        row.contradictions = contradictions
+        row.alive = 1
+        self.alive += 1
+        self.conflicted += contradictions > 0
+        self._loosen(row, _looseness(links))
+        if slot < 0:
+            self.without += 1
+        else:
+            self.topics[slot].members += 1
+            self._enter_bands(row)
+
+
+def mean_cosine(list vectors not None):
+    """The mean cosine over all pairs of ``vectors``; see the twin."""
+    cdef int64_t[DIM] sums
+    cdef int16_t[DIM] q
+    cdef int64_t squares = 0
+    cdef double squared = 0.0
+    cdef const uint8_t[::1] view
+    cdef Py_ssize_t found = 0
+    cdef int i
+    memset(sums, 0, sizeof(sums))
+    for vector in vectors:
+        view = memoryview(vector).cast("B")
+        if not _quantise(view, q):
+            continue
+        found += 1
+        squares += _dot(q, q)
+        for i in range(DIM):
+            sums[i] += q[i]
+    if found < 2:
+        return 0.0
+    for i in range(DIM):
+        squared += <double>sums[i] * <double>sums[i]
+    return min(1.0, max(0.0, (squared - squares) / ((found - 1) * <double>squares)))

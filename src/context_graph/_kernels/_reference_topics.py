@@ -1,0 +1,434 @@
+"""The readable twin of ext/kernels/topics.pyx: what a store's memories are about, as counts and sums.
+
+Standard library only. A memory is its Semantic vector as 256 whole numbers of length 4096. A topic is the sum of
+its members, so joining and leaving are exact, and any order of them ends in the same state. Every figure is
+computed from whole numbers in one fixed order: both twins agree to the last bit and read each other's bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+from operator import mul
+from struct import Struct
+from struct import error as StructError
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine"]
+
+DIMENSIONS: Final = 256
+LENGTH: Final = 4096.0
+"""Length of a memory's whole-number vector."""
+MAX_TOPICS: Final = 1024
+ONE: Final = 1 << 32
+"""1 in the fixed-point sums."""
+BANDS: Final = 16
+"""A signature of 256 bits is 16 keys of 16 bits; memories that share a key are compared."""
+NEAR_BITS: Final = 64
+"""Differing bits up to which the nearest memory counts: a cosine of about 0.7."""
+NOWHERE: Final = -1
+
+VECTOR: Final = Struct("<256h")
+SIGNATURE_BYTES: Final = DIMENSIONS // 8
+PACKED_BYTES: Final = VECTOR.size + SIGNATURE_BYTES
+
+MAGIC: Final = b"CGT\x01"
+HEAD: Final = Struct("<4sII")
+"""Magic, topics, rows. Never renumber."""
+TOPIC: Final = Struct("<Hq256q")
+"""Slot, sum of the members' squared lengths, sum of the members."""
+ROW: Final = Struct("<16s32shII")
+"""Id, signature, slot (-1: none), links, contradictions."""
+
+# Random signs, fixed for ever (they decide what a stored signature means): digits of pi.
+_SIGNS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89)
+_FLIP: Final = [-1 if _SIGNS[i >> 6] >> (i & 63) & 1 else 1 for i in range(DIMENSIONS)]
+
+
+def _quantised(vector: Buffer) -> list[int] | None:
+    """The first 256 float32 of ``vector`` as whole numbers of length 4096; None when they say nothing."""
+    view = memoryview(vector).cast("B")
+    if len(view) < 4 * DIMENSIONS:
+        raise ValueError(f"vector must have at least {4 * DIMENSIONS} bytes, got {len(view)}")
+    values = array("f")
+    values.frombytes(view[: 4 * DIMENSIONS])
+    squares = 0.0
+    for value in values:
+        squares += value * value
+    if not squares <= 1e300:
+        raise ValueError("vector must be finite")
+    if squares < 1e-12:
+        return None
+    scale = LENGTH / math.sqrt(squares)
+    return [math.floor(value * scale + 0.5) for value in values]
+
+
+def _signature(vector: list[int]) -> int:
+    """256 signs of a random rotation: two vectors at an angle a differ in 256 * a / pi bits on average."""
+    mixed = list(map(mul, vector, _FLIP))
+    half = 1
+    while half < DIMENSIONS:  # Walsh-Hadamard
+        for start in range(0, DIMENSIONS, 2 * half):
+            for i in range(start, start + half):
+                a, b = mixed[i], mixed[i + half]
+                mixed[i], mixed[i + half] = a + b, a - b
+        half *= 2
+    return sum(1 << i for i, value in enumerate(mixed) if value > 0)
+
+
+def _dot(a: Iterable[int], b: Iterable[int]) -> int:
+    return sum(map(mul, a, b))
+
+
+def _unpacked(packed: bytes) -> tuple[tuple[int, ...], int]:
+    if len(packed) != PACKED_BYTES:
+        raise ValueError(f"packed must have {PACKED_BYTES} bytes, got {len(packed)}")
+    return VECTOR.unpack_from(packed), int.from_bytes(packed[VECTOR.size :], "little")
+
+
+def _looseness(links: int) -> int:
+    """1 / (links + 1): 1 for a memory without a link, falling with each."""
+    return ONE // (links + 1)
+
+
+class _Topic:
+    """Sums over the members of one topic, and what is derived from them."""
+
+    __slots__ = ("centre", "centre_length", "fit", "likeness", "loose", "members", "squares", "sums")
+
+    def __init__(self) -> None:
+        self.members = 0
+        self.squares = 0
+        self.sums = [0] * DIMENSIONS
+        self.loose = 0
+        self.derive()
+
+    def change(self, vector: Iterable[int], sign: int) -> None:
+        for i, value in enumerate(vector):
+            self.sums[i] += sign * value
+            self.squares += value * value * sign
+        self.members += sign
+        self.derive()
+
+    def derive(self) -> None:
+        squared = 0.0
+        for value in self.sums:
+            squared += float(value) * float(value)
+        # The likeness of two members, on average; its root: how near a member is to the topic's true centre.
+        others = self.members - 1
+        mean = (squared - self.squares) / (others * float(self.squares)) if others > 0 else 0.0
+        self.likeness = math.sqrt(min(1.0, max(0.0, mean)))
+        self.fit = self.likeness * others / self.members if others > 0 else 0.0
+        scale = LENGTH / math.sqrt(squared) if squared >= 1.0 else 0.0
+        self.centre = [math.floor(value * scale + 0.5) for value in self.sums]
+        self.centre_length = math.sqrt(_dot(self.centre, self.centre))
+
+
+class _Row:
+    __slots__ = ("alive", "contradictions", "id", "links", "signature", "slot")
+
+    def __init__(self, node: bytes, signature: int, slot: int) -> None:
+        self.id = node
+        self.signature = signature
+        self.slot = slot
+        self.links = 0
+        self.contradictions = 0
+        self.alive = True
+
+
+class Topics:
+    """Memories in topics, with how they are linked. Not thread-safe.
+
+    A memory belongs to the topic whose centre is nearest, if its cosine is at least ``join``, else it starts
+    one; when all slots are taken it joins the nearest whatever the cosine.
+
+    Args:
+        capacity: Slots for topics, 1 to 1024. A write compares with each centre in use.
+        join: Cosine in [0, 1] from which a memory joins.
+    """
+
+    def __init__(self, capacity: int, join: float) -> None:
+        if not 1 <= capacity <= MAX_TOPICS:
+            raise ValueError(f"capacity must be in [1, {MAX_TOPICS}], got {capacity}")
+        if not 0.0 <= join <= 1.0:
+            raise ValueError(f"join must be in [0, 1], got {join!r}")
+        self._join = join
+        self._clear(capacity)
+
+    def _clear(self, capacity: int) -> None:
+        self._topics = [_Topic() for _ in range(capacity)]
+        self._rows: list[_Row] = []
+        self._row_of: dict[bytes, int] = {}
+        self._bands: dict[tuple[int, int], int] = {}
+        self._without = 0  # memories without a vector
+        self._without_loose = 0
+        self._conflicted = 0
+        self._alive = 0
+
+    def place(self, vector: Buffer) -> tuple[int, float, int, bytes | None, float, bytes | None]:
+        """Where a memory would belong; nothing changes.
+
+        Args:
+            vector: At least 256 float32; the first 256, of any length, are read.
+
+        Returns:
+            (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory among
+            those with a like signature or None, estimated cosine to it, the packed vector for `add`). The
+            packed vector is None, and the rest empty, when the vector is all zeros.
+
+        Raises:
+            ValueError: Fewer values, or one that is not finite.
+        """
+        q = _quantised(vector)
+        if q is None:
+            return (NOWHERE, 0.0, 0, None, 0.0, None)
+        signature = _signature(q)
+        packed = VECTOR.pack(*q) + signature.to_bytes(SIGNATURE_BYTES, "little")
+        slot, best = self._nearest_topic(q)
+        full = all(topic.members for topic in self._topics)
+        if slot >= 0 and best < self._join and not full:
+            slot = NOWHERE
+        near, alike = self._nearest_row(signature)
+        members = self._topics[slot].members if slot >= 0 else 0
+        return (slot, best if slot >= 0 else 0.0, members, near, alike, packed)
+
+    def _nearest_topic(self, q: list[int]) -> tuple[int, float]:
+        best, slot = 0.0, NOWHERE
+        length = math.sqrt(_dot(q, q))
+        for i, topic in enumerate(self._topics):
+            if topic.members and topic.centre_length > 0.0:
+                cosine = _dot(q, topic.centre) / (length * topic.centre_length)
+                if slot < 0 or cosine > best:
+                    best, slot = cosine, i
+        return slot, best
+
+    def _nearest_row(self, signature: int) -> tuple[bytes | None, float]:
+        nearest, fewest = NOWHERE, NEAR_BITS + 1
+        for band in range(BANDS):
+            row = self._bands.get((band, signature >> 16 * band & 0xFFFF), NOWHERE)
+            if row < 0 or not self._rows[row].alive:
+                continue
+            bits = (self._rows[row].signature ^ signature).bit_count()
+            if bits < fewest:
+                nearest, fewest = row, bits
+        if nearest < 0:
+            return None, 0.0
+        return self._rows[nearest].id, math.cos(math.pi * fewest / DIMENSIONS)
+
+    def add(self, node: bytes, slot: int, packed: bytes | None) -> int:
+        """Count a memory in; one that was removed comes back without its links.
+
+        Args:
+            node: 16 bytes.
+            slot: From `place`; -1 takes a free slot.
+            packed: From `place`; None for a memory without a vector, which belongs to no topic.
+
+        Returns:
+            The slot, -1 without a vector.
+
+        Raises:
+            ValueError: It is counted already, the slot does not exist, or none is free.
+        """
+        row = self._row_of.get(node, NOWHERE)
+        if len(node) != 16:
+            raise ValueError(f"node must have 16 bytes, got {len(node)}")
+        if row >= 0 and self._rows[row].alive:
+            raise ValueError("node is counted already")
+        vector, signature = (None, 0) if packed is None else _unpacked(packed)
+        slot = self._slot(slot) if vector is not None else NOWHERE
+        made = _Row(node, signature, slot)
+        if row < 0:
+            row = len(self._rows)
+            self._row_of[node] = row
+            self._rows.append(made)
+        else:
+            self._rows[row] = made
+        if vector is not None:
+            self._topics[slot].change(vector, 1)
+            self._enter_bands(row)
+        else:
+            self._without += 1
+        self._loosen(slot, _looseness(0))
+        self._alive += 1
+        return slot
+
+    def _slot(self, slot: int) -> int:
+        if not NOWHERE <= slot < len(self._topics):
+            raise ValueError(f"slot must be in [-1, {len(self._topics) - 1}], got {slot}")
+        if slot == NOWHERE:
+            for i, topic in enumerate(self._topics):
+                if not topic.members:
+                    return i
+            raise ValueError("no slot is free")
+        return slot
+
+    def _enter_bands(self, row: int) -> None:
+        signature = self._rows[row].signature
+        for band in range(BANDS):
+            self._bands[band, signature >> 16 * band & 0xFFFF] = row
+
+    def _loosen(self, slot: int, by: int) -> None:
+        if slot < 0:
+            self._without_loose += by
+        else:
+            self._topics[slot].loose += by
+
+    def remove(self, node: bytes, packed: bytes | None) -> bool:
+        """Count a memory out, after its links; False if it is not counted.
+
+        Args:
+            node: 16 bytes.
+            packed: As it was added.
+        """
+        index = self._row_of.get(node, NOWHERE)
+        if index < 0 or not self._rows[index].alive:
+            return False
+        row = self._rows[index]
+        if (packed is None) != (row.slot < 0):
+            raise ValueError("packed must be what the node was added with")
+        self._loosen(row.slot, -_looseness(row.links))
+        if packed is None:
+            self._without -= 1
+        else:
+            self._topics[row.slot].change(_unpacked(packed)[0], -1)
+        self._conflicted -= row.contradictions > 0
+        row.alive = False
+        self._alive -= 1
+        return True
+
+    def link(self, a: bytes, b: bytes, contradicts: bool, by: int) -> bool:
+        """Count an edge between two memories in (``by`` 1) or out (-1).
+
+        Returns:
+            False, and nothing changes, unless both are counted and are two.
+        """
+        i, j = self._row_of.get(a, NOWHERE), self._row_of.get(b, NOWHERE)
+        if i < 0 or j < 0 or i == j or not self._rows[i].alive or not self._rows[j].alive:
+            return False
+        for row in (self._rows[i], self._rows[j]):
+            if contradicts:
+                before = row.contradictions > 0
+                row.contradictions = max(0, row.contradictions + by)
+                self._conflicted += (row.contradictions > 0) - before
+            else:
+                before = _looseness(row.links)
+                row.links = max(0, row.links + by)
+                self._loosen(row.slot, _looseness(row.links) - before)
+        return True
+
+    def links(self, node: bytes) -> int:
+        """Links of a memory that is counted, contradictions left out; -1 for any other."""
+        row = self._row_of.get(node, NOWHERE)
+        return self._rows[row].links if row >= 0 and self._rows[row].alive else -1
+
+    def slot(self, node: bytes) -> int:
+        """The slot of a memory that is counted; -1 for any other, and for one without a vector."""
+        row = self._row_of.get(node, NOWHERE)
+        return self._rows[row].slot if row >= 0 and self._rows[row].alive else NOWHERE
+
+    def members(self, slot: int) -> int:
+        """Memories in that topic."""
+        return self._topics[slot].members
+
+    def summary(self) -> tuple[int, int, float, float, int]:
+        """(memories, topics in use, diversity, coherence, memories in a contradiction).
+
+        Diversity: the entropy of "which memory is it", of which the part within a topic counts only as far
+        as its members are unlike, as a share of its greatest value. Coherence: the mean over memories of
+        1 - (1 - fit of its topic) / (its links + 1). Both in [0, 1]; 0 below two memories. Cost: the slots.
+        """
+        placed = self._alive - self._without
+        used, entropy, apart = 0, 0.0, float(self._without_loose)
+        for topic in self._topics:
+            if not topic.members:
+                continue
+            used += 1
+            share = topic.members / placed
+            entropy += share * (
+                math.log(placed / topic.members) + (1.0 - topic.likeness) * math.log(topic.members)
+            )
+            apart += (1.0 - topic.fit) * float(topic.loose)
+        diversity = min(1.0, max(0.0, entropy / math.log(placed))) if placed > 1 else 0.0
+        coherence = 1.0 - apart / (float(ONE) * self._alive) if self._alive > 1 else 0.0
+        return self._alive, used, diversity, min(1.0, max(0.0, coherence)), self._conflicted
+
+    def to_bytes(self) -> bytes:
+        """All of it, removed memories left out."""
+        used = [(i, topic) for i, topic in enumerate(self._topics) if topic.members]
+        alive = [row for row in self._rows if row.alive]
+        parts = [HEAD.pack(MAGIC, len(used), len(alive))]
+        parts += [TOPIC.pack(i, topic.squares, *topic.sums) for i, topic in used]
+        parts += [
+            ROW.pack(
+                row.id,
+                row.signature.to_bytes(SIGNATURE_BYTES, "little"),
+                row.slot,
+                row.links,
+                row.contradictions,
+            )
+            for row in alive
+        ]
+        return b"".join(parts)
+
+    def load_bytes(self, packed: bytes) -> None:
+        """Become what `to_bytes` wrote.
+
+        Raises:
+            ValueError: Not such bytes, or from more slots than these; nothing has changed then.
+        """
+        fresh = Topics(len(self._topics), self._join)
+        try:
+            fresh._read(packed)
+        except (StructError, IndexError) as error:
+            raise ValueError(f"not the bytes of topics: {error}") from None
+        self.__dict__ = fresh.__dict__
+
+    def _read(self, packed: bytes) -> None:
+        magic, topics, rows = HEAD.unpack_from(packed)
+        if magic != MAGIC or len(packed) != HEAD.size + topics * TOPIC.size + rows * ROW.size:
+            raise ValueError("not the bytes of topics")
+        at = HEAD.size
+        for _ in range(topics):
+            slot, squares, *sums = TOPIC.unpack_from(packed, at)
+            topic = self._topics[slot]
+            topic.squares, topic.sums = squares, sums
+            at += TOPIC.size
+        for index in range(rows):
+            node, signature, slot, links, contradictions = ROW.unpack_from(packed, at)
+            at += ROW.size
+            row = _Row(node, int.from_bytes(signature, "little"), slot)
+            row.links, row.contradictions = links, contradictions
+            self._row_of[node] = index
+            self._rows.append(row)
+            self._conflicted += contradictions > 0
+            self._loosen(slot, _looseness(links))
+            if slot < 0:
+                self._without += 1
+            else:
+                self._topics[slot].members += 1
+                self._enter_bands(index)
+        if len(self._row_of) != rows:
+            raise ValueError("not the bytes of topics")
+        self._alive = rows
+        for topic in self._topics:
+            topic.derive()
+
+
+def mean_cosine(vectors: list[Buffer]) -> float:
+    """The mean cosine over all pairs of ``vectors`` (as for `Topics.place`), clamped to [0, 1].
+
+    Vectors that are all zeros are left out; with fewer than two others it is 0.
+    """
+    found = [q for q in map(_quantised, vectors) if q is not None]
+    if len(found) < 2:
+        return 0.0
+    squares = sum(_dot(q, q) for q in found)
+    sums = [sum(column) for column in zip(*found, strict=True)]
+    squared = 0.0
+    for value in sums:
+        squared += float(value) * float(value)
+    return min(1.0, max(0.0, (squared - squares) / ((len(found) - 1) * float(squares))))

@@ -1,0 +1,257 @@
+"""Topics of a store, on both implementations; and that the two agree to the last bit."""
+
+from __future__ import annotations
+
+import math
+import random
+from array import array
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context_graph._kernels import _reference_topics
+
+COMPILED = import_module("context_graph._kernels.topics")
+JOIN = 0.45
+SLOTS = 6
+
+
+@pytest.fixture(params=["reference", "compiled"])
+def module(request: pytest.FixtureRequest) -> ModuleType:
+    return COMPILED if request.param == "compiled" else _reference_topics
+
+
+def vector(*at: int, noise: float = 0.0, seed: int = 0) -> bytes:
+    """A vector along the given dimensions, with some noise."""
+    source = random.Random(seed)
+    values = array("f", [noise * source.gauss(0, 1) for _ in range(256)])
+    for dimension in at:
+        values[dimension] += 1.0
+    return values.tobytes()
+
+
+NOTHING = bytes(1024)
+
+
+def node(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def add(topics, number: int, what: bytes) -> int:
+    placed = topics.place(what)
+    return topics.add(node(number), placed[0], placed[5])
+
+
+def filled(module: ModuleType, vectors: list[bytes], capacity: int = 16):
+    topics = module.Topics(capacity, JOIN)
+    for number, what in enumerate(vectors):
+        add(topics, number, what)
+    return topics
+
+
+def diversity(topics) -> float:
+    return topics.summary()[2]
+
+
+def coherence(topics) -> float:
+    return topics.summary()[3]
+
+
+def test_nothing_stored_is_neither_diverse_nor_coherent(module) -> None:
+    topics = module.Topics(16, JOIN)
+    assert topics.summary() == (0, 0, 0.0, 0.0, 0)
+    assert topics.place(vector(1))[:5] == (-1, 0.0, 0, None, 0.0)
+
+
+def test_a_memory_joins_the_topic_it_is_like_and_starts_one_else(module) -> None:
+    topics = filled(module, [vector(1), vector(1, 2)])
+    slot, cosine, members, *_ = topics.place(vector(1))
+    assert (slot, members) == (0, 2)
+    assert cosine == pytest.approx(math.cos(math.pi / 8), abs=1e-3)
+    assert topics.place(vector(9))[:3] == (-1, 0.0, 0)
+    assert add(topics, 7, vector(9)) == 1
+
+
+def test_with_every_slot_taken_a_memory_joins_the_nearest(module) -> None:
+    topics = filled(module, [vector(1), vector(2)], capacity=2)
+    assert topics.place(vector(3, 3, 2))[0] == 1
+
+
+def test_the_same_text_again_is_found_whatever_lies_between(module) -> None:
+    others = [vector(10 + i, noise=0.02, seed=i) for i in range(20)]
+    topics = filled(module, [vector(1, noise=0.02, seed=99), *others], capacity=64)
+    near, alike = topics.place(vector(1, noise=0.02, seed=99))[3:5]
+    assert (near, alike) == (node(0), 1.0)
+    assert topics.place(vector(200, noise=0.02, seed=5))[3] is None
+
+
+def test_a_forgotten_memory_is_no_longer_near_and_counts_nowhere(module) -> None:
+    topics = filled(module, [vector(1), vector(2)])
+    before = topics.summary()
+    packed = topics.place(vector(3))[5]
+    topics.add(node(9), -1, packed)
+    topics.link(node(9), node(0), False, 1)
+    topics.link(node(9), node(0), False, -1)
+    assert topics.remove(node(9), packed)
+    assert not topics.remove(node(9), packed)
+    assert topics.summary() == before
+    assert topics.place(vector(3))[3] is None
+    assert topics.links(node(9)) == topics.slot(node(9)) == -1
+
+
+def test_what_comes_back_is_as_if_it_had_stayed(module) -> None:
+    vectors = [vector(1), vector(1, 2), vector(5)]
+    topics = filled(module, vectors)
+    before = topics.summary()
+    packed = topics.place(vectors[1])[5]
+    topics.remove(node(1), packed)
+    topics.add(node(1), 0, packed)
+    assert topics.summary() == before
+
+
+@pytest.mark.parametrize("count", [2, 5, 12])
+def test_copies_have_no_diversity_and_strangers_all_of_it(module, count) -> None:
+    assert diversity(filled(module, [vector(1)] * count)) == 0.0
+    assert diversity(filled(module, [vector(i) for i in range(count)])) == pytest.approx(1.0)
+
+
+def test_each_further_copy_lowers_diversity(module) -> None:
+    vectors = [vector(i) for i in range(8)]
+    seen = [diversity(filled(module, vectors + [vector(0)] * copies)) for copies in range(6)]
+    assert seen == sorted(seen, reverse=True)
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_tight_topic_is_more_coherent_than_a_loose_one_and_strangers_are_not(module) -> None:
+    tight = [vector(1, noise=0.02, seed=i) for i in range(9)]
+    loose = [vector(1, noise=0.06, seed=i) for i in range(9)]
+    strangers = [vector(i) for i in range(9)]
+    figures = [coherence(filled(module, vectors)) for vectors in (tight, loose, strangers)]
+    assert figures[0] > figures[1] > figures[2] == 0.0
+
+
+def test_each_link_raises_coherence_and_taking_it_away_restores_it(module) -> None:
+    topics = filled(module, [vector(i) for i in range(6)])
+    seen = [coherence(topics)]
+    for other in range(1, 6):
+        assert topics.link(node(0), node(other), False, 1)
+        seen.append(coherence(topics))
+    assert seen == sorted(seen)
+    assert len(set(seen)) == 6
+    assert topics.links(node(0)) == 5
+    for other in range(1, 6):
+        topics.link(node(0), node(other), False, -1)
+    assert coherence(topics) == seen[0]
+
+
+def test_contradictions_are_counted_by_memory_and_are_no_links(module) -> None:
+    topics = filled(module, [vector(i) for i in range(4)])
+    assert topics.link(node(0), node(1), True, 1)
+    assert topics.link(node(0), node(2), True, 1)
+    assert topics.summary()[4] == 3
+    assert topics.links(node(0)) == 0
+    topics.link(node(0), node(2), True, -1)
+    assert topics.summary()[4] == 2
+
+
+def test_an_edge_needs_two_memories_that_are_counted(module) -> None:
+    topics = filled(module, [vector(1)])
+    assert not topics.link(node(0), node(5), False, 1)
+    assert not topics.link(node(0), node(0), False, 1)
+    assert topics.links(node(0)) == 0
+
+
+def test_a_memory_without_a_vector_has_no_topic_but_can_be_linked(module) -> None:
+    topics = filled(module, [NOTHING, vector(1)])
+    assert topics.slot(node(0)) == -1
+    assert topics.summary()[:2] == (2, 1)
+    topics.link(node(0), node(1), False, 1)
+    assert coherence(topics) == pytest.approx(0.5)
+    topics.link(node(0), node(1), False, -1)
+    assert topics.remove(node(0), None)
+    assert topics.summary()[0] == 1
+
+
+def test_what_can_not_be_counted_is_refused(module) -> None:
+    topics = filled(module, [vector(1)])
+    packed = topics.place(vector(2))[5]
+    with pytest.raises(ValueError, match="counted already"):
+        topics.add(node(0), 0, packed)
+    with pytest.raises(ValueError, match="16 bytes"):
+        topics.add(b"short", 0, packed)
+    with pytest.raises(ValueError, match="slot must be in"):
+        topics.add(node(2), 16, packed)
+    with pytest.raises(ValueError, match="packed must have"):
+        topics.add(node(2), 0, b"short")
+    with pytest.raises(ValueError, match="what the node was added with"):
+        topics.remove(node(0), None)
+    for wrong in (bytes(100), array("f", [math.nan] * 256).tobytes(), array("f", [math.inf] * 256).tobytes()):
+        with pytest.raises(ValueError, match="vector must"):
+            topics.place(wrong)
+    for capacity, join in ((0, 0.5), (5000, 0.5), (4, 1.5), (4, math.nan)):
+        with pytest.raises(ValueError, match="must be in"):
+            module.Topics(capacity, join)
+
+
+def test_what_was_written_reads_back_equal_and_damage_changes_nothing(module) -> None:
+    topics = filled(module, [vector(i % 3, noise=0.02, seed=i) for i in range(9)] + [NOTHING])
+    topics.link(node(0), node(9), False, 1)
+    topics.link(node(1), node(2), True, 1)
+    packed = topics.to_bytes()
+    again = module.Topics(16, JOIN)
+    again.load_bytes(packed)
+    assert again.summary() == topics.summary()
+    assert again.to_bytes() == packed
+    assert again.place(vector(1))[:5] == topics.place(vector(1))[:5]
+    for damaged in (b"", packed[:-1], b"XXXX" + packed[4:], packed + b"\0"):
+        with pytest.raises(ValueError, match="not the bytes of topics"):
+            again.load_bytes(damaged)
+    assert again.to_bytes() == packed
+    with pytest.raises(ValueError, match="not the bytes of topics"):
+        module.Topics(1, JOIN).load_bytes(packed)
+
+
+def test_mean_cosine_of_copies_strangers_and_too_few(module) -> None:
+    assert module.mean_cosine([vector(1)] * 4) == pytest.approx(1.0)
+    assert module.mean_cosine([vector(i) for i in range(4)]) == 0.0
+    assert module.mean_cosine([vector(1), vector(1, 2)]) == pytest.approx(math.sqrt(0.5), abs=1e-3)
+    assert module.mean_cosine([vector(1), NOTHING]) == module.mean_cosine([]) == 0.0
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "remove", "restore", "link", "unlink", "contradict"]),
+        st.integers(0, 11),
+        st.integers(0, 11),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_twins_agree_to_the_last_bit_on_any_history_and_read_each_other(steps) -> None:
+    twins = [COMPILED.Topics(SLOTS, JOIN), _reference_topics.Topics(SLOTS, JOIN)]
+    vectors = [vector(i % 4, noise=0.05 * (i % 3), seed=i) if i else NOTHING for i in range(12)]
+    for what, a, b in steps:
+        answers = [_apply(topics, what, a, b, vectors) for topics in twins]
+        assert answers[0] == answers[1]
+        assert twins[0].summary() == twins[1].summary()
+    assert twins[0].to_bytes() == twins[1].to_bytes()
+    loaded = _reference_topics.Topics(SLOTS, JOIN)
+    loaded.load_bytes(twins[0].to_bytes())
+    assert loaded.summary() == twins[1].summary()
+
+
+def _apply(topics, what: str, a: int, b: int, vectors: list[bytes]) -> object:
+    if what in ("add", "restore"):
+        if topics.links(node(a)) >= 0:
+            return None
+        placed = topics.place(vectors[a])
+        return placed, topics.add(node(a), placed[0], placed[5])
+    if what == "remove":
+        return topics.remove(node(a), topics.place(vectors[a])[5])
+    return topics.link(node(a), node(b), what == "contradict", -1 if what == "unlink" else 1)
