@@ -43,16 +43,26 @@ REQUEST_FIELDS: list[tuple[int, str, bytes]] = [
 ]
 
 
+# What came after the first release: a request of that time has none of it, and its file never changes.
+LATER_FIELDS: list[tuple[int, str, bytes]] = [
+    (1, "verb", b"hooks.permission-request"),
+    (9, "env", b"CONTEXT_GRAPH_CLOCK_OFFSET=120\0CLAUDE_CONFIG_DIR=/home/u/.claude\0CLAUDE_SKIP_REQUIREMENTS=1"),
+    (13, "parent", struct.pack("<I", 4321)),
+]
+
+
 def frame(magic: bytes, payload: bytes) -> bytes:
     """4 magic bytes, u32 length, payload."""
     return magic + struct.pack("<I", len(payload)) + payload
 
 
-def request() -> bytes:
+def request(fields: list[tuple[int, str, bytes]]) -> bytes:
     """Each field: u8 tag, u32 length, bytes; in the order of the tags."""
-    return frame(
-        b"CGQ1", b"".join(struct.pack("<BI", tag, len(value)) + value for tag, _, value in REQUEST_FIELDS)
-    )
+    return frame(b"CGQ1", b"".join(struct.pack("<BI", tag, len(value)) + value for tag, _, value in fields))
+
+
+def request_parts(fields: list[tuple[int, str, bytes]]) -> bytes:
+    return table("tag name value", ((str(tag), name, quoted(value)) for tag, name, value in fields))
 
 
 RESPONSE_STDOUT = (
@@ -185,8 +195,10 @@ def brief_expected() -> bytes:
 
 FILES: dict[str, Callable[[], bytes]] = {
     **TABLES,
-    "request_v1.bin": request,
-    "request_v1.tsv": lambda: table("tag name value", ((str(t), n, quoted(v)) for t, n, v in REQUEST_FIELDS)),
+    "request_v1.bin": lambda: request(REQUEST_FIELDS),
+    "request_v1.tsv": lambda: request_parts(REQUEST_FIELDS),
+    "request_v1_later.bin": lambda: request(LATER_FIELDS),
+    "request_v1_later.tsv": lambda: request_parts(LATER_FIELDS),
     "response_v1.bin": response,
     "response_v1.tsv": response_parts,
     "spool_v1.log": lambda: b"".join(raw for _, raw in spool_parts()),

@@ -65,6 +65,18 @@ def test_the_golden_request_is_read_and_written_byte_for_byte() -> None:
     assert encode_request(request) == data
 
 
+def test_fields_that_came_later_have_a_golden_request_of_their_own() -> None:
+    data = (GOLDEN / "request_v1_later.bin").read_bytes()
+    values = {name.decode(): value for _, name, value in _rows("request_v1_later.tsv")}
+    request = decode_request(data[8:])
+    assert request == Request(
+        verb=values["verb"].decode(),
+        env=dict(pair.split("=") for pair in values["env"].decode().split("\0")),
+        parent_pid=int.from_bytes(values["parent"], "little"),
+    )
+    assert encode_request(request) == data
+
+
 def test_the_golden_reply_is_read_and_written_byte_for_byte() -> None:
     data = (GOLDEN / "response_v1.bin").read_bytes()
     values = {name.decode(): value for name, value in _rows("response_v1.tsv")}

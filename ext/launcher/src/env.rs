@@ -17,10 +17,13 @@ pub struct Env<'a> {
     pub allow_links: bool,
     pub python: Option<&'a [u8]>,
     pub debug: bool,
-    /// Request-scoped settings, sent to the owner as they are: BRIEF, AUTO_DREAM, INJECT.
+    /// Request-scoped settings, sent to the owner as they are; so is `project_dir`.
     pub brief: Option<&'a [u8]>,
     pub auto_dream: Option<&'a [u8]>,
     pub inject: Option<&'a [u8]>,
+    pub clock_offset: Option<&'a [u8]>,
+    pub config_dir: Option<&'a [u8]>,
+    pub skip_requirements: Option<&'a [u8]>,
 }
 
 impl<'a> Env<'a> {
@@ -55,6 +58,9 @@ impl<'a> Env<'a> {
             b"CONTEXT_GRAPH_BRIEF" => &mut self.brief,
             b"CONTEXT_GRAPH_AUTO_DREAM" => &mut self.auto_dream,
             b"CONTEXT_GRAPH_INJECT" => &mut self.inject,
+            b"CONTEXT_GRAPH_CLOCK_OFFSET" => &mut self.clock_offset,
+            b"CLAUDE_CONFIG_DIR" => &mut self.config_dir,
+            b"CLAUDE_SKIP_REQUIREMENTS" => &mut self.skip_requirements,
             b"CONTEXT_GRAPH_ALLOW_LINKS" => return self.allow_links = value == Some(b"1"),
             b"CONTEXT_GRAPH_DEBUG" => return self.debug = value == Some(b"1"),
             _ => return,

@@ -10,7 +10,7 @@ use crate::redact::Care;
 use crate::sys;
 use crate::wire::Request;
 
-/// The eight events; words and budgets are those of seed 001.
+/// The events; words and budgets are those of seed 001, as far as it has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     SessionStart,
@@ -21,11 +21,13 @@ pub enum Kind {
     Stop,
     PreCompact,
     SessionEnd,
+    PermissionRequest,
+    SubagentStop,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 10] = [
         Kind::SessionStart,
         Kind::PreTool,
         Kind::PostTool,
@@ -34,6 +36,8 @@ impl Kind {
         Kind::Stop,
         Kind::PreCompact,
         Kind::SessionEnd,
+        Kind::PermissionRequest,
+        Kind::SubagentStop,
     ];
 
     /// The verb on the owner's socket; the command is what stands behind the dot.
@@ -47,6 +51,8 @@ impl Kind {
             Kind::Stop => b"hooks.stop",
             Kind::PreCompact => b"hooks.pre-compact",
             Kind::SessionEnd => b"hooks.session-end",
+            Kind::PermissionRequest => b"hooks.permission-request",
+            Kind::SubagentStop => b"hooks.subagent-stop",
         }
     }
 
@@ -55,11 +61,33 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.verb().strip_prefix(b"hooks.") == Some(word))
     }
 
-    /// Seed 001's time budget, milliseconds (Stop and PreCompact, which it does not have, as UserPromptSubmit).
+    /// The client's own name of the event.
+    pub fn event_name(self) -> &'static str {
+        match self {
+            Kind::SessionStart => "SessionStart",
+            Kind::PreTool => "PreToolUse",
+            Kind::PostTool => "PostToolUse",
+            Kind::PostToolFailure => "PostToolUseFailure",
+            Kind::PromptSubmit => "UserPromptSubmit",
+            Kind::Stop => "Stop",
+            Kind::PreCompact => "PreCompact",
+            Kind::SessionEnd => "SessionEnd",
+            Kind::PermissionRequest => "PermissionRequest",
+            Kind::SubagentStop => "SubagentStop",
+        }
+    }
+
+    /// Whether the client shows the model what such a hook gives as additional context. Stop would be forced into another
+    /// turn by it, SessionEnd fails the client's schema.
+    pub fn takes_context(self) -> bool {
+        matches!(self, Kind::SessionStart | Kind::PreTool | Kind::PostTool | Kind::PostToolFailure | Kind::PromptSubmit)
+    }
+
+    /// Seed 001's time budget, milliseconds (the events that it does not have as UserPromptSubmit).
     pub fn budget_ms(self) -> u32 {
         match self {
             Kind::PreTool => 100,
-            Kind::PromptSubmit | Kind::Stop | Kind::PreCompact => 2_000,
+            Kind::PromptSubmit | Kind::Stop | Kind::PreCompact | Kind::PermissionRequest | Kind::SubagentStop => 2_000,
             Kind::PostTool | Kind::PostToolFailure => 3_000,
             Kind::SessionStart => 5_000,
             Kind::SessionEnd => 30_000,
@@ -153,6 +181,7 @@ impl Event<'_> {
             env,
             deadline_ms,
             at_ms: self.at_ms,
+            parent: sys::parent(),
             version: env!("CARGO_PKG_VERSION").as_bytes(),
         }
     }
@@ -163,6 +192,10 @@ impl Event<'_> {
             (&b"CONTEXT_GRAPH_BRIEF="[..], self.env.brief),
             (b"CONTEXT_GRAPH_AUTO_DREAM=", self.env.auto_dream),
             (b"CONTEXT_GRAPH_INJECT=", self.env.inject),
+            (b"CONTEXT_GRAPH_CLOCK_OFFSET=", self.env.clock_offset),
+            (b"CLAUDE_CONFIG_DIR=", self.env.config_dir),
+            (b"CLAUDE_SKIP_REQUIREMENTS=", self.env.skip_requirements),
+            (b"CLAUDE_PROJECT_DIR=", self.env.project_dir),
         ];
         let mut out = Vec::new();
         for (name, value) in settings {
@@ -178,11 +211,21 @@ impl Event<'_> {
 
     /// The spool's JSON, redacted; a fault if the body is no JSON object.
     pub fn spool_json(&self) -> Result<Vec<u8>, Fault> {
-        let mut out = Vec::with_capacity(1024 + self.body.as_ref().map_or(0, Vec::len));
+        self.spool_record(&self.id, self.options.kind.verb(), &self.params(true), self.body.as_deref())
+    }
+
+    /// The spool's JSON for what a gate decided about this event; `record` must be a JSON object.
+    pub fn decision_json(&self, record: &[u8]) -> Result<Vec<u8>, Fault> {
+        // An id of its own: the event's may be in the spool as well.
+        self.spool_record(&fresh_id(), b"req.record", b"{}", Some(record))
+    }
+
+    fn spool_record(&self, id: &[u8; 32], verb: &[u8], params: &[u8], body: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
+        let mut out = Vec::with_capacity(1024 + body.map_or(0, <[u8]>::len));
         out.extend_from_slice(b"{\"v\":1,\"id\":\"");
-        out.extend_from_slice(&self.id);
+        out.extend_from_slice(id);
         out.extend_from_slice(b"\",\"verb\":");
-        text::quote(self.options.kind.verb(), &mut out);
+        text::quote(verb, &mut out);
         out.extend_from_slice(b",\"session\":");
         copy::push_text(
             String::from_utf8_lossy(self.env.session_id.unwrap_or(&[])).as_bytes(),
@@ -194,9 +237,9 @@ impl Event<'_> {
         out.extend_from_slice(b",\"cwd\":");
         text::quote_path(self.places.cwd.bytes(), &mut out);
         out.extend_from_slice(b",\"params\":");
-        out.extend_from_slice(&self.params(true));
+        out.extend_from_slice(params);
         out.extend_from_slice(b",\"body\":");
-        match self.body.as_deref() {
+        match body {
             Some(body) => redacted(body, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }

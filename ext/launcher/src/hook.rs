@@ -2,18 +2,19 @@
 //!
 //! The launcher decides nothing hard (invariant 2): it is the happy path, or the fallback.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, PATH_MAX};
 use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event, Kind};
+use crate::gate;
 use crate::input::{self, Input, INPUT_MAX};
-use crate::json::{self, Fault};
+use crate::json::{self, text, Fault};
 use crate::options::{Format, Options};
-use crate::output::{claude_context, claude_message, HookOutput};
+use crate::output::{claude_document, HookOutput};
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline};
-use crate::wire::{self, Progress};
+use crate::wire::{self, Progress, GATE_IT};
 use crate::{paths, spool};
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
@@ -22,6 +23,9 @@ const STORE_FAILED: i32 = 3;
 const BAD_INPUT: i32 = 4;
 /// The client never waits longer than this for a hook of ours.
 const CLAUDE_BUDGET_MS: u32 = 1_000;
+/// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
+const GOVERNED_BUDGET_MS: u32 = 500;
+const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start waits for an owner that is being started.
 const START_WAIT_MS: u32 = 3_000;
 /// What an owner that has just come up is given for its answer, whatever its start has used of the budget.
@@ -141,7 +145,7 @@ impl Hook<'_> {
     /// The happy path, or the way to the fallback.
     fn ask_owner(&self) -> Ending {
         // Reading stdin had its own limit; the owner gets the verb's budget whole.
-        let budget = budget_ms(self.options());
+        let budget = self.owner_budget_ms();
         let asked_us = sys::monotonic_us();
         let Some(client) = Client::new(self.arena, self.event.places.root) else {
             return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
@@ -154,6 +158,10 @@ impl Hook<'_> {
             other => other,
         };
         match answer.as_ref().map(|answer| wire::decode(&answer.0)) {
+            Ok(Progress::Whole(said)) if said.flags & GATE_IT != 0 && self.is_claude() => {
+                self.debug("the owner leaves the gates to us");
+                self.gated(said.stdout, &String::from_utf8_lossy(said.stderr))
+            }
             Ok(Progress::Whole(said)) => Ending {
                 code: i32::from(said.exit_code),
                 stdout: said.stdout.to_vec(),
@@ -161,6 +169,15 @@ impl Hook<'_> {
             },
             Ok(_) => self.fall_back(&NoAnswer::Broken("no response frame".to_owned())),
             Err(why) => self.fall_back(why),
+        }
+    }
+
+    fn owner_budget_ms(&self) -> u32 {
+        let budget = budget_ms(self.options());
+        if budget < GOVERNED_BUDGET_MS && self.is_governed(false) {
+            GOVERNED_BUDGET_MS
+        } else {
+            budget
         }
     }
 
@@ -198,7 +215,7 @@ impl Hook<'_> {
         start
     }
 
-    /// Keeps the event in the spool, sees to it that an owner comes, and says what can be said without one.
+    /// Keeps the event in the spool, says what can be said without an owner, and sees to it that one comes.
     fn fall_back(&self, why: &NoAnswer) -> Ending {
         self.debug(&why.text());
         let format = self.options().format;
@@ -208,13 +225,9 @@ impl Hook<'_> {
         if let Some(missing) = self.missing_session() {
             return refusal(format, missing, self.started_us);
         }
-        let kept = spool::append(self.arena, self.event.places.store, &self.event.id, &spool::frame(&json));
-        if let Some(starter) = Starter::new(self.arena, &self.event.places) {
-            self.start_owner(&starter);
-        }
-        match (kept, why) {
-            (Err(error), _) => self.not_recorded(&error.text()),
-            (Ok(()), _) if self.is_claude() => Ending { code: 0, stdout: self.claude_words(), stderr: String::new() },
+        let ending = match (self.keep(&json), why) {
+            (kept, _) if self.is_claude() => self.client_words(kept.err()),
+            (Err(text), _) => failure(format, &text, STORE_FAILED, self.started_us),
             (Ok(()), NoAnswer::Timeout) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
                 failure(format, &text, TIMED_OUT, self.started_us)
@@ -224,6 +237,100 @@ impl Hook<'_> {
                 let output = HookOutput { error: None, measures, elapsed_ms: elapsed_ms(self.started_us) };
                 Ending { code: 0, stdout: output.render(format), stderr: String::new() }
             }
+        };
+        // After the gates: an owner that starts beside them would take the processor they need.
+        if let Some(starter) = Starter::new(self.arena, &self.event.places) {
+            self.start_owner(&starter);
+        }
+        ending
+    }
+
+    /// Puts one record into the store's spool; the error is a sentence for the user.
+    fn keep(&self, json: &[u8]) -> Result<(), String> {
+        spool::append(self.arena, self.event.places.store, &fresh_id(), &spool::frame(json))
+            .map_err(|error| format!("this event could not be recorded: {}", error.text()))
+    }
+
+    /// The client's document when no owner has spoken: the gates' decision with what there is to tell beside it.
+    fn client_words(&self, not_recorded: Option<String>) -> Ending {
+        let notice = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
+        let context = self.context_without_owner();
+        if self.is_governed(true) {
+            return self.gated(&context, &notice);
+        }
+        let stdout = claude_document(self.options().kind.event_name(), &context, &notice);
+        Ending { code: 0, stdout, stderr: String::new() }
+    }
+
+    /// Whether the project has requirements that this event may concern. The input's folder is the process's own with
+    /// the client we know; looking for it in 4 MiB of input is left to the slow path.
+    fn is_governed(&self, in_body: bool) -> bool {
+        let (event, kind) = (&self.event, self.options().kind);
+        let named = || if in_body { self.field(b"cwd") } else { Vec::new() };
+        gate::decides(kind, self.options().format)
+            && (gate::is_governed(self.arena, &[event.places.cwd.bytes(), event.places.project.bytes()])
+                || gate::is_governed(self.arena, &[&named()]))
+    }
+
+    /// A text of the input's top level, empty if there is none.
+    fn field(&self, name: &[u8]) -> Vec<u8> {
+        self.event.body.as_deref().and_then(|body| json::top_text(body, name)).unwrap_or_default()
+    }
+
+    /// Lets Python decide from the project's files. Should that fail too, the call is allowed, and said to be.
+    fn gated(&self, context: &[u8], notice: &str) -> Ending {
+        let (event, kind) = (&self.event, self.options().kind);
+        let (session_id, tool_name, cwd) =
+            (event.session_id().unwrap_or_default(), self.field(b"tool_name"), self.field(b"cwd"));
+        let question = gate::Question {
+            verb: kind.verb().strip_prefix(b"hooks.").unwrap_or(b""),
+            root: event.places.root,
+            cwd: if cwd.starts_with(b"/") && cwd.len() <= PATH_MAX { &cwd } else { event.places.cwd.bytes() },
+            session_id: brief::cut_session(&session_id),
+            tool_name: tool_name.get(..TOOL_NAME_MAX).unwrap_or(&tool_name),
+            at_ms: event.at_ms,
+            context,
+            notice,
+        };
+        let body = event.body.as_deref().unwrap_or(&[]);
+        let deadline = Deadline::after(self.started_us, gate::within_ms(kind));
+        match gate::ask(&event.env, event.places.cwd.bytes(), &question, body, deadline) {
+            Ok(verdict) => {
+                self.keep_decision(&verdict.record);
+                Ending { code: 0, stdout: verdict.document, stderr: String::new() }
+            }
+            Err(why) => self.ungated(context, notice, &why),
+        }
+    }
+
+    /// What is said when nothing could decide: to the user, to the model where it listens, and to the log.
+    fn ungated(&self, context: &[u8], notice: &str, why: &str) -> Ending {
+        let kind = self.options().kind;
+        let warning = format!(
+            "context-graph: the requirement gates could not be checked ({why}); this {} was let through without them. \
+             `context-graph-cli req doctor` says more.",
+            kind.event_name()
+        );
+        let mut record = b"{\"records\":[{\"kind\":\"error\",\"detail\":".to_vec();
+        text::quote(warning.as_bytes(), &mut record);
+        record.extend_from_slice(b"}]}");
+        self.keep_decision(&record);
+        let words: Vec<&[u8]> = [context, warning.as_bytes()].into_iter().filter(|part| !part.is_empty()).collect();
+        let said = if kind.takes_context() { words.join(&b"\n"[..]) } else { Vec::new() };
+        let both = [notice, &warning].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+        // The client shows no message at a session's end, and refuses documents it does not expect.
+        let shown = if kind == Kind::SessionEnd { "" } else { &both };
+        Ending { code: 0, stdout: claude_document(kind.event_name(), &said, shown), stderr: format!("{warning}\n") }
+    }
+
+    /// Best effort: the decision stands in the project's state files whether or not the log has it.
+    fn keep_decision(&self, record: &[u8]) {
+        if record.is_empty() {
+            return;
+        }
+        let kept = self.event.decision_json(record).map_err(|fault| fault.text()).and_then(|json| self.keep(&json));
+        if let Err(why) = kept {
+            self.debug(&format!("the gate's record: {why}"));
         }
     }
 
@@ -244,15 +351,6 @@ impl Hook<'_> {
         )
     }
 
-    fn not_recorded(&self, why: &str) -> Ending {
-        let text = format!("this event could not be recorded: {why}");
-        if self.is_claude() {
-            let stdout = claude_message(&format!("context-graph: {text}"));
-            return Ending { code: 0, stdout, stderr: String::new() };
-        }
-        failure(self.options().format, &text, STORE_FAILED, self.started_us)
-    }
-
     fn slot(&self) -> Option<brief::Slot> {
         let session = self.event.session_id()?;
         brief::lookup(self.arena, self.event.places.store, Some(&session))
@@ -260,16 +358,15 @@ impl Hook<'_> {
 
     /// What the client's model is told when the event is queued: the last known brief, or at a session's start why
     /// there is nothing to tell. The other events have nothing that can't wait.
-    fn claude_words(&self) -> Vec<u8> {
+    fn context_without_owner(&self) -> Vec<u8> {
         match self.options().kind {
             Kind::PreTool if self.event.env.brief != Some(b"off") => {
-                let slot = self.slot();
-                claude_context("PreToolUse", slot.as_ref().map_or(COLD_LINE, brief::Slot::line))
+                self.slot().as_ref().map_or(COLD_LINE, brief::Slot::line).to_vec()
             }
-            Kind::SessionStart => claude_context(
-                "SessionStart",
-                b"context-graph: the owner did not answer within 1 s; this event is queued and will be applied.",
-            ),
+            Kind::SessionStart => {
+                b"context-graph: the owner did not answer within 1 s; this event is queued and will be applied."
+                    .to_vec()
+            }
             _ => Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ pub mod copy;
 pub mod dbpath;
 pub mod env;
 pub mod event;
+mod gate;
 mod guard;
 pub mod hash;
 mod hook;

@@ -142,21 +142,25 @@ fn rounded(number: f32) -> String {
     }
 }
 
-/// The client's document that shows `text` to the model after the event it calls `event_name`.
-pub fn claude_context(event_name: &str, text: &[u8]) -> Vec<u8> {
-    let mut out = b"{\"hookSpecificOutput\":{\"hookEventName\":".to_vec();
-    quote(event_name.as_bytes(), &mut out);
-    out.extend_from_slice(b",\"additionalContext\":");
-    quote(text, &mut out);
-    out.extend_from_slice(b"}}\n");
-    out
-}
-
-/// The client's document that tells the user something; valid on every event.
-pub fn claude_message(text: &str) -> Vec<u8> {
-    let mut out = b"{\"systemMessage\":".to_vec();
-    quote(text.as_bytes(), &mut out);
-    out.extend_from_slice(b"}\n");
+/// The client's document that shows `text` to the model after the event it calls `event_name`, and `message` to the
+/// user. What is empty is left out; nothing at all when both are.
+pub fn claude_document(event_name: &str, text: &[u8], message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    if !message.is_empty() {
+        out.extend_from_slice(b"{\"systemMessage\":");
+        quote(message.as_bytes(), &mut out);
+    }
+    if !text.is_empty() {
+        out.extend_from_slice(if out.is_empty() { b"{" } else { b"," });
+        out.extend_from_slice(b"\"hookSpecificOutput\":{\"hookEventName\":");
+        quote(event_name.as_bytes(), &mut out);
+        out.extend_from_slice(b",\"additionalContext\":");
+        quote(text, &mut out);
+        out.push(b'}');
+    }
+    if !out.is_empty() {
+        out.extend_from_slice(b"}\n");
+    }
     out
 }
 
@@ -207,11 +211,15 @@ mod tests {
 
     #[test]
     fn the_clients_documents_escape_what_they_carry() {
-        let context = claude_context("PreToolUse", b"[C:\"x\"]");
+        let context = claude_document("PreToolUse", b"[C:\"x\"]", "");
         assert_eq!(
             String::from_utf8_lossy(&context),
             "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"[C:\\\"x\\\"]\"}}\n"
         );
-        assert_eq!(claude_message("a\nb"), b"{\"systemMessage\":\"a\\nb\"}\n");
+        assert_eq!(claude_document("Stop", b"", "a\nb"), b"{\"systemMessage\":\"a\\nb\"}\n");
+        let both = claude_document("PostToolUse", b"c", "m");
+        let expected = "{\"systemMessage\":\"m\",\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"additionalContext\":\"c\"}}\n";
+        assert_eq!(String::from_utf8_lossy(&both), expected);
+        assert!(claude_document("Stop", b"", "").is_empty());
     }
 }

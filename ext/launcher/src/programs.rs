@@ -3,8 +3,9 @@
 use crate::arena::{Arena, CPath};
 use crate::env::Env;
 use crate::paths::Places;
-use crate::sys::{self, CStrings, Fd, LockError, Open};
+use crate::sys::{self, CStrings, Fd, FileKind, LockError, Open};
 use crate::{paths, spool};
+use std::ffi::CString;
 
 /// One of the two Python programs.
 #[derive(Clone, Copy)]
@@ -51,6 +52,96 @@ pub fn find(program: Program, env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>
     ))
 }
 
+/// What `-c` runs: the package's folder goes first, the other packages' last, so that nothing shadows the library.
+const GATE_CODE: &[u8] = b"import sys
+a = sys.argv
+sys.path.insert(0, a[1])
+sys.path.append(a[2])
+from context_graph.requirements.slow import main
+main(a[3:])";
+const GATE_MODULE: &[u8] = b"context_graph.requirements.slow";
+const GATE_FILE: &[u8] = b"context_graph/requirements/slow.py";
+
+/// The command lines that decide a gate without an owner, best first. The first two thirds of a Python start are `site`
+/// and its path files: where the package can be told by looking, the interpreter is started without (-I -S).
+pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, String> {
+    let own = sys::own_path().unwrap_or_default();
+    let folder = own.iter().rposition(|byte| *byte == b'/').and_then(|slash| own.get(..slash)).unwrap_or(&[]);
+    let interpreter = interpreter_of(&[folder, b"/", CLI.script].concat());
+    let mut commands = Vec::new();
+    if let (Some(python), Some((package, others))) = (&interpreter, package_near(folder)) {
+        let options = [&b"-I"[..], b"-S", b"-c", GATE_CODE, &package, &others];
+        commands.push([python.as_slice()].iter().chain(&options).map(|word| word.to_vec()).collect());
+    }
+    match find(Program { script: CLI.script, module: GATE_MODULE }, env, base) {
+        Ok(command) if env.python.is_some() => commands.push(command),
+        // A script can't be told to run another module, but its interpreter can.
+        Ok(command) => commands.extend(
+            command
+                .first()
+                .and_then(|script| interpreter_of(script))
+                .map(|python| [&python[..], b"-P", b"-m", GATE_MODULE].map(<[u8]>::to_vec).to_vec()),
+        ),
+        Err(why) if commands.is_empty() => return Err(why),
+        Err(_) => {}
+    }
+    Ok(commands)
+}
+
+/// The interpreter that `script` names on its first line, or where installers wrap a long path, on its second.
+fn interpreter_of(script: &[u8]) -> Option<Vec<u8>> {
+    let text = first_bytes(script)?;
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let named = lines.next()?.strip_prefix(b"#!")?.trim_ascii();
+    let python = match named {
+        b"/bin/sh" => lines.next()?.strip_prefix(b"'''exec' ")?.strip_suffix(b" \"$0\" \"$@\"")?.trim_ascii(),
+        python => python,
+    };
+    let python = python.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(python);
+    (python.starts_with(b"/") && sys::executable(python)).then(|| python.to_vec())
+}
+
+/// The folder that holds our package and the one that holds the packages it needs, for programs in `bin`.
+fn package_near(bin: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let prefix = bin.get(..bin.iter().rposition(|byte| *byte == b'/')?)?;
+    for minor in OLDEST_PYTHON..=NEWEST_PYTHON {
+        for (lib, packages) in [("lib", "site-packages"), ("lib64", "site-packages"), ("lib", "dist-packages")] {
+            let others = [prefix, format!("/{lib}/python3.{minor}/{packages}").as_bytes()].concat();
+            if is_file(&[&others, &b"/"[..], GATE_FILE].concat()) {
+                return Some((others.clone(), others));
+            }
+            let link = [&others, EDITABLE].concat();
+            let Some(text) = first_bytes(&link) else { continue };
+            let package = text.split(|byte| *byte == b'\n').next().unwrap_or(&[]).to_vec();
+            if package.starts_with(b"/") && is_file(&[&package, &b"/"[..], GATE_FILE].concat()) {
+                return Some((package, others));
+            }
+        }
+    }
+    None
+}
+
+const OLDEST_PYTHON: u32 = 11;
+/// Beyond it Python is found the slower way, through its start files.
+const NEWEST_PYTHON: u32 = 16;
+/// What an editable installation leaves in place of the package: its source folder, on one line.
+const EDITABLE: &[u8] = concat!("/__editable__.context_graph-", env!("CARGO_PKG_VERSION"), ".pth").as_bytes();
+
+fn is_file(path: &[u8]) -> bool {
+    let Ok(path) = CString::new(path) else { return false };
+    sys::stat(CPath::from_c_str(&path)).is_ok_and(|stat| stat.kind == FileKind::Regular)
+}
+
+/// The first 4 KiB of a small file; links are followed only up to its last component.
+fn first_bytes(path: &[u8]) -> Option<Vec<u8>> {
+    let path = CString::new(path).ok()?;
+    let file = sys::open(CPath::from_c_str(&path), Open::Read).ok()?;
+    let mut buffer = vec![0u8; 4096];
+    let len = sys::pread(&file, &mut buffer, 0).ok()?;
+    buffer.truncate(len);
+    Some(buffer)
+}
+
 /// `name` as a path, or looked up on PATH if it has no slash. Relative PATH entries are left out: they would let the
 /// working folder decide what runs.
 fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
@@ -82,7 +173,8 @@ pub fn exec_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> Str
     }
 }
 
-fn shown(command: &[Vec<u8>]) -> String {
+/// The program of a command line, for people.
+pub fn shown(command: &[Vec<u8>]) -> String {
     command.first().map(|path| String::from_utf8_lossy(path).into_owned()).unwrap_or_default()
 }
 

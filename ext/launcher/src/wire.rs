@@ -11,8 +11,11 @@ const RESPONSE_MAGIC: &[u8; 4] = b"CGR1";
 pub const SPOOL_IT: u8 = 2;
 /// The owner is older than this client and leaving: keep the event, start a new owner.
 pub const YIELDING: u8 = 4;
+/// The event is kept, but the requirement gates are the client's to decide (`gate`); standard output is context.
+pub const GATE_IT: u8 = 8;
 
 /// One request. An empty field, and a number that is 0, is not sent.
+#[derive(Default)]
 pub struct Request<'a> {
     pub verb: &'a [u8],
     pub event_id: &'a [u8],
@@ -26,6 +29,8 @@ pub struct Request<'a> {
     pub deadline_ms: u32,
     pub at_ms: i64,
     pub version: &'a [u8],
+    /// Process that started this one: the client, or a shell below it.
+    pub parent: u32,
 }
 
 /// What stands before and behind the body in a request's frame: the body itself is sent from where it lies.
@@ -69,6 +74,9 @@ pub fn encode(request: &Request<'_>) -> Option<Around> {
         field(11, &request.at_ms.to_le_bytes(), &mut behind);
     }
     field(12, request.version, &mut behind);
+    if request.parent != 0 {
+        field(13, &request.parent.to_le_bytes(), &mut behind);
+    }
     let payload = before.len() - HEADER + request.body.len() + behind.len();
     if payload > PAYLOAD_MAX {
         return None;
@@ -171,20 +179,7 @@ mod tests {
 
     #[test]
     fn unset_fields_are_not_sent_and_too_much_is_refused() {
-        let empty = Request {
-            verb: b"owner.ping",
-            event_id: b"",
-            params: b"",
-            body: b"",
-            store: b"",
-            project: b"",
-            session_env: b"",
-            cwd: b"",
-            env: b"",
-            deadline_ms: 0,
-            at_ms: 0,
-            version: b"",
-        };
+        let empty = Request { verb: b"owner.ping", ..Request::default() };
         let bytes = encode(&empty).map(|around| [around.before, around.behind].concat());
         assert_eq!(bytes.as_deref(), Some(&b"CGQ1\x0f\0\0\0\x01\x0a\0\0\0owner.ping"[..]));
         let big = vec![0; PAYLOAD_MAX];

@@ -109,9 +109,24 @@ fn a_request_is_the_golden_frame() {
         deadline_ms: u32::from_le_bytes(number("deadline_ms").try_into().unwrap()),
         at_ms: i64::from_le_bytes(number("at_ms").try_into().unwrap()),
         version: &fields["version"],
+        parent: 0,
     };
     let around = wire::encode(&request).unwrap();
     assert_eq!([around.before, fields["body"].clone(), around.behind].concat(), golden("request_v1.bin"));
+}
+
+#[test]
+fn a_request_with_the_later_fields_is_the_golden_frame() {
+    let fields: HashMap<String, Vec<u8>> =
+        rows("request_v1_later.tsv", nowhere()).into_iter().map(|row| (shown(&row[1]), row[2].clone())).collect();
+    let request = Request {
+        verb: &fields["verb"],
+        env: &fields["env"],
+        parent: u32::from_le_bytes(fields["parent"].clone().try_into().unwrap()),
+        ..Request::default()
+    };
+    let around = wire::encode(&request).unwrap();
+    assert_eq!([around.before, around.behind].concat(), golden("request_v1_later.bin"));
 }
 
 #[test]

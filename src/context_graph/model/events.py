@@ -43,6 +43,8 @@ class EventKind(StrEnum):
     STOP = "stop"
     PRE_COMPACT = "pre-compact"
     SESSION_END = "session-end"
+    PERMISSION_REQUEST = "permission-request"
+    SUBAGENT_STOP = "subagent-stop"
 
 
 @dataclass(slots=True)

@@ -102,7 +102,7 @@ class SessionEnd(msgspec.Struct):
 
 
 class Bare(msgspec.Struct):
-    """Stop and PreCompact, which seed 001 does not have: nothing in them is required."""
+    """Events that seed 001 does not have: nothing in them is required."""
 
 
 DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
@@ -114,4 +114,6 @@ DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
     EventKind.STOP: Bare,
     EventKind.PRE_COMPACT: Bare,
     EventKind.SESSION_END: SessionEnd,
+    EventKind.PERMISSION_REQUEST: PreToolUse,
+    EventKind.SUBAGENT_STOP: Bare,
 }

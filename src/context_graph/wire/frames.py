@@ -21,6 +21,7 @@ from context_graph.errors import FrameTooLargeError, MalformedFrameError
 __all__ = [
     "APPLIED",
     "ENV_NAMES",
+    "GATE_IT",
     "HEADER_BYTES",
     "MAX_PAYLOAD_BYTES",
     "SPOOL_IT",
@@ -47,8 +48,16 @@ SPOOL_IT: Final = 2
 """Reply flag: the event was not applied; keep it."""
 YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
+GATE_IT: Final = 8
+"""Reply flag: the event is durable, but the client has to decide the requirement gates by itself, from the
+project's files; stdout is text for the model then, stderr text for the user (docs/adr/0013-gates.md)."""
 
-ENV_NAMES: Final = frozenset({"CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT"})
+ENV_NAMES: Final = frozenset(
+    {
+        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT", "CONTEXT_GRAPH_CLOCK_OFFSET"),
+        *("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_SKIP_REQUIREMENTS"),
+    }
+)
 """The only variables that travel; the owner must not be steered by the rest of a client's environment."""
 
 _REQUEST_MAGIC: Final = b"CGQ1"
@@ -61,7 +70,7 @@ _REPLY_HEAD: Final = struct.Struct("<BBH")
 
 # Tags on the wire; never renumber, never reuse.
 _VERB, _EVENT_ID, _PARAMS, _BODY, _STORE, _PROJECT = 1, 2, 3, 4, 5, 6
-_SESSION, _CWD, _ENV, _DEADLINE, _AT, _VERSION = 7, 8, 9, 10, 11, 12
+_SESSION, _CWD, _ENV, _DEADLINE, _AT, _VERSION, _PARENT = 7, 8, 9, 10, 11, 12, 13
 
 _VERB_BYTES: Final = 64
 _PATH_BYTES: Final = 4096
@@ -84,6 +93,7 @@ class Request:
         deadline_ms: Time the client is going to wait, milliseconds.
         at_ms: Unix milliseconds at which the client's process started.
         version: Package version of the client.
+        parent_pid: Process that started the client's process: Claude Code, or a shell below it.
     """
 
     verb: str
@@ -98,6 +108,7 @@ class Request:
     deadline_ms: int = 0
     at_ms: int = 0
     version: str = ""
+    parent_pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +134,7 @@ def encode_request(request: Request) -> bytes:
     try:
         deadline = _U32.pack(request.deadline_ms) if request.deadline_ms else b""
         at = _I64.pack(request.at_ms) if request.at_ms else b""
+        parent = _U32.pack(request.parent_pid) if request.parent_pid else b""
         params = json.dumps(dict(request.params), separators=(",", ":")).encode() if request.params else b""
     except (struct.error, TypeError, ValueError) as error:
         raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
@@ -139,6 +151,7 @@ def encode_request(request: Request) -> bytes:
         (_DEADLINE, deadline),
         (_AT, at),
         (_VERSION, request.version.encode("utf-8", "replace")),
+        (_PARENT, parent),
     )
     payload = b"".join(_FIELD.pack(tag, len(value)) + value for tag, value in values if value)
     return _frame(_REQUEST_MAGIC, payload)
@@ -168,6 +181,7 @@ def decode_request(payload: bytes | bytearray | memoryview) -> Request:
         deadline_ms=_number(fields.get(_DEADLINE, b""), _DEADLINE, _U32),
         at_ms=_number(fields.get(_AT, b""), _AT, _I64),
         version=_text(fields.get(_VERSION, b""), _VERSION, _VERSION_BYTES),
+        parent_pid=_number(fields.get(_PARENT, b""), _PARENT, _U32),
     )
 
 

@@ -30,6 +30,7 @@ pub const LOCK_EX: c_int = 2;
 pub const LOCK_NB: c_int = 4;
 pub const F_SETFD: c_int = 2;
 pub const F_DUPFD_CLOEXEC: c_int = 1030;
+pub const MFD_CLOEXEC: c_uint = 1;
 pub const X_OK: c_int = 1;
 
 pub const AF_UNIX: c_int = 1;
@@ -44,6 +45,7 @@ pub const CLOCK_REALTIME: c_int = 0;
 pub const CLOCK_MONOTONIC: c_int = 1;
 pub const TCGETS: u64 = 0x5401;
 
+pub const SIGKILL: c_int = 9;
 pub const SIGPIPE: c_int = 13;
 pub const SIGCHLD: c_int = 17;
 pub const SIGXFSZ: c_int = 25;
@@ -150,13 +152,18 @@ extern "C" {
     pub fn getcwd(buffer: *mut c_char, size: usize) -> *mut c_char;
     pub fn getrandom(buffer: *mut c_void, len: usize, flags: c_uint) -> isize;
     pub fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut u32) -> c_int;
+    pub fn getppid() -> c_int;
     pub fn getuid() -> u32;
     pub fn ioctl(fd: c_int, request: u64, ...) -> c_int;
+    pub fn kill(pid: c_int, number: c_int) -> c_int;
+    pub fn memfd_create(name: *const c_char, flags: c_uint) -> c_int;
     pub fn mkdir(path: *const c_char, mode: c_uint) -> c_int;
     pub fn nanosleep(wanted: *const Timespec, left: *mut Timespec) -> c_int;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub fn pipe2(ends: *mut c_int, flags: c_int) -> c_int;
     pub fn poll(fds: *mut PollFd, count: u64, timeout_ms: c_int) -> c_int;
     pub fn pread(fd: c_int, buffer: *mut c_void, len: usize, offset: i64) -> isize;
+    pub fn pwrite(fd: c_int, buffer: *const c_void, len: usize, offset: i64) -> isize;
     pub fn read(fd: c_int, buffer: *mut c_void, len: usize) -> isize;
     pub fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize;
     pub fn sendmsg(fd: c_int, message: *const MsgHdr, flags: c_int) -> isize;

@@ -3,6 +3,7 @@
 mod ffi;
 mod file;
 mod net;
+mod piped;
 mod process;
 mod time;
 
@@ -11,8 +12,9 @@ pub use file::{
     LockError, Open, STDERR, STDIN, STDOUT,
 };
 pub use net::{connect, peer_uid, poll_readable, poll_writable, receive, send, Connect};
+pub use piped::ask_program;
 pub use process::{
-    exec, executable, exit, ignore_write_signals, own_path, random, spawn_detached, uid, CStrings, HANDED_FD,
+    exec, executable, exit, ignore_write_signals, own_path, parent, random, spawn_detached, uid, CStrings, HANDED_FD,
 };
 pub use time::{monotonic_us, sleep_ms, unix_ms, Deadline};
 

@@ -23,7 +23,7 @@ pub fn ignore_write_signals() {
 }
 
 /// Undoes it before an exec, which hands ignored signals on.
-fn default_write_signals() {
+pub(super) fn default_write_signals() {
     for number in OF_WRITES {
         // SAFETY: SIG_DFL is a valid disposition.
         unsafe { ffi::signal(number, ffi::SIG_DFL) };
@@ -34,6 +34,12 @@ fn default_write_signals() {
 pub fn uid() -> u32 {
     // SAFETY: getuid has no precondition and can't fail.
     unsafe { ffi::getuid() }
+}
+
+/// Process id of the parent; 0 if that is in another pid namespace.
+pub fn parent() -> u32 {
+    // SAFETY: getppid has no precondition and can't fail.
+    u32::try_from(unsafe { ffi::getppid() }).unwrap_or(0)
 }
 
 /// Fills `buffer` with random bytes; false if the kernel has none to give.
@@ -61,7 +67,7 @@ pub fn executable(path: &[u8]) -> bool {
 /// An argument vector as the kernel wants it.
 pub struct CStrings {
     _owned: Vec<CString>,
-    pointers: Vec<*const c_char>,
+    pub(super) pointers: Vec<*const c_char>,
 }
 
 impl CStrings {
@@ -72,7 +78,7 @@ impl CStrings {
         Some(CStrings { _owned: owned, pointers })
     }
 
-    fn program(&self) -> *const c_char {
+    pub(super) fn program(&self) -> *const c_char {
         // The chain above ends in NULL, so there always is a first; execve(NULL) fails with EFAULT.
         self.pointers.first().copied().unwrap_or(std::ptr::null())
     }
