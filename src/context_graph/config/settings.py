@@ -48,12 +48,63 @@ class Settings:
         default="normal",
         metadata={"doc": "power adds an fsync to each write.", "choices": ("normal", "power")},
     )
+    wal: bool = field(
+        default=True,
+        metadata={"doc": "false, for tests only, writes no log: what is not flushed dies with the owner."},
+    )
+    wal_dir: str = field(
+        default="",
+        metadata={"doc": "Folder for the stores' write-ahead logs; empty: in each store's own."},
+    )
+    bloom_bits: int = field(
+        default=10,
+        metadata={
+            "doc": "Bits a key of new tables' bloom filters; 10 for 1 % of false positives.",
+            "range": (1, 32),
+        },
+    )
+    memory_cache_nodes: int = field(
+        default=10_000,
+        metadata={"doc": "Memories a store keeps in memory for reading.", "range": (1, 10_000_000)},
+    )
+    memory_cache_mb: int = field(
+        default=64, metadata={"doc": "Mebibytes these may have.", "range": (1, 65_536)}
+    )
+    memory_retention_days: float = field(
+        default=30.0,
+        metadata={"doc": "Days until a forgotten memory is gone for good.", "range": (0, 36_500)},
+    )
+    memory_lock_s: float = field(
+        default=30.0,
+        metadata={
+            "doc": "Seconds a call waits for another one's use of the memories.",
+            "range": (0.01, 3600),
+        },
+    )
     max_clients: int = field(
         default=64, metadata={"doc": "Connections the owner serves at once.", "range": (1, 4096)}
     )
     max_stores: int = field(default=8, metadata={"doc": "Stores the owner keeps open.", "range": (1, 256)})
     max_sessions: int = field(
         default=64, metadata={"doc": "Sessions the owner keeps in memory.", "range": (1, 4096)}
+    )
+    mcp_session_s: float = field(
+        default=86_400.0,
+        metadata={
+            "doc": "Seconds without a call after which an MCP session expires.",
+            "range": (0.05, 31_536_000),
+        },
+    )
+    http_port: int = field(
+        default=0,
+        metadata={
+            "doc": "Port on 127.0.0.1 for MCP over HTTP; 0 is off. With one the owner stays when idle.",
+            "range": (0, 65_535),
+        },
+    )
+    http_project: str = field(
+        default="",
+        metadata={"doc": "Project folder of HTTP clients that name none with `?project=`."},
     )
     log_max_bytes: int = field(
         default=1_000_000,

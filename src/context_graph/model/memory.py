@@ -15,10 +15,9 @@ from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
 from context_graph.model.johari import JohariQuadrant
+from context_graph.model.spaces import EMBEDDING_BYTES
 
 __all__ = [
-    "EMBEDDING_BYTES",
-    "EMBEDDING_DIM",
     "MAX_CONTENT_CHARS",
     "MAX_RATIONALE_CHARS",
     "MIN_RATIONALE_CHARS",
@@ -41,14 +40,66 @@ MAX_CONTENT_CHARS: Final = 65_536
 """Characters (code points), REQ-CORE-001."""
 MIN_RATIONALE_CHARS: Final = 10
 MAX_RATIONALE_CHARS: Final = 500
-EMBEDDING_DIM: Final = 1536
-EMBEDDING_BYTES: Final = 4 * EMBEDDING_DIM
 USER_REQUESTED: Final = "user_requested"
 """The only reason for which a memory is deleted for good (REQ-CORE-013)."""
 
 _HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4
 _HIGH_COHERENCE: Final = 0.5
+
+
+def check_content(content: object) -> None:
+    """Raise InvalidParamsError unless ``content`` is text of 1 to 65,536 characters (EC-CORE-001)."""
+    if not isinstance(content, str):
+        raise InvalidParamsError.of("content", f"must be a string, is {type(content).__name__}")
+    if len(content) > MAX_CONTENT_CHARS:
+        raise InvalidParamsError(
+            f"Content exceeds maximum length of {MAX_CONTENT_CHARS} characters",
+            parameter="content",
+            row="ERR-CORE-006",
+            detail=f"Invalid params: content exceeds maximum length of {MAX_CONTENT_CHARS} characters "
+            f"(received: {len(content)})",
+            recovery="Split content into multiple memories or summarize before storing",
+        )
+    if not content or content.isspace():
+        raise InvalidParamsError.of("content", "is empty; give at least one character that is no space")
+
+
+def check_rationale(rationale: object) -> None:
+    """Raise InvalidParamsError unless ``rationale`` has 10 to 500 characters (EC-CORE-002, EC-CORE-003)."""
+    if rationale is None or rationale == "":
+        raise _rationale(f"Rationale is required ({MIN_RATIONALE_CHARS}-{MAX_RATIONALE_CHARS} characters)")
+    if not isinstance(rationale, str):
+        raise InvalidParamsError.of("rationale", f"must be a string, is {type(rationale).__name__}")
+    if len(rationale) > MAX_RATIONALE_CHARS:
+        raise _rationale(f"Rationale must be at most {MAX_RATIONALE_CHARS} characters")
+    if len(rationale.strip()) < MIN_RATIONALE_CHARS:
+        raise _rationale(f"Rationale must be at least {MIN_RATIONALE_CHARS} characters")
+
+
+def _rationale(message: str) -> InvalidParamsError:
+    return InvalidParamsError(
+        message,
+        parameter="rationale",
+        row="ERR-CORE-005",
+        detail="Invalid params: rationale is required "
+        f"({MIN_RATIONALE_CHARS}-{MAX_RATIONALE_CHARS} characters)",
+        recovery="Provide meaningful rationale explaining why this memory should be stored",
+    )
+
+
+def check_unit(name: str, value: object) -> None:
+    """Raise InvalidParamsError unless ``value`` is a number in [0, 1]."""
+    check_range(name, value, 0.0, 1.0)
+
+
+def check_range(name: str, value: object, low: float, high: float) -> None:
+    """Raise InvalidParamsError unless ``value`` is a number in [low, high]; NaN is not."""
+    if type(value) is float or type(value) is int:  # bool is no number here
+        if low <= value <= high:
+            return
+        raise InvalidParamsError.of(name, f"is {value!r}, must be between {low:g} and {high:g}")
+    raise InvalidParamsError.of(name, f"must be a number, is {type(value).__name__}")
 
 
 class Modality(StrEnum):
@@ -222,57 +273,3 @@ class Tombstone:
     reason: str
     soft: bool
     """Soft: the memory can be restored until it is purged."""
-
-
-def check_content(content: object) -> None:
-    """Raise InvalidParamsError unless ``content`` is text of 1 to 65,536 characters (EC-CORE-001)."""
-    if not isinstance(content, str):
-        raise InvalidParamsError.of("content", f"must be a string, is {type(content).__name__}")
-    if len(content) > MAX_CONTENT_CHARS:
-        raise InvalidParamsError(
-            f"Content exceeds maximum length of {MAX_CONTENT_CHARS} characters",
-            parameter="content",
-            row="ERR-CORE-006",
-            detail=f"Invalid params: content exceeds maximum length of {MAX_CONTENT_CHARS} characters "
-            f"(received: {len(content)})",
-            recovery="Split content into multiple memories or summarize before storing",
-        )
-    if not content or content.isspace():
-        raise InvalidParamsError.of("content", "is empty; give at least one character that is no space")
-
-
-def check_rationale(rationale: object) -> None:
-    """Raise InvalidParamsError unless ``rationale`` has 10 to 500 characters (EC-CORE-002, EC-CORE-003)."""
-    if rationale is None or rationale == "":
-        raise _rationale(f"Rationale is required ({MIN_RATIONALE_CHARS}-{MAX_RATIONALE_CHARS} characters)")
-    if not isinstance(rationale, str):
-        raise InvalidParamsError.of("rationale", f"must be a string, is {type(rationale).__name__}")
-    if len(rationale) > MAX_RATIONALE_CHARS:
-        raise _rationale(f"Rationale must be at most {MAX_RATIONALE_CHARS} characters")
-    if len(rationale.strip()) < MIN_RATIONALE_CHARS:
-        raise _rationale(f"Rationale must be at least {MIN_RATIONALE_CHARS} characters")
-
-
-def _rationale(message: str) -> InvalidParamsError:
-    return InvalidParamsError(
-        message,
-        parameter="rationale",
-        row="ERR-CORE-005",
-        detail="Invalid params: rationale is required "
-        f"({MIN_RATIONALE_CHARS}-{MAX_RATIONALE_CHARS} characters)",
-        recovery="Provide meaningful rationale explaining why this memory should be stored",
-    )
-
-
-def check_unit(name: str, value: object) -> None:
-    """Raise InvalidParamsError unless ``value`` is a number in [0, 1]."""
-    check_range(name, value, 0.0, 1.0)
-
-
-def check_range(name: str, value: object, low: float, high: float) -> None:
-    """Raise InvalidParamsError unless ``value`` is a number in [low, high]; NaN is not."""
-    if type(value) is float or type(value) is int:  # bool is no number here
-        if low <= value <= high:
-            return
-        raise InvalidParamsError.of(name, f"is {value!r}, must be between {low:g} and {high:g}")
-    raise InvalidParamsError.of(name, f"must be a number, is {type(value).__name__}")

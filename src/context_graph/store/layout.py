@@ -30,6 +30,7 @@ __all__ = [
     "LATEST",
     "PROJECT_KEY",
     "REPAIR",
+    "REQUIREMENT_LOG_PREFIX",
     "RUNTIME",
     "SESSION_IDENTITY",
     "SNAPSHOT_PREFIX",
@@ -46,6 +47,7 @@ __all__ = [
     "id_bytes",
     "key_text",
     "previous_key",
+    "requirement_log_key",
     "runtime_key",
     "snapshot_key",
     "split_time_key",
@@ -81,6 +83,8 @@ _EVIDENCE: Final = b"v:"
 _EVENT: Final = b"e:"
 _APPLIED: Final = b"d:"
 DREAM_PREFIX: Final = b"q:"
+REQUIREMENT_LOG_PREFIX: Final = b"l:"
+"""In EVENTS: what the requirement gates refused and what satisfied them."""
 
 _BE64: Final = struct.Struct(">Q")
 _HEAD: Final = struct.Struct("<BI")
@@ -177,6 +181,13 @@ def dream_key(at_ms: int, session_id: str) -> bytes:
     if not 0 <= at_ms <= _MAX_TIMESTAMP:
         raise InvalidInputError(f"at_ms {at_ms} must be in [0, 2**63)")
     return DREAM_PREFIX + _BE64.pack(at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
+
+
+def requirement_log_key(seq: int) -> bytes:
+    """``l:`` + 8 big-endian bytes: the log's order is the order of recording."""
+    if not 0 <= seq <= _MAX_TIMESTAMP:
+        raise InvalidInputError(f"seq {seq} must be in [0, 2**63)")
+    return REQUIREMENT_LOG_PREFIX + _BE64.pack(seq)
 
 
 def after(prefix: bytes) -> bytes:

@@ -26,6 +26,7 @@ from context_graph.store.engine import Engine, open_as_it_is, rebuild
 from context_graph.store.failures import refuse_held, translate
 from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.report import UNREADABLE_NAMED, RepairReport, UnreadableKey
+from context_graph.store.requirement_log import decode_entry
 
 __all__ = ["RepairReport", "UnreadableKey", "salvage"]
 
@@ -201,6 +202,8 @@ class _Salvage:
         elif family == EVENTS and prefix == b"d:":
             if len(record) != 8 or key[-_DIGEST_AT : -_DIGEST_AT + 1] != b"\0":
                 raise layout.damaged(key, "no mark of an applied event")
+        elif family == EVENTS and prefix == layout.REQUIREMENT_LOG_PREFIX:
+            decode_entry(key, record)
         elif family == SYSTEM and prefix == layout.DREAM_PREFIX:
             records.decode_dream(key, record)
         elif key != layout.PROJECT_KEY:

@@ -1,0 +1,206 @@
+"""The records beside the nodes': edges, tombstones, the change log, counters, facts about the store.
+
+Numbers in use are on users' disks: never renumber.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from context_graph.errors import InvalidParamsError
+from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
+from context_graph.model.memory import Tombstone
+from context_graph.store.graph_layout import key_name
+from context_graph.store.layout import wrap
+from context_graph.store.memory_envelope import (
+    OTHER_VERSION,
+    Cutter,
+    bytes_text,
+    damaged_memory,
+    encode_json,
+    json_object,
+    payload_of,
+    text_bytes,
+    unpack_fixed,
+)
+
+__all__ = [
+    "Change",
+    "Counters",
+    "Op",
+    "decode_change",
+    "decode_counters",
+    "decode_edge",
+    "decode_meta",
+    "decode_tombstone",
+    "encode_change",
+    "encode_counters",
+    "encode_edge",
+    "encode_meta",
+    "encode_tombstone",
+]
+
+# Never renumber.
+_DOMAINS: Final = (
+    Domain.GENERAL,
+    Domain.CODE,
+    Domain.LEGAL,
+    Domain.MEDICAL,
+    Domain.CREATIVE,
+    Domain.RESEARCH,
+)
+_DOMAIN_NUMBER: Final = {one: number for number, one in enumerate(_DOMAINS)}
+
+# source, target | weight, confidence, reward, 3 transmitters | created, traversed, count | shortcut, domain |
+# bytes of relationship
+_EDGE: Final = struct.Struct("<16s16s6dqqI2BH")
+_TOMBSTONE: Final = struct.Struct("<qB")
+_CHANGE: Final = struct.Struct("<B16s")
+_COUNTERS: Final = struct.Struct("<5Q")
+
+
+class Op:
+    """What a change did (never renumber)."""
+
+    ADD: Final = 1
+    UPDATE: Final = 2
+    FORGET: Final = 3
+    """Soft delete."""
+    RESTORE: Final = 4
+    REMOVE: Final = 5
+    """Gone for good."""
+    LINK: Final = 6
+    UNLINK: Final = 7
+    EMBED: Final = 8
+    """Another embedding for the same content."""
+
+
+class Change(NamedTuple):
+    """One entry of the change log."""
+
+    seq: int
+    op: int
+    subject: bytes
+    """Id of the memory or the edge, 16 bytes."""
+
+
+class Counters(NamedTuple):
+    """What the store holds."""
+
+    seq: int = 0
+    """Number of the last commit."""
+    nodes: int = 0
+    """Memories, the soft-deleted ones not counted."""
+    deleted: int = 0
+    """Soft-deleted memories."""
+    edges: int = 0
+    content_bytes: int = 0
+    """UTF-8 bytes of all contents, those of soft-deleted memories too."""
+
+
+def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
+    """The record of ``edge``.
+
+    Raises:
+        InvalidParamsError: A number or the metadata that no record can hold.
+    """
+    relation, profile = text_bytes(edge.relationship_type), edge.neurotransmitter_weights
+    metadata = encode_json("metadata", edge.metadata) if edge.metadata else b""
+    try:
+        head = _EDGE.pack(
+            edge.source_id.bytes,
+            edge.target_id.bytes,
+            edge.weight,
+            edge.confidence,
+            edge.steering_reward,
+            profile.excitatory,
+            profile.inhibitory,
+            profile.modulatory,
+            edge.created_at_ms,
+            edge.last_traversed_ms,
+            edge.traversal_count,
+            edge.is_amortized_shortcut,
+            _DOMAIN_NUMBER[edge.domain],
+            len(relation),
+        )
+    except struct.error as error:
+        raise InvalidParamsError.of("edge", f"a field is out of range for a record: {error}") from error
+    return wrap(key, OTHER_VERSION, head + relation + metadata)
+
+
+def decode_edge(key: bytes, record: bytes) -> GraphEdge:
+    """The edge in ``record``, which was read from ``e:`` and its id. Raises as decode_node."""
+    payload = payload_of(key, record)
+    try:
+        head = _EDGE.unpack_from(payload)
+        texts = Cutter(payload, _EDGE.size)
+        return GraphEdge(
+            id=UUID(bytes=key[2:]),
+            source_id=UUID(bytes=head[0]),
+            target_id=UUID(bytes=head[1]),
+            weight=head[2],
+            confidence=head[3],
+            steering_reward=head[4],
+            neurotransmitter_weights=NeurotransmitterWeights(*head[5:8]),
+            created_at_ms=head[8],
+            last_traversed_ms=head[9],
+            traversal_count=head[10],
+            is_amortized_shortcut=bool(head[11]),
+            domain=_DOMAINS[head[12]],
+            relationship_type=texts.take(head[13]),
+            metadata=json_object(texts.rest()),
+        )
+    except (struct.error, ValueError, IndexError, InvalidParamsError) as error:
+        raise damaged_memory(key, f"content: {error}") from error
+
+
+def encode_tombstone(key: bytes, tombstone: Tombstone) -> bytes:
+    """The record of ``tombstone``."""
+    reason = text_bytes(tombstone.reason)
+    return wrap(key, OTHER_VERSION, _TOMBSTONE.pack(tombstone.deleted_at_ms, tombstone.soft) + reason)
+
+
+def decode_tombstone(key: bytes, record: bytes) -> Tombstone:
+    """The tombstone in ``record``, which was read from a memory's id. Raises as decode_node."""
+    payload = payload_of(key, record)
+    try:
+        at_ms, soft = _TOMBSTONE.unpack_from(payload)
+        return Tombstone(UUID(bytes=key), at_ms, bytes_text(payload[_TOMBSTONE.size :]), bool(soft))
+    except (struct.error, ValueError) as error:
+        raise damaged_memory(key, f"content: {error}") from error
+
+
+def encode_change(key: bytes, op: int, subject: bytes) -> bytes:
+    """The record of one change."""
+    return wrap(key, OTHER_VERSION, _CHANGE.pack(op, subject))
+
+
+def decode_change(key: bytes, record: bytes) -> Change:
+    """The change in ``record``, which was read from its commit number. Raises as decode_node."""
+    return Change(int.from_bytes(key, "big"), *unpack_fixed(key, record, _CHANGE))
+
+
+def encode_counters(key: bytes, counters: Counters) -> bytes:
+    """The record of the store's counters."""
+    return wrap(key, OTHER_VERSION, _COUNTERS.pack(*counters))
+
+
+def decode_counters(key: bytes, record: bytes) -> Counters:
+    """The counters in ``record``. Raises as decode_node."""
+    return Counters(*unpack_fixed(key, record, _COUNTERS))
+
+
+def encode_meta(key: bytes, content: Mapping[str, Any]) -> bytes:
+    """The record of a JSON object about the store, such as its provider."""
+    return wrap(key, OTHER_VERSION, encode_json(key_name(key), content))
+
+
+def decode_meta(key: bytes, record: bytes) -> dict[str, Any]:
+    """The object in ``record``. Raises as decode_node."""
+    try:
+        return json_object(payload_of(key, record))
+    except ValueError as error:
+        raise damaged_memory(key, f"content: {error}") from error
