@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from struct import Struct
 
-__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine"]
+__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine", "pack"]
 
 cdef extern from *:
     int __builtin_popcountll(unsigned long long bits) noexcept nogil
@@ -278,23 +278,19 @@ cdef class Topics:
                 fewest[0] = bits
         return nearest
 
-    def place(self, vector not None):
+    def place(self, vector):
         """Where a memory would belong; see the twin."""
-        cdef int16_t[DIM] q
-        cdef Signature signature
-        cdef const uint8_t[::1] view = memoryview(vector).cast("B")
-        if not _quantise(view, q):
+        cdef bytes packed = pack(vector)
+        if packed is None:
             return (NOWHERE, 0.0, 0, None, 0.0, None)
+        cdef const int16_t* q = <const int16_t*>PyBytes_AS_STRING(packed)
+        cdef const Signature* signature = <const Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES)
         cdef double best
         cdef int bits
         cdef int slot = self._nearest_topic(q, &best)
         if slot >= 0 and best < self.join and self.in_use < self.capacity:
             slot = NOWHERE
-        _sign(q, &signature)
-        cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
-        memcpy(PyBytes_AS_STRING(packed), q, VECTOR_BYTES)
-        memcpy(PyBytes_AS_STRING(packed) + VECTOR_BYTES, &signature, sizeof(Signature))
-        cdef Py_ssize_t row = self._nearest_row(&signature, &bits)
+        cdef Py_ssize_t row = self._nearest_row(signature, &bits)
         near, alike = None, 0.0
         if row >= 0:
             near = PyBytes_FromStringAndSize(<const char*>self.rows[row].id, ID)
@@ -535,7 +531,23 @@ cdef class Topics:
             self._enter_bands(row)
 
 
-def mean_cosine(list vectors not None):
+cpdef bytes pack(vector):
+    """A vector as `Topics` counts it; see the twin."""
+    cdef int16_t[DIM] q
+    cdef Signature signature
+    if vector is None:
+        raise TypeError("vector must be a buffer of float32, not None")
+    cdef const uint8_t[::1] view = memoryview(vector).cast("B")
+    if not _quantise(view, q):
+        return None
+    _sign(q, &signature)
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
+    memcpy(PyBytes_AS_STRING(packed), q, VECTOR_BYTES)
+    memcpy(PyBytes_AS_STRING(packed) + VECTOR_BYTES, &signature, sizeof(Signature))
+    return packed
+
+
+def mean_cosine(vectors):
     """The mean cosine over all pairs of ``vectors``; see the twin."""
     cdef int64_t[DIM] sums
     cdef int16_t[DIM] q

@@ -1,7 +1,7 @@
 """The readable twin of ext/kernels/topics.pyx: what a store's memories are about, as counts and sums.
 
-Standard library only. A memory is its Semantic vector as 256 whole numbers of length 4096. A topic is the sum of
-its members, so joining and leaving are exact, and any order of them ends in the same state. Every figure is
+Standard library only. A memory is its Semantic vector as 256 whole numbers of length 4096. A topic is the sum
+of its members: joining and leaving are exact, and any order of them ends in the same state. Every figure is
 computed from whole numbers in one fixed order: both twins agree to the last bit and read each other's bytes.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import mul
 from struct import Struct
 from struct import error as StructError
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine"]
+__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine", "pack"]
 
 DIMENSIONS: Final = 256
 LENGTH: Final = 4096.0
@@ -173,21 +173,17 @@ class Topics:
         """Where a memory would belong; nothing changes.
 
         Args:
-            vector: At least 256 float32; the first 256, of any length, are read.
+            vector: As for `pack`.
 
         Returns:
             (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory among
             those with a like signature or None, estimated cosine to it, the packed vector for `add`). The
             packed vector is None, and the rest empty, when the vector is all zeros.
-
-        Raises:
-            ValueError: Fewer values, or one that is not finite.
         """
-        q = _quantised(vector)
-        if q is None:
+        packed = pack(vector)
+        if packed is None:
             return (NOWHERE, 0.0, 0, None, 0.0, None)
-        signature = _signature(q)
-        packed = VECTOR.pack(*q) + signature.to_bytes(SIGNATURE_BYTES, "little")
+        q, signature = _unpacked(packed)
         slot, best = self._nearest_topic(q)
         full = all(topic.members for topic in self._topics)
         if slot >= 0 and best < self._join and not full:
@@ -196,7 +192,7 @@ class Topics:
         members = self._topics[slot].members if slot >= 0 else 0
         return (slot, best if slot >= 0 else 0.0, members, near, alike, packed)
 
-    def _nearest_topic(self, q: list[int]) -> tuple[int, float]:
+    def _nearest_topic(self, q: tuple[int, ...]) -> tuple[int, float]:
         best, slot = 0.0, NOWHERE
         length = math.sqrt(_dot(q, q))
         for i, topic in enumerate(self._topics):
@@ -225,7 +221,7 @@ class Topics:
         Args:
             node: 16 bytes.
             slot: From `place`; -1 takes a free slot.
-            packed: From `place`; None for a memory without a vector, which belongs to no topic.
+            packed: From `place` or `pack`; None for a memory without a vector, which belongs to no topic.
 
         Returns:
             The slot, -1 without a vector.
@@ -311,9 +307,9 @@ class Topics:
             return False
         for row in (self._rows[i], self._rows[j]):
             if contradicts:
-                before = row.contradictions > 0
+                self._conflicted -= row.contradictions > 0
                 row.contradictions = max(0, row.contradictions + by)
-                self._conflicted += (row.contradictions > 0) - before
+                self._conflicted += row.contradictions > 0
             else:
                 before = _looseness(row.links)
                 row.links = max(0, row.links + by)
@@ -418,8 +414,23 @@ class Topics:
             topic.derive()
 
 
-def mean_cosine(vectors: list[Buffer]) -> float:
-    """The mean cosine over all pairs of ``vectors`` (as for `Topics.place`), clamped to [0, 1].
+def pack(vector: Buffer) -> bytes | None:
+    """A vector as `Topics` counts it, 544 bytes; None when it is all zeros.
+
+    Args:
+        vector: At least 256 float32; the first 256, of any length, are read.
+
+    Raises:
+        ValueError: Fewer values, or one that is not finite.
+    """
+    q = _quantised(vector)
+    if q is None:
+        return None
+    return VECTOR.pack(*q) + _signature(q).to_bytes(SIGNATURE_BYTES, "little")
+
+
+def mean_cosine(vectors: Sequence[Buffer]) -> float:
+    """The mean cosine over all pairs of ``vectors`` (as for `pack`), clamped to [0, 1].
 
     Vectors that are all zeros are left out; with fewer than two others it is 0.
     """

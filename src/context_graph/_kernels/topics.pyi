@@ -1,8 +1,9 @@
+from collections.abc import Sequence
 from typing import Final, final
 
 from typing_extensions import Buffer
 
-__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine"]
+__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine", "pack"]
 
 DIMENSIONS: Final[int]
 PACKED_BYTES: Final[int]
@@ -21,4 +22,5 @@ class Topics:
     def to_bytes(self) -> bytes: ...
     def load_bytes(self, packed: bytes) -> None: ...
 
-def mean_cosine(vectors: list[Buffer]) -> float: ...
+def mean_cosine(vectors: Sequence[Buffer]) -> float: ...
+def pack(vector: Buffer) -> bytes | None: ...
