@@ -18,6 +18,8 @@ __all__ = [
     "CrisisTriggeredError",
     "DatabaseCorruptionError",
     "DeadlineExceededError",
+    "EmbeddingDataError",
+    "EmbeddingUnavailableError",
     "FormatVersionError",
     "FrameTooLargeError",
     "GraphQueryError",
@@ -30,6 +32,7 @@ __all__ = [
     "OwnerError",
     "OwnerUnavailableError",
     "PathNotAllowedError",
+    "ProviderMismatchError",
     "RateLimitError",
     "ReadFailedError",
     "SessionNotFoundError",
@@ -265,6 +268,25 @@ class ReadFailedError(StoreError):
     def __init__(self, message: str, *, node_id: str = "") -> None:
         super().__init__(message)
         self.node_id = node_id
+
+
+class ProviderMismatchError(StoreError):
+    """The store's vectors are another embedding provider's; vectors are never mixed (D4.3)."""
+
+    code = "provider_mismatch"
+
+
+class EmbeddingDataError(ContextGraphError):
+    """The data an embedding provider works with is missing or damaged."""
+
+    code = "embedding_data"
+    hook_exit_code = 3
+
+
+class EmbeddingUnavailableError(UsageError):
+    """An embedding provider whose optional parts are not installed."""
+
+    code = "embedding_unavailable"
 
 
 class OwnerError(ContextGraphError):

@@ -14,7 +14,20 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-__all__ = ["BACKEND", "FALLBACKS", "features", "goals", "oscillators", "purpose", "vectors"]
+__all__ = [
+    "BACKEND",
+    "FALLBACKS",
+    "dense",
+    "features",
+    "goals",
+    "lexical",
+    "oscillators",
+    "purpose",
+    "ranking",
+    "tokens",
+    "topics",
+    "vectors",
+]
 
 FALLBACKS: Final[dict[str, str]] = {}
 """Kernel module -> why its twin is used; empty when every kernel is compiled."""
@@ -34,12 +47,28 @@ def _choose(name: str, twin: str) -> ModuleType:
 
 
 if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
-    from context_graph._kernels import features, goals, oscillators, purpose, vectors
+    from context_graph._kernels import (
+        dense,
+        features,
+        goals,
+        lexical,
+        oscillators,
+        purpose,
+        ranking,
+        tokens,
+        topics,
+        vectors,
+    )
 else:
+    dense = _choose("dense", "_reference_dense")
     features = _choose("features", "_reference_features")
     goals = _choose("goals", "_reference_goals")
+    lexical = _choose("lexical", "_reference_lexical")
     oscillators = _choose("oscillators", "_reference")
     purpose = _choose("purpose", "_reference_purpose")
+    ranking = _choose("ranking", "_reference_ranking")
+    tokens = _choose("tokens", "_reference_tokens")
+    topics = _choose("topics", "_reference_topics")
     vectors = _choose("vectors", "_reference")
 
 BACKEND: Final = "reference" if FALLBACKS else "compiled"
