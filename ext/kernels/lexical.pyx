@@ -1,0 +1,472 @@
+"""An inverted index in memory and its BM25 scores. The readable twin is context_graph/_kernels/_reference_lexical.py:
+change both.
+
+How it is small: a posting is 4 bytes (24 bits row, 8 bits frequency), the only posting of a rare term stands in its
+slot. How it is exact: a removed row keeps its postings and is left out when a list is read, from the term's document
+frequency too.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython cimport final
+from libc.math cimport log
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy
+
+from struct import Struct
+
+__all__ = ["MAX_ROWS", "TERM", "Postings", "tally"]
+
+cdef enum:
+    TERM_BYTES = 12  # hash (uint64), frequency (uint16), reserved (uint16)
+    ROW_BITS = 24
+    MOST_ROWS = 16_777_216
+    MOST_OFTEN = 255
+    MOST_LENGTH = 65_535
+    FIRST_SLOTS = 1024  # a power of two
+
+MAX_ROWS = MOST_ROWS
+TERM = Struct("<QHH")
+MAGIC = b"CGL\x01"
+HEAD = Struct("<4sIQ")  # magic, rows, terms: never renumber
+LIST = Struct("<QI")  # hash, postings
+
+
+cdef struct Slot:
+    uint64_t term
+    uint32_t* block  # when room > 1
+    uint32_t single  # when room is 1
+    uint32_t used  # 0: the slot is free
+    uint32_t room
+
+
+cdef inline uint32_t* _list(Slot* slot) noexcept nogil:
+    return &slot.single if slot.room <= 1 else slot.block
+
+
+@final
+cdef class Postings:
+    """Postings and document lengths of rows 0, 1, ...; see the twin."""
+
+    cdef Slot* slots
+    cdef Py_ssize_t n_slots  # a power of two, at least 1.5 times the terms
+    cdef Py_ssize_t n_terms
+    cdef Py_ssize_t n_postings
+    cdef uint16_t* length
+    cdef Py_ssize_t n_rows, room
+
+    def __cinit__(self):
+        self.slots = <Slot*>calloc(FIRST_SLOTS, sizeof(Slot))
+        if self.slots is NULL:
+            raise MemoryError
+        self.n_slots = FIRST_SLOTS
+
+    def __dealloc__(self):
+        self._free()
+
+    cdef void _free(self) noexcept:
+        cdef Py_ssize_t i
+        if self.slots is not NULL:
+            for i in range(self.n_slots):
+                if self.slots[i].room > 1:
+                    free(self.slots[i].block)
+            free(self.slots)
+        free(self.length)
+        self.slots = NULL
+        self.length = NULL
+
+    def __len__(self):
+        return self.n_rows
+
+    @property
+    def terms(self):
+        """Distinct terms, those of removed rows included."""
+        return self.n_terms
+
+    @property
+    def postings(self):
+        """Postings, those of removed rows included."""
+        return self.n_postings
+
+    def length_of(self, Py_ssize_t row):
+        """Terms of a row, repetitions counted, at most 65,535."""
+        if not 0 <= row < self.n_rows:
+            raise IndexError(f"row must be in [0, {self.n_rows}), got {row}")
+        return self.length[row]
+
+    def add(self, terms):
+        """Append a row with these packed terms; its number."""
+        cdef const uint8_t[::1] packed = _packed(terms)
+        cdef Py_ssize_t n = packed.shape[0] // TERM_BYTES
+        cdef Py_ssize_t i
+        cdef Py_ssize_t total = 0
+        cdef uint64_t term
+        cdef uint16_t often
+        if self.n_rows >= MOST_ROWS:
+            raise ValueError(f"rows must be at most {MAX_ROWS}")
+        self._grow_rows()
+        self._grow_slots(self.n_terms + n)
+        for i in range(n):
+            memcpy(&term, &packed[i * TERM_BYTES], 8)
+            memcpy(&often, &packed[i * TERM_BYTES + 8], 2)
+            if often:
+                self._append(term, _posting(self.n_rows, often))
+                total += often
+        self.length[self.n_rows] = <uint16_t>(total if total < MOST_LENGTH else MOST_LENGTH)
+        self.n_rows += 1
+        return self.n_rows - 1
+
+    cdef int _grow_rows(self) except -1:
+        cdef Py_ssize_t room
+        cdef void* moved
+        if self.n_rows == self.room:
+            room = self.room + self.room // 4 + 256
+            moved = realloc(self.length, room * sizeof(uint16_t))
+            if moved is NULL:
+                raise MemoryError
+            self.length = <uint16_t*>moved
+            self.room = room
+        return 0
+
+    cdef int _grow_slots(self, Py_ssize_t terms) except -1:
+        """Make room for that many terms in all; the table is then at most two thirds full."""
+        cdef Py_ssize_t wanted = self.n_slots
+        cdef Slot* old = self.slots
+        cdef Slot* grown
+        cdef Py_ssize_t i, at
+        while wanted * 2 < terms * 3:
+            wanted *= 2
+        if wanted == self.n_slots:
+            return 0
+        grown = <Slot*>calloc(wanted, sizeof(Slot))
+        if grown is NULL:
+            raise MemoryError
+        for i in range(self.n_slots):
+            if old[i].used:
+                at = _place(grown, wanted, old[i].term)
+                grown[at] = old[i]
+        free(old)
+        self.slots = grown
+        self.n_slots = wanted
+        return 0
+
+    cdef int _append(self, uint64_t term, uint32_t posting) except -1:
+        cdef Slot* slot = &self.slots[_place(self.slots, self.n_slots, term)]
+        if slot.used == 0:
+            slot.term = term
+            slot.single = posting
+            slot.used = 1
+            slot.room = 1
+            self.n_terms += 1
+        else:
+            if slot.used == slot.room:
+                _widen(slot, slot.room + slot.room // 2 + 1)
+            slot.block[slot.used] = posting
+            slot.used += 1
+        self.n_postings += 1
+        return 0
+
+    def frequency(self, term, live):
+        """Live rows that hold the term."""
+        cdef const uint8_t[::1] alive
+        cdef Slot* slot = &self.slots[_place(self.slots, self.n_slots, term)]
+        if slot.used == 0:
+            return 0
+        alive = self._alive(live)
+        return _live(slot, &alive[0])
+
+    def totals(self, live):
+        """(live rows, sum of their lengths)."""
+        cdef const uint8_t[::1] alive = self._alive(live)
+        cdef Py_ssize_t rows = 0, total = 0
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(self.n_rows):
+                if alive[i]:
+                    rows += 1
+                    total += self.length[i]
+        return rows, total
+
+    def shares(self, terms, live, rows):
+        """For each of these rows the idf-weighted share of the terms that it holds, in [0, 1]."""
+        cdef const uint64_t[::1] wanted = terms
+        cdef const uint8_t[::1] alive = self._alive(live)
+        cdef const uint32_t[::1] asked = rows
+        cdef Py_ssize_t n = asked.shape[0]
+        cdef Py_ssize_t i, j
+        cdef double living, idf
+        cdef double total = 0.0
+        cdef Slot* slot
+        held = [0.0] * n
+        living = self.totals(live)[0]
+        for i in range(wanted.shape[0]):
+            slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
+            idf = _idf(living, _live(slot, &alive[0]) if slot.used else 0)
+            total += idf
+            for j in range(n):
+                if slot.used and _holds(slot, asked[j]):
+                    held[j] += idf
+        return [share / total for share in held] if total > 0.0 else held
+
+    def score(self, terms, weights, live, double rows, double mean_length, double k1, double b, scores):
+        """Add each term's BM25 share to the scores of its live rows; the number of terms that had any."""
+        cdef const uint64_t[::1] wanted = terms
+        cdef const float[::1] weight = weights
+        cdef const uint8_t[::1] alive = self._alive(live)
+        cdef float[::1] out = scores
+        cdef Py_ssize_t i
+        cdef int found = 0
+        cdef Slot* slot
+        if weight.shape[0] != wanted.shape[0]:
+            raise ValueError(f"weights must have {wanted.shape[0]} values, got {weight.shape[0]}")
+        if out.shape[0] < self.n_rows:
+            raise ValueError(f"scores must have {self.n_rows} values, got {out.shape[0]}")
+        if self.n_rows == 0 or mean_length <= 0.0:
+            return 0
+        with nogil:
+            for i in range(wanted.shape[0]):
+                slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
+                if slot.used:
+                    found += _score(slot, self.length, &alive[0], rows, mean_length, k1, b, weight[i], &out[0])
+        return found
+
+    def mark(self, terms, float value, out):
+        """Write the value to every row that holds one of the terms."""
+        cdef const uint64_t[::1] wanted = terms
+        cdef float[::1] marked = out
+        cdef Slot* slot
+        cdef const uint32_t* block
+        cdef Py_ssize_t i
+        cdef uint32_t j
+        if marked.shape[0] < self.n_rows:
+            raise ValueError(f"out must have {self.n_rows} values, got {marked.shape[0]}")
+        with nogil:
+            for i in range(wanted.shape[0]):
+                slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
+                block = _list(slot)
+                for j in range(slot.used):
+                    marked[block[j] >> 8] = value
+
+    cdef const uint8_t[::1] _alive(self, object live):
+        cdef const uint8_t[::1] alive = live
+        if alive.shape[0] < self.n_rows:
+            raise ValueError(f"live must have {self.n_rows} values, got {alive.shape[0]}")
+        return alive
+
+    def kept(self, live):
+        """A copy with the live rows alone, renumbered in their order."""
+        cdef const uint8_t[::1] alive
+        cdef Postings other = Postings()
+        cdef uint32_t* number
+        cdef Py_ssize_t i, j
+        cdef uint32_t posting
+        cdef uint32_t* block
+        if self.n_rows == 0:
+            return other
+        alive = self._alive(live)
+        number = <uint32_t*>malloc(self.n_rows * sizeof(uint32_t))
+        if number is NULL:
+            raise MemoryError
+        try:
+            for i in range(self.n_rows):
+                number[i] = <uint32_t>other.n_rows
+                if alive[i]:
+                    other._grow_rows()
+                    other.length[other.n_rows] = self.length[i]
+                    other.n_rows += 1
+            for i in range(self.n_slots):
+                if self.slots[i].used:
+                    other._grow_slots(other.n_terms + 1)
+                    block = _list(&self.slots[i])
+                    for j in range(self.slots[i].used):
+                        posting = block[j]
+                        if alive[posting >> 8]:
+                            other._append(self.slots[i].term, (number[posting >> 8] << 8) | (posting & MOST_OFTEN))
+        finally:
+            free(number)
+        return other
+
+    def to_bytes(self):
+        """All postings, in no particular order of the terms; load_bytes reads them."""
+        cdef Py_ssize_t i
+        parts = [HEAD.pack(MAGIC, self.n_rows, self.n_terms)]
+        parts.append(PyBytes_FromStringAndSize(<char*>self.length, self.n_rows * sizeof(uint16_t)))
+        cdef Py_ssize_t size = self.n_terms * LIST.size + self.n_postings * sizeof(uint32_t)
+        cdef bytes lists = PyBytes_FromStringAndSize(NULL, size)
+        cdef char* out = PyBytes_AS_STRING(lists)
+        for i in range(self.n_slots):
+            if self.slots[i].used:
+                memcpy(out, &self.slots[i].term, 8)
+                memcpy(out + 8, &self.slots[i].used, 4)
+                memcpy(out + 12, _list(&self.slots[i]), self.slots[i].used * sizeof(uint32_t))
+                out += 12 + self.slots[i].used * sizeof(uint32_t)
+        parts.append(lists)
+        return b"".join(parts)
+
+    def load_bytes(self, packed):
+        """Replace all by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
+        cdef const uint8_t[::1] view = packed
+        cdef Postings other = Postings()
+        other._load(view)
+        self.slots, other.slots = other.slots, self.slots
+        self.n_slots, other.n_slots = other.n_slots, self.n_slots
+        self.length, other.length = other.length, self.length
+        self.n_terms, self.n_postings = other.n_terms, other.n_postings
+        self.n_rows, self.room = other.n_rows, other.room
+
+    cdef int _load(self, const uint8_t[::1] view) except -1:
+        cdef Py_ssize_t size = view.shape[0]
+        cdef Py_ssize_t at = HEAD.size
+        cdef Py_ssize_t rows, terms, i
+        if size < at or bytes(view[:4]) != MAGIC:
+            raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
+        magic, rows, terms = HEAD.unpack_from(view)
+        if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // 12 < terms:
+            raise ValueError("postings end early")
+        self.length = <uint16_t*>malloc((rows + 1) * sizeof(uint16_t))
+        if self.length is NULL:
+            raise MemoryError
+        memcpy(self.length, &view[at], rows * sizeof(uint16_t)) if rows else NULL
+        at += rows * sizeof(uint16_t)
+        self.n_rows = rows
+        self.room = rows + 1
+        self._grow_slots(terms)
+        for i in range(terms):
+            at = self._load_list(view, at, size)
+        if at != size or self.n_terms != terms:
+            raise ValueError(f"{size - at} bytes after the postings, or a term twice")
+        return 0
+
+    cdef Py_ssize_t _load_list(self, const uint8_t[::1] view, Py_ssize_t at, Py_ssize_t size) except -1:
+        cdef uint64_t term
+        cdef uint32_t n, i
+        cdef uint32_t* block
+        cdef Slot* slot
+        if size - at < 12:
+            raise ValueError("postings end early")
+        memcpy(&term, &view[at], 8)
+        memcpy(&n, &view[at + 8], 4)
+        at += 12
+        if n == 0 or (size - at) // <Py_ssize_t>sizeof(uint32_t) < n:
+            raise ValueError("postings end early")
+        slot = &self.slots[_place(self.slots, self.n_slots, term)]
+        if slot.used:
+            raise ValueError("a term stands twice in the postings")
+        slot.term = term
+        if n > 1:
+            _widen(slot, n)
+        slot.room = n
+        slot.used = n
+        block = _list(slot)
+        memcpy(block, &view[at], n * sizeof(uint32_t))
+        for i in range(n):
+            if (block[i] >> 8) >= self.n_rows or (i and (block[i] >> 8) <= (block[i - 1] >> 8)):
+                raise ValueError(f"a posting names row {block[i] >> 8} of {self.n_rows}, or out of order")
+        self.n_terms += 1
+        self.n_postings += n
+        return at + n * sizeof(uint32_t)
+
+
+cdef inline Py_ssize_t _place(const Slot* slots, Py_ssize_t n, uint64_t term) noexcept nogil:
+    """The slot of a term, or the free one where it would go."""
+    # Term hashes may be anything; one multiplication spreads them over the high bits.
+    cdef uint64_t mask = <uint64_t>n - 1
+    cdef uint64_t at = ((term * <uint64_t>0x9E3779B97F4A7C15) >> 20) & mask
+    while slots[at].used and slots[at].term != term:
+        at = (at + 1) & mask
+    return <Py_ssize_t>at
+
+
+cdef inline uint32_t _posting(Py_ssize_t row, uint16_t often) noexcept nogil:
+    return (<uint32_t>row << 8) | <uint32_t>(often if often < MOST_OFTEN else MOST_OFTEN)
+
+
+cdef int _widen(Slot* slot, uint32_t room) except -1:
+    cdef uint32_t* block
+    if slot.room > 1:
+        block = <uint32_t*>realloc(slot.block, room * sizeof(uint32_t))
+    else:
+        block = <uint32_t*>malloc(room * sizeof(uint32_t))
+        if block is not NULL and slot.used:
+            block[0] = slot.single
+    if block is NULL:
+        raise MemoryError
+    slot.block = block
+    slot.room = room
+    return 0
+
+
+cdef inline uint32_t _live(Slot* slot, const uint8_t* alive) noexcept nogil:
+    cdef const uint32_t* block = _list(slot)
+    cdef uint32_t count = 0
+    cdef uint32_t i
+    for i in range(slot.used):
+        count += alive[block[i] >> 8] != 0
+    return count
+
+
+cdef inline double _idf(double rows, double holders) noexcept nogil:
+    return log(1.0 + (rows - holders + 0.5) / (holders + 0.5))
+
+
+cdef bint _holds(Slot* slot, uint32_t row) noexcept nogil:
+    """Rows only grow along a list, so that a search by halves finds one."""
+    cdef const uint32_t* block = _list(slot)
+    cdef uint32_t low = 0
+    cdef uint32_t high = slot.used
+    cdef uint32_t middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if (block[middle] >> 8) < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low < slot.used and (block[low] >> 8) == row
+
+
+cdef int _score(
+    Slot* slot, const uint16_t* length, const uint8_t* alive, double rows, double mean_length,
+    double k1, double b, float weight, float* out,
+) noexcept nogil:
+    cdef const uint32_t* block = _list(slot)
+    cdef uint32_t holders = _live(slot, alive)
+    cdef double share, often
+    cdef double base = k1 * (1.0 - b)
+    cdef double slope = k1 * b / mean_length
+    cdef uint32_t i, row
+    if holders == 0:
+        return 0
+    share = weight * _idf(rows, holders) * (k1 + 1.0)
+    for i in range(slot.used):
+        row = block[i] >> 8
+        if alive[row]:
+            often = block[i] & MOST_OFTEN
+            out[row] += <float>(share * often / (often + base + slope * length[row]))
+    return 1
+
+
+cdef const uint8_t[::1] _packed(object terms):
+    cdef const uint8_t[::1] packed = terms
+    if packed.shape[0] % TERM_BYTES:
+        raise ValueError(f"terms must be a multiple of {TERM_BYTES} bytes, got {packed.shape[0]}")
+    return packed
+
+
+def tally(counts, items, bint add):
+    """Count every item (uint16) in counts (uint32), or with add false take it out again."""
+    cdef uint32_t[::1] count = counts
+    cdef const uint8_t[::1] raw = items
+    cdef Py_ssize_t n = raw.shape[0] // 2
+    cdef Py_ssize_t known = count.shape[0]
+    cdef Py_ssize_t i
+    cdef uint16_t item
+    if raw.shape[0] % 2:
+        raise ValueError(f"items must be an even number of bytes, got {raw.shape[0]}")
+    for i in range(n):
+        memcpy(&item, &raw[2 * i], 2)
+        if item >= known:
+            raise ValueError(f"items[{i}] must be below {known}, got {item}")
+        if not add and count[item] == 0:
+            raise ValueError(f"items[{i}] was not counted: {item}")
+        count[item] += 1 if add else -1
+    return n
