@@ -1,0 +1,166 @@
+"""Which memories a recall may return (REQ-CORE-015 and more), as values and as a mask of rows."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from context_graph._kernels import ranking
+from context_graph.errors import InvalidParamsError
+from context_graph.memory.index_rows import QUADRANTS
+from context_graph.model.johari import JohariQuadrant
+from context_graph.model.memory import check_unit
+
+if TYPE_CHECKING:
+    from context_graph.memory.index_rows import Rows
+
+__all__ = ["RecallFilters", "parse_time"]
+
+_LAST_MS: Final = (1 << 63) - 1
+_NAMES: Final = ("agent_id", "session_id", "project", "source")
+_COLUMNS: Final = {"agent_id": "agent", "session_id": "session", "project": "project", "source": "source"}
+_ALIASES: Final = {"agent": "agent_id", "session": "session_id", "johari_quadrant": "johari_quadrants"}
+_TIMES: Final = ("created_after", "created_before")
+_MAX_LIST: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallFilters:
+    """What a memory must be; every field that is given must hold. Cost: one pass over a column each."""
+
+    min_importance: float | None = None
+    """[0, 1]; a memory of exactly this importance passes."""
+    johari_quadrants: tuple[JohariQuadrant, ...] = ()
+    """Any of them."""
+    created_after_ms: int | None = None
+    """Unix ms; a memory of exactly this time does not pass."""
+    created_before_ms: int | None = None
+    """Unix ms; a memory of exactly this time does not pass."""
+    agent_id: str | None = None
+    session_id: str | None = None
+    project: str | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    """All of them."""
+
+    def __post_init__(self) -> None:
+        if self.min_importance is not None:
+            check_unit("filters.min_importance", self.min_importance)
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any] | None) -> RecallFilters:
+        """From JSON: seed 003's names, times as ISO 8601 or Unix ms, quadrants by name.
+
+        Raises:
+            InvalidParamsError: Names the field, what it must be and what was given.
+        """
+        if given is None:
+            return cls()
+        if not isinstance(given, Mapping):
+            raise InvalidParamsError.of("filters", f"must be an object, is {type(given).__name__}")
+        fields: dict[str, Any] = {}
+        for key, value in given.items():
+            name = _ALIASES.get(key, key)
+            if value is None:
+                continue
+            if name in _TIMES:
+                fields[f"{name}_ms"] = parse_time(f"filters.{key}", value)
+            elif name in _READERS:
+                fields[name] = _READERS[name](f"filters.{key}", value)
+            else:
+                known = ", ".join([*_READERS, *_TIMES])
+                raise InvalidParamsError.of("filters", f"has no field {key!r}; fields are {known}")
+        return cls(**fields)
+
+    @property
+    def everything(self) -> bool:
+        """Whether it lets every memory through."""
+        return self == _NO_FILTER
+
+    def key(self) -> str:
+        """The same text for the same filters, for cursors."""
+        return repr(self)
+
+    def mask(self, rows: Rows, live: bytearray) -> bytearray:
+        """One byte a row: nonzero where the row is live and passes. Cost: one pass a filter."""
+        mask = bytearray(live)
+        if self.min_importance is not None:
+            ranking.keep_numbers(mask, rows.importance, self.min_importance, math.inf)
+        if self.created_after_ms is not None or self.created_before_ms is not None:
+            low = -_LAST_MS if self.created_after_ms is None else self.created_after_ms + 1
+            high = _LAST_MS if self.created_before_ms is None else self.created_before_ms - 1
+            ranking.keep_times(mask, rows.created, low, high)
+        if self.johari_quadrants:
+            allowed = bytes(quadrant in self.johari_quadrants for quadrant in QUADRANTS)
+            ranking.keep_classes(mask, rows.quadrant, allowed)
+        for name in _NAMES:
+            text = getattr(self, name)
+            if text is not None:
+                column = _COLUMNS[name]
+                ordinal = rows.names[column].find(text)
+                allowed = bytes(ordinal) + b"\1" if ordinal else b"\0"
+                ranking.keep_classes(mask, getattr(rows, column), allowed)
+        for tag in self.tags:
+            ranking.keep_rows(mask, rows.tags.get(tag, array("I")))
+        return mask
+
+
+def parse_time(name: str, value: object) -> int:
+    """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
+
+    Raises:
+        InvalidParamsError: Neither.
+    """
+    if type(value) is int and 0 <= value <= _LAST_MS:
+        return value
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            moment = None
+        if moment is not None:
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return int(aware.timestamp() * 1000)
+    raise InvalidParamsError.of(name, f"must be a date and time such as 2026-01-31T12:00:00Z, is {value!r}")
+
+
+def _number(name: str, value: object) -> float:
+    check_unit(name, value)
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidParamsError.of(name, f"must be a text of at least one character, is {value!r}")
+    return value
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or len(value) > _MAX_LIST:
+        raise InvalidParamsError.of(name, f"must be a list of at most {_MAX_LIST} texts")
+    return tuple(_text(f"{name}[{i}]", item) for i, item in enumerate(value))
+
+
+def _quadrants(name: str, value: object) -> tuple[JohariQuadrant, ...]:
+    found = []
+    for text in _texts(name, [value] if isinstance(value, str) else value):
+        try:
+            found.append(JohariQuadrant(text.lower()))
+        except ValueError:
+            known = ", ".join(QUADRANTS)
+            raise InvalidParamsError.of(name, f"has {text!r}; quadrants are {known}") from None
+    return tuple(found)
+
+
+_READERS: Final = {
+    "min_importance": _number,
+    "johari_quadrants": _quadrants,
+    "tags": _texts,
+    **dict.fromkeys(_NAMES, _text),
+}
+_NO_FILTER: Final = RecallFilters()

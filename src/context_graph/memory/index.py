@@ -1,0 +1,232 @@
+"""The index in memory: terms, vectors and columns of every memory of a store, and the lock around them.
+
+It is derived: everything in it can be made anew from the store (index_file), and then answers alike. A
+memory has one row, in order of commit. A soft delete clears one byte of the row and a restore sets it, so
+that document frequencies, means and neighbours are those of the live rows at once. Rows of memories that are
+gone for good are swept out when they are a quarter of all.
+
+Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings, 70 columns, 170 id to row.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from threading import RLock
+from typing import Final, Protocol
+from uuid import UUID
+
+from context_graph._kernels import dense, lexical
+from context_graph.memory.embed import dense_part
+from context_graph.memory.index_rows import Rows
+from context_graph.model.memory import MemoryNode
+from context_graph.model.spaces import SLICES
+
+__all__ = ["COUNTED_PIECES", "DENSE_DIM", "Indexed", "MemoryIndex"]
+
+COUNTED_PIECES: Final = 512
+"""Pieces of a memory that count for rarity: a book must neither drown the rest nor fill the memory."""
+_SEMANTIC: Final = SLICES["Semantic"]
+DENSE_DIM: Final = _SEMANTIC.stop - _SEMANTIC.start
+_SWEEP_AT_LEAST: Final = 1024
+_SWEEP_SHARE: Final = 0.25
+_COLUMN_BYTES: Final = 254
+"""Of a row's columns and the way from its id to it, as measured."""
+
+
+class Indexed(Protocol):
+    """What of an encoded text is indexed (memory.embed.Encoded)."""
+
+    @property
+    def embedding(self) -> bytes: ...
+    @property
+    def terms(self) -> bytes: ...
+    @property
+    def pieces(self) -> bytes: ...
+
+
+class MemoryIndex:
+    """Rows of a store's memories. Thread-safe: each call takes ``lock``.
+
+    Args:
+        digest: Which provider made the vectors and terms; a snapshot of another one is not loaded.
+        vocabulary: How many pieces the provider has, for the counts of pieces.
+        extra_dim: Numbers of the optional second vector (memory.minilm), 0 for none.
+    """
+
+    def __init__(self, digest: str, vocabulary: int, *, extra_dim: int = 0) -> None:
+        self.lock = RLock()
+        self.digest = digest
+        self.extra_dim = extra_dim
+        self.rows = Rows()
+        self.postings = lexical.Postings()
+        self.vectors = dense.Vectors(DENSE_DIM)
+        self.extra = dense.Vectors(extra_dim) if extra_dim else None
+        self.piece_counts = array("I", bytes(4 * vocabulary))
+        self.pieces = 0
+        """Sum of the counts: pieces of the live rows."""
+        self.piece_data, self.piece_ends = bytearray(), array("Q")
+        self.commit_seq = 0
+        """The last commit that the index knows of."""
+        self._row: dict[bytes, int] = {}
+        self._gone = 0
+
+    def __len__(self) -> int:
+        """Live rows."""
+        with self.lock:
+            return self.rows.live.count(1)
+
+    def __contains__(self, node_id: UUID) -> bool:
+        """Whether the memory has a live row."""
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            return row is not None and bool(self.rows.live[row])
+
+    def add(self, node: MemoryNode, encoded: Indexed, *, live: bool = True) -> None:
+        """Append a memory; one of the same id makes place for it. Call in order of commit.
+
+        Args:
+            node: Its ``embedding``, where it has one, counts and not that of ``encoded``.
+            live: False for a soft-deleted one.
+
+        Cost: below 10 microseconds for a text of 60 tokens.
+        """
+        with self.lock:
+            if node.id.bytes in self._row:
+                self.remove(node.id)
+                self.drop([node.id])
+            self._append(node, encoded, live)
+
+    def _append(self, node: MemoryNode, encoded: Indexed, live: bool) -> None:
+        # The embedding that is stored counts, also where the caller gave it: a rebuild sees no other.
+        embedding = node.embedding if node.embedding is not None else encoded.embedding
+        row = self.postings.add(encoded.terms)
+        self.vectors.append(dense_part(embedding))
+        self.rows.append(node, live)
+        self._row[node.id.bytes] = row
+        self.piece_data += encoded.pieces[: 2 * COUNTED_PIECES]
+        self.piece_ends.append(len(self.piece_data))
+        if live:
+            self._count(row, True)
+        self.commit_seq = max(self.commit_seq, node.commit_seq)
+
+    def _count(self, row: int, live: bool) -> None:
+        start = self.piece_ends[row - 1] if row else 0
+        with memoryview(self.piece_data) as data:
+            count = lexical.tally(self.piece_counts, data[start : self.piece_ends[row]], live)
+        self.pieces += count if live else -count
+
+    def remove(self, node_id: UUID) -> bool:
+        """Let a memory count no more; whether it did."""
+        return self._turn(node_id, False)
+
+    def restore(self, node_id: UUID) -> bool:
+        """Let a removed memory count again; whether it did not."""
+        return self._turn(node_id, True)
+
+    def _turn(self, node_id: UUID, live: bool) -> bool:
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            if row is None or self.rows.live[row] == live:
+                return False
+            self.rows.live[row] = live
+            self._count(row, live)
+            return True
+
+    def drop(self, ids: Iterable[UUID]) -> None:
+        """Forget removed memories for good. A live one must be removed first.
+
+        Raises:
+            ValueError: A live memory.
+        """
+        with self.lock:
+            for node_id in ids:
+                row = self._row.get(node_id.bytes)
+                if row is None:
+                    continue
+                if self.rows.live[row]:
+                    raise ValueError(f"memory {node_id} is live; remove it first")
+                del self._row[node_id.bytes]
+                self._gone += 1
+            if self._gone >= max(_SWEEP_AT_LEAST, _SWEEP_SHARE * len(self.rows)):
+                self.sweep()
+
+    def sweep(self) -> None:
+        """Free the rows of memories that are gone for good. Cost: one pass over everything."""
+        with self.lock:
+            keep = bytearray(len(self.rows))
+            for row in self._row.values():
+                keep[row] = 1
+            self.postings = self.postings.kept(keep)
+            self.vectors = self.vectors.kept(keep)
+            if self.extra is not None:
+                if len(self.extra) < len(keep):
+                    self.extra.put(len(keep) - 1, None)
+                self.extra = self.extra.kept(keep)
+            self._keep_pieces(keep)
+            self.rows = self.rows.kept(keep)
+            self._row = {node_id: row for row, node_id in self.rows.numbers().items()}
+            self._gone = 0
+
+    def _keep_pieces(self, keep: bytearray) -> None:
+        data, ends, start = bytearray(), array("Q"), 0
+        for row, end in enumerate(self.piece_ends):
+            if keep[row]:
+                data += self.piece_data[start:end]
+                ends.append(len(data))
+            start = end
+        self.piece_data, self.piece_ends = data, ends
+
+    def update(self, node: MemoryNode) -> None:
+        """Take over a memory's importance and quadrant."""
+        with self.lock:
+            row = self._row.get(node.id.bytes)
+            if row is not None:
+                self.rows.change(row, node)
+
+    def seen(self, commit_seq: int) -> None:
+        """Note a commit that changed nothing here, so that it is not replayed."""
+        with self.lock:
+            self.commit_seq = max(self.commit_seq, commit_seq)
+
+    def put_extra(self, node_id: UUID, vector: bytes) -> None:
+        """Give a memory its second vector (float32, ``extra_dim`` of them)."""
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            if row is not None and self.extra is not None:
+                self.extra.put(row, memoryview(vector).cast("f"))
+
+    def without_extra(self, limit: int) -> list[UUID]:
+        """Live memories that have no second vector yet, newest first."""
+        with self.lock:
+            if self.extra is None:
+                return []
+            found: list[UUID] = []
+            for row in range(len(self.rows) - 1, -1, -1):
+                if len(found) >= limit:
+                    break
+                if self.rows.live[row] and not self.extra.has(row):
+                    found.append(UUID(bytes=self.rows.id_of(row)))
+            return found
+
+    def row_of(self, node_id: UUID) -> int | None:
+        """The memory's row, live or not."""
+        return self._row.get(node_id.bytes)
+
+    def stats(self) -> dict[str, int]:
+        """Sizes, for status and metrics; counts and bytes."""
+        with self.lock:
+            rows = len(self.rows)
+            terms, postings = self.postings.terms, self.postings.postings
+            row_bytes = DENSE_DIM + 4 + _COLUMN_BYTES + (self.extra_dim + 4 if self.extra_dim else 0)
+            return {
+                "rows": rows,
+                "live": self.rows.live.count(1),
+                "gone": self._gone,
+                "terms": terms,
+                "postings": postings,
+                "pieces": self.pieces,
+                "with_extra": 0 if self.extra is None else sum(map(self.extra.has, range(rows))),
+                "bytes": rows * row_bytes + 4 * postings + 32 * terms + len(self.piece_data),
+                "commit_seq": self.commit_seq,
+            }

@@ -1,0 +1,329 @@
+"""Recall: the memories that fit a query best, each with the reasons (REQ-CORE-015).
+
+Everything is exact at every size: one scan of all vectors takes 1 ms at 100,000 memories and 10 ms at a
+million, so that no graph index is needed (docs/adr/0010-recall-index.md).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from array import array
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from struct import Struct
+from typing import Final, Protocol
+from uuid import UUID
+
+from context_graph._kernels import ranking
+from context_graph.errors import InvalidParamsError
+from context_graph.memory import blend as blending
+from context_graph.memory.blend import Blend, Scores, Wanted, asks_when, hashes
+from context_graph.memory.embed import EmbeddingProvider, dense_part
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.index import MemoryIndex
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode, check_unit
+from context_graph.model.spaces import SPACES, WEIGHTS
+
+__all__ = ["MAX_QUERY_CHARS", "MAX_TOP_K", "Recall", "Recalled", "Recaller", "check_query", "check_top_k"]
+
+MAX_QUERY_CHARS: Final = 4096
+MAX_TOP_K: Final = 100
+MAX_DEPTH: Final = 1000
+"""Memories that one query's cursor can reach."""
+_LISTS_KEPT: Final = 16
+_EXPANDED: Final = 10
+"""Best memories whose edges are followed."""
+_CURSOR: Final = Struct("<BIQ8s")
+_CURSOR_VERSION: Final = 1
+_SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
+"""Product of two Semantic slices of one direction."""
+_TIMES: Final = (
+    "yesterday today tomorrow tonight last next ago week weekend month year day morning evening night "
+    "recently soon since january february march april may june july august september october november "
+    "december monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter"
+)
+
+
+class ExtraProvider(Protocol):
+    """The optional second embedder (memory.minilm): unit vectors, float32."""
+
+    def encode_query(self, text: str) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory of an answer."""
+
+    node: MemoryNode
+    score: float
+    """relevance_score: in [0, 1], falls with the rank."""
+    parts: dict[str, float] = field(compare=False)
+    """Why. ``cosine`` of the vectors, in [-1, 1]; ``terms``, the idf-weighted share of the query's terms that
+    the memory holds, in [0, 1]; ``bm25``, the sum over those terms; ``own`` and ``others``, which add up to
+    the rank's score: of the memory itself, and passed on by neighbours, session and edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """An answer: at most top_k memories, best first; none is no error (EC-CORE-004)."""
+
+    nodes: list[Recalled]
+    total: int
+    """Memories that pass the filters."""
+    next_cursor: str | None = None
+    """For the next page; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A ranking as it was when its first page was given."""
+
+    ids: tuple[bytes, ...]
+    relevance: array[float]
+
+
+def check_query(query: object) -> str:
+    """The query, if it is a text of 1 to 4,096 characters.
+
+    Raises:
+        InvalidParamsError: It is not.
+    """
+    if not isinstance(query, str):
+        raise InvalidParamsError.of("query", f"must be a string, is {type(query).__name__}")
+    if not 1 <= len(query) <= MAX_QUERY_CHARS:
+        raise InvalidParamsError.of("query", f"must have 1 to {MAX_QUERY_CHARS} characters, has {len(query)}")
+    return query
+
+
+def check_top_k(top_k: object) -> int:
+    """The number, if it is 1 to 100 (EC-CORE-005).
+
+    Raises:
+        InvalidParamsError: It is not.
+    """
+    if type(top_k) is not int or not 1 <= top_k <= MAX_TOP_K:
+        raise InvalidParamsError(f"top_k must be between 1 and {MAX_TOP_K}", parameter="top_k")
+    return top_k
+
+
+class Recaller:
+    """Answers queries over one index. Thread-safe.
+
+    Args:
+        index: What to search.
+        provider: Encodes queries; the one that encoded the memories.
+        node_of: The live memory of an id, or None.
+        edges_of: Edges from and to a memory; None when the store has no edges at all.
+        extra: The provider of second vectors, where the index holds some.
+        now_ms: The clock, for recency.
+    """
+
+    def __init__(
+        self,
+        index: MemoryIndex,
+        provider: EmbeddingProvider,
+        node_of: Callable[[UUID], MemoryNode | None],
+        edges_of: Callable[[UUID], Iterable[GraphEdge]] | None = None,
+        *,
+        extra: ExtraProvider | None = None,
+        blend: Blend = blending.DEFAULT,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.index, self.provider, self.extra = index, provider, extra
+        self._node_of, self._edges_of, self._now_ms = node_of, edges_of, now_ms
+        self._blend = blend
+        self._scores = Scores()
+        self._times: array[int] | None = None
+        self._orders: OrderedDict[bytes, _Order] = OrderedDict()
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 10,
+        filters: RecallFilters | None = None,
+        recency: float = 0.0,
+        cursor: str | None = None,
+    ) -> Recall:
+        """The ``top_k`` memories that fit best, or the next ones after a cursor.
+
+        What is stored before the call is found by it. A cursor goes on in the order of its first page,
+        whatever is stored meanwhile; what is deleted meanwhile is left out.
+
+        Args:
+            query: 1 to 4,096 characters.
+            top_k: 1 to 100.
+            recency: 0 to 1: how much a new memory is preferred to an old one.
+            cursor: ``next_cursor`` of the page before, with the same query and filters.
+
+        Raises:
+            InvalidParamsError: Names the parameter and its limit.
+        """
+        check_query(query)
+        check_top_k(top_k)
+        check_unit("recency", recency)
+        filters = filters or RecallFilters()
+        key = _key(query, filters, recency)
+        start, watermark = _read_cursor(cursor, key)
+        with self.index.lock:
+            live = self._live(watermark)
+            mask = filters.mask(self.index.rows, live)
+            total = mask.count(1)
+            if not total:
+                return Recall([], 0)
+            wanted = self._wanted(query)
+            if not wanted.terms and not any(wanted.dense):
+                return Recall([], 0)
+            self._rank(wanted, live, mask, recency)
+            watermark = self.index.commit_seq if watermark is None else watermark
+            order = self._order(key, watermark, wanted, live, mask)
+            page, after = self._page(order, start, top_k, mask)
+            parts = self._parts(wanted, live, [row for _, row, _ in page])
+        nodes = self._nodes(page, parts)
+        return Recall(nodes, total, _cursor(after, watermark, key) if after < len(order.ids) else None)
+
+    def _live(self, watermark: int | None) -> bytearray:
+        """Which rows count: all live ones, up to the commit that a cursor names."""
+        live = self.index.rows.live
+        if watermark is None or watermark >= self.index.commit_seq:
+            return live
+        known = bisect_right(self.index.rows.commit, watermark)
+        return live[:known] + bytes(len(live) - known)
+
+    def _wanted(self, query: str) -> Wanted:
+        index = self.index
+        encoded = self.provider.query(query, index.piece_counts, index.pieces)
+        extra = None
+        if self.extra is not None and index.extra is not None and len(index.extra):
+            extra = self.extra.encode_query(query)
+        wanted = Wanted(query, hashes(encoded.terms), dense_part(encoded.embedding), extra)
+        if not asks_when(query):
+            return wanted
+        if self._times is None:
+            self._times = hashes(self.provider.encode(_TIMES).terms)
+        return replace(wanted, times=self._times)
+
+    def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> None:
+        scores, rows = self._scores, self.index.rows
+        blending.rank(self.index, wanted, live, self._blend, scores)
+        if recency > 0.0:
+            # Ages are counted from the newest memory: a store that slept a year still knows new from old.
+            now = min(self._now_ms(), rows.newest)
+            weight = recency * self._blend.recency
+            ranking.add_by_age(rows.created, now, self._blend.half_life_ms, weight, scores.total)
+        if self._edges_of is not None:
+            self._follow_edges(mask)
+
+    def _follow_edges(self, mask: bytearray) -> None:
+        """Let the best memories pass some of their score along their edges."""
+        assert self._edges_of is not None
+        total, gains = self._scores.total, dict[int, float]()
+        for row in ranking.top(total, mask, _EXPANDED):
+            if total[row] <= 0.0:
+                break
+            node_id = UUID(bytes=self.index.rows.id_of(row))
+            for edge in self._edges_of(node_id):
+                other = edge.target_id if edge.source_id == node_id else edge.source_id
+                target = self.index.row_of(other)
+                if target is not None and mask[target] and target != row:
+                    gain = self._blend.edge * edge.effective_weight() * total[row]
+                    gains[target] = max(gains.get(target, 0.0), gain)
+        for target, gain in gains.items():
+            total[target] += gain
+
+    def _order(self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray) -> _Order:
+        """The order of the first page's time, or the one of now."""
+        name = key + watermark.to_bytes(8, "little")
+        order = self._orders.pop(name, None)
+        if order is None:
+            best = ranking.top(self._scores.total, mask, MAX_DEPTH)
+            ids = tuple(self.index.rows.id_of(row) for row in best)
+            order = _Order(ids, self._relevance(best, wanted, live))
+        self._orders[name] = order
+        while len(self._orders) > _LISTS_KEPT:
+            self._orders.popitem(last=False)
+        return order
+
+    def _relevance(self, best: list[int], wanted: Wanted, live: bytearray) -> array[float]:
+        """In [0, 1]: how well the best match by themselves, and from there down with the rank's score."""
+        top = best[:_EXPANDED]
+        shares = self.index.postings.shares(wanted.terms, live, array("I", top))
+        whole = max(
+            1.0 - (1.0 - share) * (1.0 - max(self._cosine(row), 0.0))
+            for row, share in zip(top, shares, strict=True)
+        )
+        grades = [_grade(self._scores.total[row]) for row in best]
+        return array("d", [min(whole, 1.0) * grade / grades[0] for grade in grades])
+
+    def _cosine(self, row: int) -> float:
+        return max(-1.0, min(1.0, self._scores.dense[row] / _SEMANTIC))
+
+    def _page(
+        self, order: _Order, start: int, top_k: int, mask: bytearray
+    ) -> tuple[list[tuple[bytes, int, float]], int]:
+        """((id, row, relevance) of the next memories that are still there, where to go on)."""
+        page: list[tuple[bytes, int, float]] = []
+        at = start
+        while at < len(order.ids) and len(page) < top_k:
+            row = self.index.row_of(UUID(bytes=order.ids[at]))
+            if row is not None and mask[row]:
+                page.append((order.ids[at], row, order.relevance[at]))
+            at += 1
+        return page, at
+
+    def _parts(self, wanted: Wanted, live: bytearray, page: list[int]) -> list[dict[str, float]]:
+        scores = self._scores
+        shares = self.index.postings.shares(wanted.terms, live, array("I", page))
+        return [
+            {
+                "cosine": self._cosine(row),
+                "terms": share,
+                "bm25": scores.lexical[row],
+                "own": scores.base[row],
+                "others": scores.total[row] - scores.base[row],
+            }
+            for row, share in zip(page, shares, strict=True)
+        ]
+
+    def _nodes(self, page: list[tuple[bytes, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
+        found = []
+        for (node_id, _, relevance), why in zip(page, parts, strict=True):
+            node = self._node_of(UUID(bytes=node_id))
+            if node is not None:  # else deleted since the ranking
+                found.append(Recalled(node, relevance, why))
+        return found
+
+
+def _grade(score: float) -> float:
+    """Positive, rising with the score, near to it where it is large."""
+    return score + math.log1p(math.exp(-score)) if score > 0.0 else math.log1p(math.exp(score))
+
+
+def _key(query: str, filters: RecallFilters, recency: float) -> bytes:
+    return blake2b(f"{query}\0{filters.key()}\0{recency!r}".encode(), digest_size=8).digest()
+
+
+def _cursor(start: int, watermark: int, key: bytes) -> str:
+    return urlsafe_b64encode(_CURSOR.pack(_CURSOR_VERSION, start, watermark, key)).decode()
+
+
+def _read_cursor(cursor: str | None, key: bytes) -> tuple[int, int | None]:
+    if cursor is None:
+        return 0, None
+    try:
+        version, start, watermark, of = _CURSOR.unpack(urlsafe_b64decode(cursor))
+    except (ValueError, TypeError) as error:
+        raise InvalidParamsError.of("cursor", "is not one of recall_memory's next_cursor") from error
+    except Exception as error:  # struct.error is no ValueError
+        raise InvalidParamsError.of("cursor", "is not one of recall_memory's next_cursor") from error
+    if version != _CURSOR_VERSION or of != key or start > MAX_DEPTH:
+        raise InvalidParamsError.of(
+            "cursor", "belongs to another query or other filters; repeat those of its page"
+        )
+    return start, watermark
