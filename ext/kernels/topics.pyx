@@ -28,7 +28,8 @@ cdef enum:
     MAX_TOPICS = 1024
     BANDS = 16
     KEYS = 65536
-    NEAR_BITS = 64
+    RECENT = 128
+    NEAR_BITS = 52
     NOWHERE = -1
     FIRST_ROWS = 1024
     FIRST_SLOTS = 4096  # a power of two
@@ -266,17 +267,27 @@ cdef class Topics:
 
     cdef Py_ssize_t _nearest_row(self, const Signature* signature, int* fewest) noexcept nogil:
         cdef Py_ssize_t row, nearest = NOWHERE
-        cdef int band, bits
+        cdef int band
         fewest[0] = NEAR_BITS + 1
         for band in range(BANDS):
             row = <Py_ssize_t>self.bands[band * KEYS + _key(signature, band)] - 1
-            if row < 0 or not self.rows[row].alive:
-                continue
+            if row >= 0:
+                self._compare(row, signature, &nearest, fewest)
+        row = self.n_rows - 1
+        while row >= 0 and row >= self.n_rows - RECENT:
+            self._compare(row, signature, &nearest, fewest)
+            row -= 1
+        return nearest
+
+    cdef inline void _compare(
+        self, Py_ssize_t row, const Signature* signature, Py_ssize_t* nearest, int* fewest
+    ) noexcept nogil:
+        cdef int bits
+        if self.rows[row].alive and self.rows[row].slot >= 0:
             bits = _differing(&self.rows[row].signature, signature)
             if bits < fewest[0]:
-                nearest = row
+                nearest[0] = row
                 fewest[0] = bits
-        return nearest
 
     def place(self, vector):
         """Where a memory would belong; see the twin."""
@@ -427,6 +438,17 @@ cdef class Topics:
         if not 0 <= slot < self.capacity:
             raise IndexError("list index out of range")
         return self.topics[slot].members
+
+    def alone(self):
+        """Ids of memories without a link whose topic has no other. Cost: a pass over all rows."""
+        cdef Py_ssize_t i
+        cdef Row* row
+        found = []
+        for i in range(self.n_rows):
+            row = &self.rows[i]
+            if row.alive and not row.links and row.slot >= 0 and self.topics[row.slot].members == 1:
+                found.append(PyBytes_FromStringAndSize(<const char*>row.id, ID))
+        return found
 
     def summary(self):
         """(memories, topics in use, diversity, coherence, memories in a contradiction); see the twin."""

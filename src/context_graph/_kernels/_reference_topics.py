@@ -28,8 +28,10 @@ ONE: Final = 1 << 32
 """1 in the fixed-point sums."""
 BANDS: Final = 16
 """A signature of 256 bits is 16 keys of 16 bits; memories that share a key are compared."""
-NEAR_BITS: Final = 64
-"""Differing bits up to which the nearest memory counts: a cosine of about 0.7."""
+RECENT: Final = 128
+"""The memories added last are compared with in any case."""
+NEAR_BITS: Final = 52
+"""Differing bits up to which the nearest memory counts: a cosine of about 0.8."""
 NOWHERE: Final = -1
 
 VECTOR: Final = Struct("<256h")
@@ -78,6 +80,10 @@ def _signature(vector: list[int]) -> int:
                 mixed[i], mixed[i + half] = a + b, a - b
         half *= 2
     return sum(1 << i for i, value in enumerate(mixed) if value > 0)
+
+
+def _key(signature: int, band: int) -> int:
+    return signature >> 16 * band & 0xFFFF
 
 
 def _dot(a: Iterable[int], b: Iterable[int]) -> int:
@@ -176,9 +182,9 @@ class Topics:
             vector: As for `pack`.
 
         Returns:
-            (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory among
-            those with a like signature or None, estimated cosine to it, the packed vector for `add`). The
-            packed vector is None, and the rest empty, when the vector is all zeros.
+            (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory if one is
+            found to be very like or None, estimated cosine to it, the packed vector for `add`). The packed
+            vector is None, and the rest empty, when the vector is all zeros.
         """
         packed = pack(vector)
         if packed is None:
@@ -204,13 +210,13 @@ class Topics:
 
     def _nearest_row(self, signature: int) -> tuple[bytes | None, float]:
         nearest, fewest = NOWHERE, NEAR_BITS + 1
-        for band in range(BANDS):
-            row = self._bands.get((band, signature >> 16 * band & 0xFFFF), NOWHERE)
-            if row < 0 or not self._rows[row].alive:
-                continue
-            bits = (self._rows[row].signature ^ signature).bit_count()
-            if bits < fewest:
-                nearest, fewest = row, bits
+        keyed = (self._bands.get((band, _key(signature, band)), NOWHERE) for band in range(BANDS))
+        last = len(self._rows)
+        for row in (*keyed, *range(last - 1, max(-1, last - 1 - RECENT), -1)):
+            if row >= 0 and self._rows[row].alive and self._rows[row].slot >= 0:
+                bits = (self._rows[row].signature ^ signature).bit_count()
+                if bits < fewest:
+                    nearest, fewest = row, bits
         if nearest < 0:
             return None, 0.0
         return self._rows[nearest].id, math.cos(math.pi * fewest / DIMENSIONS)
@@ -265,7 +271,7 @@ class Topics:
     def _enter_bands(self, row: int) -> None:
         signature = self._rows[row].signature
         for band in range(BANDS):
-            self._bands[band, signature >> 16 * band & 0xFFFF] = row
+            self._bands[band, _key(signature, band)] = row
 
     def _loosen(self, slot: int, by: int) -> None:
         if slot < 0:
@@ -329,6 +335,14 @@ class Topics:
     def members(self, slot: int) -> int:
         """Memories in that topic."""
         return self._topics[slot].members
+
+    def alone(self) -> list[bytes]:
+        """Ids of memories without a link whose topic has no other. Cost: a pass over all rows."""
+        return [
+            row.id
+            for row in self._rows
+            if row.alive and not row.links and row.slot >= 0 and self._topics[row.slot].members == 1
+        ]
 
     def summary(self) -> tuple[int, int, float, float, int]:
         """(memories, topics in use, diversity, coherence, memories in a contradiction).

@@ -228,6 +228,10 @@ class Utl:
         slot = self._kernel.slot(node_id.bytes)
         return self._kernel.members(slot) if slot >= 0 else 0
 
+    def alone(self) -> list[UUID]:
+        """Memories without a link that are the only one of their topic. Cost: 1 us a thousand memories."""
+        return [UUID(bytes=node) for node in self._kernel.alone()]
+
     def to_bytes(self) -> bytes:
         """The state, without what belongs to running sessions: some 54 bytes a memory."""
         topics = {str(slot): topic.hex for topic, slot in sorted(self._slot_of_topic.items())}

@@ -1,0 +1,149 @@
+"""Whether two short texts say the same, or the opposite, by rules over their words.
+
+Sober on purpose: a wrong "these contradict each other" costs more than a missed one, so texts are compared
+word by word, and must be the same but for the one thing in which they differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["opposition", "same_saying", "short_name"]
+
+MAX_CHARS: Final = 4000
+"""Of each text that are compared; the rest must be of like length."""
+MAX_OPPOSED_WORDS: Final = 60
+"""Longer texts say many things: one differing number in them is no contradiction."""
+MIN_SHARED_WORDS: Final = 3
+SAME_WORDS: Final = 0.85
+"""Share of all distinct words that both texts must have."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<word>[\w@#$%][\w@#$%./:+-]*[\w%]|\w)|(?P<sign>[=:<>]+)"""
+)
+_PARTICULAR: Final = re.compile(r"[\d/_@#.\"`]")
+"""A word with one of these names something: a number, path, file, id or quotation."""
+_CONTRACTED: Final = re.compile(r"(?i)\b(can|wo|sha|\w+?)n['’]t\b")
+_FULL: Final = {"wo": "will", "sha": "shall", "can": "can"}
+_NEGATIONS: Final = frozenset({"not", "never", "no", "cannot", "without"})
+_NUMBER: Final = re.compile(r"[$#]?\d[\d.,]*(?:[a-z%]{0,3})")
+_ASSERTS: Final = frozenset(["is", "are", "be", "equals", "=", ":", "to", "at", "exactly"])
+"""What stands before a number that is asserted; `step 3` and `run 4` only name."""
+_OPPOSITES: Final = frozenset(
+    map(
+        frozenset,
+        [
+            *(
+                ("enabled", "disabled"),
+                ("enables", "disables"),
+                ("true", "false"),
+                ("yes", "no"),
+                ("on", "off"),
+            ),
+            *(("allowed", "forbidden"), ("allowed", "denied"), ("allows", "forbids"), ("always", "never")),
+            *(("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported")),
+            *(("synchronous", "asynchronous"), ("mutable", "immutable"), ("public", "private")),
+        ],
+    )
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
+_MARKUP: Final = re.compile(r"^[\s#>*\-+]*(?:\d+[.)]\s+)?|[*`]{1,3}")
+
+
+def _tokens(text: str) -> list[str]:
+    """Words, numbers, names, quotations and signs of assignment, in lower case, negations spelt out."""
+    spelt = _CONTRACTED.sub(lambda found: f"{_FULL.get(found[1].lower(), found[1])} not", text[:MAX_CHARS])
+    return [
+        found[0].lower().rstrip(".:") or found[0]
+        for found in _TOKEN.finditer(spelt.replace("cannot", "can not"))
+    ]
+
+
+def _particulars(tokens: Sequence[str]) -> frozenset[str]:
+    return frozenset(token for token in tokens if _PARTICULAR.search(token))
+
+
+def same_saying(one: str, other: str) -> bool:
+    """Whether two texts say the same in nearly the same words.
+
+    They do not when they differ in a number, path, id or quotation, or in a negation, however like they are
+    (D5.2: such memories never merge).
+    """
+    if one == other:
+        return True
+    if not 0.8 <= (len(one) + 1) / (len(other) + 1) <= 1.25:
+        return False
+    first, second = _tokens(one), _tokens(other)
+    if _particulars(first) != _particulars(second):
+        return False
+    if _negations(first) != _negations(second) or not first or not second:
+        return False
+    ours, theirs = set(first), set(second)
+    return len(ours & theirs) >= SAME_WORDS * len(ours | theirs) and not _opposite_words(ours ^ theirs)
+
+
+def _negations(tokens: Sequence[str]) -> int:
+    return sum(token in _NEGATIONS for token in tokens)
+
+
+def _opposite_words(words: set[str]) -> bool:
+    return any(pair <= words for pair in _OPPOSITES)
+
+
+def opposition(one: str, other: str) -> str | None:
+    """In what two texts that are else the same contradict each other; None when they do not, plainly.
+
+    Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
+    """
+    first, second = _tokens(one), _tokens(other)
+    if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
+        return None
+    start = _shared(first, second)
+    end = _shared(first[start:][::-1], second[start:][::-1])
+    if start + end < MIN_SHARED_WORDS:
+        return None
+    ours, theirs = first[start : len(first) - end], second[start : len(second) - end]
+    if _is_negation(ours, theirs) or _is_negation(theirs, ours):
+        return "one denies what the other says"
+    if len(ours) != 1 or len(theirs) != 1:
+        return None
+    return _opposed(ours[0], theirs[0], first[start - 1] if start else "")
+
+
+def _opposed(ours: str, theirs: str, before: str) -> str | None:
+    if frozenset((ours, theirs)) in _OPPOSITES:
+        return f"{ours} / {theirs}"
+    numbers = _NUMBER.fullmatch(ours) and _NUMBER.fullmatch(theirs)
+    return f"{ours} / {theirs}" if numbers and before in _ASSERTS else None
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for ours, theirs in zip(one, other, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+def _is_negation(plain: Sequence[str], denied: Sequence[str]) -> bool:
+    """Whether ``denied`` is ``plain`` with a negation: `` / not``, ``uses / does not use``."""
+    if not plain:
+        return list(denied) in (["not"], ["never"], ["no", "longer"], ["do", "not"])
+    if len(plain) == 1 and len(denied) == 3 and denied[0] in ("does", "do", "did") and denied[1] == "not":
+        stem = denied[2]
+        return plain[0] in (stem, stem + "s", stem + "es", stem + "d", stem + "ed", stem[:-1] + "ies")
+    return False
+
+
+def short_name(content: str, limit: int = 48) -> str:
+    """A name for a memory, taken from its text: its first heading or sentence, cut after a word."""
+    lines = (_MARKUP.sub("", line).strip() for line in content[:MAX_CHARS].splitlines())
+    first = next((line for line in lines if line), content.strip())
+    name = " ".join(_SENTENCE.split(first)[0].split()).rstrip(" .:;,")
+    if len(name) <= limit:
+        return name
+    kept = name[: limit - 1]
+    return (kept.rsplit(" ", 1)[0] if " " in kept[limit // 2 :] else kept).rstrip(" ,;:([{") + "…"
