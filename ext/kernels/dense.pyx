@@ -42,6 +42,7 @@ cdef enum:
     MOST_DIM = 4096  # 4096 * 127 * 4095 still fits 32 bits
     FINE = 4095  # steps of the query on each side of zero
     COARSE = 127  # of a row
+    PIECE = 4_194_304
 
 MAX_DIM = MOST_DIM
 MAGIC = b"CGV\x01"
@@ -230,11 +231,18 @@ cdef class Vectors:
 
     def to_bytes(self):
         """All rows; load_bytes reads them."""
-        return b"".join((
-            HEAD.pack(MAGIC, self.dim_, self.n_rows),
-            PyBytes_FromStringAndSize(<char*>self.scale, self.n_rows * sizeof(float)),
-            PyBytes_FromStringAndSize(<char*>self.cell, self.n_rows * self.dim_),
-        ))
+        return b"".join(self.parts())
+
+    def parts(self):
+        """The bytes of to_bytes, in pieces of at most some megabytes."""
+        cdef Py_ssize_t size = self.n_rows * <Py_ssize_t>sizeof(float)
+        cdef Py_ssize_t at
+        yield HEAD.pack(MAGIC, self.dim_, self.n_rows)
+        for at in range(0, size, PIECE):
+            yield PyBytes_FromStringAndSize(<char*>self.scale + at, min(size - at, PIECE))
+        size = self.n_rows * self.dim_
+        for at in range(0, size, PIECE):
+            yield PyBytes_FromStringAndSize(<char*>self.cell + at, min(size - at, PIECE))
 
     def load_bytes(self, packed):
         """Replace all rows by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""

@@ -24,6 +24,8 @@ cdef enum:
     MOST_OFTEN = 255
     MOST_LENGTH = 65_535
     FIRST_SLOTS = 1024  # a power of two
+    LIST_BYTES = 12
+    PIECE = 4_194_304
 
 MAX_ROWS = MOST_ROWS
 TERM = Struct("<QHH")
@@ -288,20 +290,42 @@ cdef class Postings:
 
     def to_bytes(self):
         """All postings, in no particular order of the terms; load_bytes reads them."""
-        cdef Py_ssize_t i
-        parts = [HEAD.pack(MAGIC, self.n_rows, self.n_terms)]
-        parts.append(PyBytes_FromStringAndSize(<char*>self.length, self.n_rows * sizeof(uint16_t)))
-        cdef Py_ssize_t size = self.n_terms * LIST.size + self.n_postings * sizeof(uint32_t)
-        cdef bytes lists = PyBytes_FromStringAndSize(NULL, size)
-        cdef char* out = PyBytes_AS_STRING(lists)
-        for i in range(self.n_slots):
+        return b"".join(self.parts())
+
+    def parts(self):
+        """The bytes of to_bytes, in pieces of at most some megabytes."""
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t last
+        yield HEAD.pack(MAGIC, self.n_rows, self.n_terms)
+        yield PyBytes_FromStringAndSize(<char*>self.length, self.n_rows * sizeof(uint16_t))
+        while first < self.n_slots:
+            last = first
+            piece = self._lists_from(first, &last)
+            first = last
+            yield piece
+
+    cdef bytes _lists_from(self, Py_ssize_t first, Py_ssize_t* last):
+        """Lists of the slots from ``first`` on until they fill a piece; ``last`` is where to go on."""
+        cdef Py_ssize_t size = 0
+        cdef Py_ssize_t i = first
+        cdef Slot* slot
+        cdef bytes piece
+        cdef char* out
+        while i < self.n_slots and size < PIECE:
             if self.slots[i].used:
-                memcpy(out, &self.slots[i].term, 8)
-                memcpy(out + 8, &self.slots[i].used, 4)
-                memcpy(out + 12, _list(&self.slots[i]), self.slots[i].used * sizeof(uint32_t))
-                out += 12 + self.slots[i].used * sizeof(uint32_t)
-        parts.append(lists)
-        return b"".join(parts)
+                size += LIST_BYTES + self.slots[i].used * <Py_ssize_t>sizeof(uint32_t)
+            i += 1
+        last[0] = i
+        piece = PyBytes_FromStringAndSize(NULL, size)
+        out = PyBytes_AS_STRING(piece)
+        for i in range(first, last[0]):
+            slot = &self.slots[i]
+            if slot.used:
+                memcpy(out, &slot.term, 8)
+                memcpy(out + 8, &slot.used, 4)
+                memcpy(out + LIST_BYTES, _list(slot), slot.used * sizeof(uint32_t))
+                out += LIST_BYTES + slot.used * sizeof(uint32_t)
+        return piece
 
     def load_bytes(self, packed):
         """Replace all by what to_bytes gave; ValueError, and nothing changed, when it is not such bytes."""
@@ -321,7 +345,7 @@ cdef class Postings:
         if size < at or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
         magic, rows, terms = HEAD.unpack_from(view)
-        if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // 12 < terms:
+        if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // LIST_BYTES < terms:
             raise ValueError("postings end early")
         self.length = <uint16_t*>malloc((rows + 1) * sizeof(uint16_t))
         if self.length is NULL:
@@ -342,11 +366,11 @@ cdef class Postings:
         cdef uint32_t n, i
         cdef uint32_t* block
         cdef Slot* slot
-        if size - at < 12:
+        if size - at < LIST_BYTES:
             raise ValueError("postings end early")
         memcpy(&term, &view[at], 8)
         memcpy(&n, &view[at + 8], 4)
-        at += 12
+        at += LIST_BYTES
         if n == 0 or (size - at) // <Py_ssize_t>sizeof(uint32_t) < n:
             raise ValueError("postings end early")
         slot = &self.slots[_place(self.slots, self.n_slots, term)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -161,8 +162,16 @@ class Vectors:
 
     def to_bytes(self) -> bytes:
         """All rows; load_bytes reads them."""
-        head = HEAD.pack(MAGIC, self._dim, len(self._scales))
-        return head + self._scales.tobytes() + self._cells.tobytes()
+        return b"".join(self.parts())
+
+    def parts(self) -> Iterator[bytes]:
+        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
+
+        Nothing may change meanwhile.
+        """
+        yield HEAD.pack(MAGIC, self._dim, len(self._scales))
+        yield self._scales.tobytes()
+        yield self._cells.tobytes()
 
     def load_bytes(self, packed: Buffer) -> None:
         """Replace all rows by what to_bytes gave.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -191,10 +192,17 @@ class Postings:
 
     def to_bytes(self) -> bytes:
         """All postings, in no particular order of the terms; load_bytes reads them."""
-        parts = [HEAD.pack(MAGIC, len(self._lengths), len(self._lists)), self._lengths.tobytes()]
+        return b"".join(self.parts())
+
+    def parts(self) -> Iterator[bytes]:
+        """The bytes of to_bytes, in pieces of at most some megabytes: a snapshot needs no copy of everything.
+
+        Nothing may change meanwhile.
+        """
+        yield HEAD.pack(MAGIC, len(self._lengths), len(self._lists))
+        yield self._lengths.tobytes()
         for term, postings in self._lists.items():
-            parts += LIST.pack(term, len(postings)), postings.tobytes()
-        return b"".join(parts)
+            yield LIST.pack(term, len(postings)) + postings.tobytes()
 
     def load_bytes(self, packed: Buffer) -> None:
         """Replace all by what to_bytes gave.

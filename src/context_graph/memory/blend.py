@@ -130,7 +130,7 @@ def rank(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scor
         scores.base,
         live,
         rows.before,
-        rows.asks,
+        rows.flags,
         blend.after_question,
         blend.forward,
         blend.back,
@@ -163,7 +163,7 @@ def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, sc
 
 def _hints(index: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores) -> None:
     rows = index.rows
-    ranking.add_by_class(rows.asks, array("f", [0.0, blend.question]), scores.base)
+    ranking.add_by_class(rows.flags, array("f", [0.0, blend.question]), scores.base)
     named = named_speakers(index, wanted.text)
     if named:
         weights = array("f", bytes(4 * len(rows.names["speaker"])))

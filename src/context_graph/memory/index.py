@@ -18,7 +18,7 @@ from uuid import UUID
 
 from context_graph._kernels import dense, lexical
 from context_graph.memory.embed import dense_part
-from context_graph.memory.index_rows import Rows
+from context_graph.memory.index_rows import GONE, Rows
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SLICES
 
@@ -68,6 +68,8 @@ class MemoryIndex:
         self.piece_data, self.piece_ends = bytearray(), array("Q")
         self.commit_seq = 0
         """The last commit that the index knows of."""
+        self.store_uid = b""
+        """Whose memories these are; a snapshot of another store is not loaded."""
         self._row: dict[bytes, int] = {}
         self._gone = 0
 
@@ -147,6 +149,7 @@ class MemoryIndex:
                 if self.rows.live[row]:
                     raise ValueError(f"memory {node_id} is live; remove it first")
                 del self._row[node_id.bytes]
+                self.rows.flags[row] |= GONE
                 self._gone += 1
             if self._gone >= max(_SWEEP_AT_LEAST, _SWEEP_SHARE * len(self.rows)):
                 self.sweep()
@@ -165,7 +168,7 @@ class MemoryIndex:
                 self.extra = self.extra.kept(keep)
             self._keep_pieces(keep)
             self.rows = self.rows.kept(keep)
-            self._row = {node_id: row for row, node_id in self.rows.numbers().items()}
+            self._row = self.rows.numbers()
             self._gone = 0
 
     def _keep_pieces(self, keep: bytearray) -> None:
@@ -178,11 +181,18 @@ class MemoryIndex:
         self.piece_data, self.piece_ends = data, ends
 
     def update(self, node: MemoryNode) -> None:
-        """Take over a memory's importance and quadrant."""
+        """Take over the fields of a memory whose content is what it was."""
         with self.lock:
             row = self._row.get(node.id.bytes)
             if row is not None:
                 self.rows.change(row, node)
+
+    def revector(self, node_id: UUID, embedding: bytes) -> None:
+        """Give a memory another embedding for the same content."""
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            if row is not None:
+                self.vectors.put(row, dense_part(embedding))
 
     def seen(self, commit_seq: int) -> None:
         """Note a commit that changed nothing here, so that it is not replayed."""
@@ -212,6 +222,13 @@ class MemoryIndex:
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row, live or not."""
         return self._row.get(node_id.bytes)
+
+    def adopt(self) -> None:
+        """Find the way from ids to rows anew, after the columns were replaced as a whole."""
+        with self.lock:
+            self.rows.link()
+            self._row = self.rows.numbers()
+            self._gone = len(self.rows) - len(self._row)
 
     def stats(self) -> dict[str, int]:
         """Sizes, for status and metrics; counts and bytes."""

@@ -7,27 +7,28 @@ ordinal, 0 for none, which is what the kernels compare.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, compress
+from struct import Struct
 from typing import Final
 
 from context_graph._kernels import ranking
 from context_graph.model.johari import JohariQuadrant
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["CLASSES", "QUADRANTS", "Names", "Rows", "speaker_of"]
+__all__ = ["ASKS", "CLASSES", "GONE", "NUMBERS", "QUADRANTS", "Names", "Rows"]
 
 QUADRANTS: Final = tuple(JohariQuadrant)
 CLASSES: Final = ("session", "agent", "project", "source", "speaker")
 """The columns that name texts."""
-_NUMBERS: Final = {
-    "created": "q",
-    "commit": "q",
-    "importance": "d",
-    "quadrant": "I",
-    "asks": "I",
-    "before": "I",
-}
+NUMBERS: Final = ("created", "commit", "importance", "quadrant", "flags")
+ASKS: Final = 1
+"""Flag: the content has a question mark."""
+GONE: Final = 2
+"""Flag: the memory is gone for good, the row waits to be swept out."""
 _ID: Final = 16
+_IDS: Final = Struct("16s")
 _MAX_NAME: Final = 200
 
 
@@ -72,7 +73,7 @@ class Rows:
         self.ids = bytearray()
         self.created, self.commit = array("q"), array("q")
         self.importance = array("d")
-        self.quadrant, self.asks = array("I"), array("I")
+        self.quadrant, self.flags = array("I"), array("I")
         self.before = array("I")
         """The row of the same session before it, live or not, or ranking.NONE."""
         self.session, self.agent, self.project = array("I"), array("I"), array("I")
@@ -97,13 +98,13 @@ class Rows:
         self.commit.append(node.commit_seq)
         self.importance.append(node.importance)
         self.quadrant.append(QUADRANTS.index(node.johari_quadrant))
-        self.asks.append("?" in node.content)
+        self.flags.append(ASKS if "?" in node.content else 0)
         self.before.append(self._last.get(session, ranking.NONE) if session else ranking.NONE)
         self.session.append(session)
         self.agent.append(names["agent"].ordinal(node.agent_id))
         self.project.append(names["project"].ordinal(node.project))
         self.source.append(names["source"].ordinal(node.source))
-        self.speaker.append(names["speaker"].ordinal(speaker_of(node)))
+        self.speaker.append(names["speaker"].ordinal(_speaker(node)))
         for tag in node.tags:
             self.tags.setdefault(tag, array("I")).append(row)
         if session:
@@ -112,35 +113,51 @@ class Rows:
         return row
 
     def change(self, row: int, node: MemoryNode) -> None:
-        """Take over what may change of a memory: importance and quadrant."""
+        """Take over every field of a memory that may change without its content changing."""
+        names = self.names
         self.importance[row] = node.importance
         self.quadrant[row] = QUADRANTS.index(node.johari_quadrant)
+        self.agent[row] = names["agent"].ordinal(node.agent_id)
+        self.project[row] = names["project"].ordinal(node.project)
+        self.source[row] = names["source"].ordinal(node.source)
+        self.speaker[row] = names["speaker"].ordinal(_speaker(node))
+        for tag, rows in self.tags.items():
+            at = bisect_left(rows, row)
+            if tag not in node.tags and at < len(rows) and rows[at] == row:
+                del rows[at]
+        for tag in node.tags:
+            rows = self.tags.setdefault(tag, array("I"))
+            at = bisect_left(rows, row)
+            if at == len(rows) or rows[at] != row:
+                rows.insert(at, row)
+        session = names["session"].ordinal(node.session_id)
+        if (session, node.created_at_ms) != (self.session[row], self.created[row]):
+            self.session[row], self.created[row] = session, node.created_at_ms
+            self.link()
 
     def id_of(self, row: int) -> bytes:
         """The 16 bytes of a row's id."""
         return bytes(self.ids[_ID * row : _ID * (row + 1)])
 
-    def numbers(self) -> dict[int, bytes]:
-        """Row -> id. Cost: one slice a row."""
-        packed = bytes(self.ids)
-        return {row: packed[_ID * row : _ID * (row + 1)] for row in range(len(self))}
+    def numbers(self) -> dict[bytes, int]:
+        """Id -> row, of all rows that are not gone. Cost: a third of a microsecond a row."""
+        found = {node_id: row for row, (node_id,) in enumerate(_IDS.iter_unpack(self.ids))}
+        if any(flags & GONE for flags in self.flags):
+            return {node_id: row for node_id, row in found.items() if not self.flags[row] & GONE}
+        return found
 
     def kept(self, keep: bytearray) -> Rows:
-        """A copy with those rows alone, renumbered in their order. Cost: some microseconds a row."""
+        """A copy with those rows alone, renumbered in their order. Cost: a microsecond a row."""
         other = Rows()
-        for name in CLASSES:
-            other.names[name] = Names(self.names[name])
-        number: dict[int, int] = {}
-        for row in range(len(self)):
-            if not keep[row]:
-                continue
-            number[row] = len(number)
-            other.live.append(self.live[row])
-            other.ids += self.id_of(row)
-            for name in (*_NUMBERS, *CLASSES):
-                getattr(other, name).append(getattr(self, name)[row])
+        other.names = {name: Names(self.names[name]) for name in CLASSES}
+        other.live = bytearray(compress(self.live, keep))
+        other.ids = bytearray().join(node_id for (node_id,) in compress(_IDS.iter_unpack(self.ids), keep))
+        for name in (*NUMBERS, *CLASSES):
+            column = getattr(self, name)
+            setattr(other, name, array(column.typecode, compress(column, keep)))
+        number = list(accumulate(keep, initial=0))
         for tag, rows in self.tags.items():
-            kept = array("I", [number[row] for row in rows if row in number])
+            kept = array("I", [number[row] for row in rows if keep[row]])
             if kept:
                 other.tags[tag] = kept
         other.link()
@@ -158,11 +175,11 @@ class Rows:
     def columns(self) -> dict[str, bytearray | array[int] | array[float]]:
         """Every column by its name, as it is; for the snapshot."""
         return {"live": self.live, "ids": self.ids} | {
-            name: getattr(self, name) for name in (*_NUMBERS, *CLASSES)
+            name: getattr(self, name) for name in (*NUMBERS, *CLASSES)
         }
 
 
-def speaker_of(node: MemoryNode) -> str | None:
+def _speaker(node: MemoryNode) -> str | None:
     """Who said it: metadata.speaker where that is a text."""
     speaker = node.metadata.get("speaker")
     return speaker[:_MAX_NAME] if isinstance(speaker, str) and not speaker.isspace() else None

@@ -1,0 +1,255 @@
+"""The index on disk: a snapshot beside the database, which makes opening short.
+
+It is derived data. A file that is damaged, of another store, provider or version, or ahead of the store is
+not read: the index is made anew from the records, with a line in the log. What was committed after the
+snapshot is brought up from the store's change log.
+
+Layout: MAGIC, u32 version; the sections one after another; a table (JSON) with name, length and CRC-32 of
+each section and the small texts; u32 length and u32 CRC-32 of the table; MAGIC. docs/formats.md has more.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from struct import Struct
+from typing import IO, Any, Final
+from uuid import UUID
+
+from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.index import MemoryIndex
+from context_graph.memory.index_rows import CLASSES, Names
+from context_graph.memory.writing import text_to_embed
+from context_graph.store.graph import Change, GraphStore, Op
+
+__all__ = ["VERSION", "load_index", "open_index", "rebuilt_index", "save_index"]
+
+_LOG: Final = logging.getLogger(__name__)
+MAGIC: Final = b"CGIX"
+VERSION: Final = 1
+_HEAD: Final = Struct("<4sI")
+_FOOT: Final = Struct("<II4s")
+
+
+def open_index(
+    store: GraphStore, provider: EmbeddingProvider, path: Path, *, extra_dim: int = 0
+) -> MemoryIndex:
+    """The store's index, up to date: from the snapshot at ``path`` and the change log, or made anew.
+
+    Cost: 0.2 s for a snapshot of 100,000 memories; made anew, some 50 microseconds a memory.
+    """
+    try:
+        index = load_index(path, store.uid, provider, extra_dim=extra_dim)
+        if index.commit_seq > store.counters.seq:
+            raise ValueError(f"it knows commit {index.commit_seq}, the store ends at {store.counters.seq}")
+        for change in store.changes_after(index.commit_seq):
+            _replay(index, store, provider, change)
+        return index
+    except FileNotFoundError:
+        if store.counters.seq:
+            _LOG.info("no index snapshot at %s; making the index from %d commits", path, store.counters.seq)
+    except (OSError, ValueError) as error:
+        _LOG.warning("index snapshot %s is not used (%s); making the index anew", path, error)
+    return rebuilt_index(store, provider, extra_dim=extra_dim)
+
+
+def rebuilt_index(store: GraphStore, provider: EmbeddingProvider, *, extra_dim: int = 0) -> MemoryIndex:
+    """The index made from the records alone; equal to one that was kept up all the time."""
+    index = MemoryIndex(provider.digest, provider.vocabulary_size, extra_dim=extra_dim)
+    index.store_uid = store.uid
+    embeddings = store.embeddings()
+    at, embedding = 0, b""
+    for node, deleted in store.in_order():
+        while at < node.commit_seq:
+            at, embedding = next(embeddings, (node.commit_seq + 1, b""))
+        if at == node.commit_seq:
+            node = replace(node, embedding=embedding)
+        index.add(node, provider.encode(text_to_embed(node)), live=not deleted)
+    index.seen(store.counters.seq)
+    return index
+
+
+def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, change: Change) -> None:
+    """Bring up what one commit did; the record tells how the memory is now, later commits included."""
+    node_id = UUID(bytes=change.subject)
+    if change.op == Op.ADD:
+        found = store.read(change.subject)
+        if found is not None and found.node.commit_seq == change.seq:
+            node = replace(found.node, embedding=store.embedding(change.seq))
+            index.add(node, provider.encode(text_to_embed(node)), live=not found.deleted)
+    elif change.op == Op.UPDATE:
+        found = store.read(change.subject)
+        if found is not None:
+            index.update(found.node)
+    elif change.op == Op.FORGET:
+        index.remove(node_id)
+    elif change.op == Op.RESTORE:
+        index.restore(node_id)
+    elif change.op == Op.REMOVE:
+        index.remove(node_id)
+        index.drop([node_id])
+    elif change.op == Op.EMBED:
+        found = store.read(change.subject)
+        embedding = None if found is None else store.embedding(found.node.commit_seq)
+        if embedding is not None:
+            index.revector(node_id, embedding)
+    index.seen(change.seq)
+
+
+# Writing
+
+
+def save_index(index: MemoryIndex, path: Path) -> None:
+    """Write the snapshot, atomically: the file of that name is the old or the new one, whole.
+
+    Cost: 0.1 s for 100,000 memories, with the index's lock held.
+
+    Raises:
+        OSError: It can't be written; what was there before is untouched.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with index.lock, open(draft, "wb") as file:
+            _write(index, file)
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _write(index: MemoryIndex, file: IO[bytes]) -> None:
+    file.write(_HEAD.pack(MAGIC, VERSION))
+    table = []
+    for name, parts in _sections(index):
+        length = crc = 0
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+            length += memoryview(part).nbytes
+            file.write(part)
+        table.append([name, length, crc])
+    rows = index.rows
+    head = {
+        "store": index.store_uid.hex(),
+        "provider": index.digest,
+        "extra_dim": index.extra_dim,
+        "commit_seq": index.commit_seq,
+        "pieces": index.pieces,
+        "names": {name: list(rows.names[name]) for name in CLASSES},
+        "tags": [[tag, len(tagged)] for tag, tagged in rows.tags.items()],
+        "sections": table,
+    }
+    packed = json.dumps(head).encode()
+    file.write(packed)
+    file.write(_FOOT.pack(len(packed), zlib.crc32(packed), MAGIC))
+
+
+def _sections(index: MemoryIndex) -> Iterator[tuple[str, Any]]:
+    for name, column in index.rows.columns().items():
+        yield name, (column,)
+    yield "tags", index.rows.tags.values()
+    yield "piece_counts", (index.piece_counts,)
+    yield "piece_ends", (index.piece_ends,)
+    yield "piece_data", (index.piece_data,)
+    yield "postings", index.postings.parts()
+    yield "vectors", index.vectors.parts()
+    if index.extra is not None:
+        yield "extra", index.extra.parts()
+
+
+# Reading
+
+
+def load_index(path: Path, uid: bytes, provider: EmbeddingProvider, *, extra_dim: int = 0) -> MemoryIndex:
+    """The index as it was saved.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        OSError: It can't be read.
+        ValueError: It is damaged, of another version, store or provider; says which.
+    """
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
+            raise ValueError("it is cut short")
+        # Not closed by name: an error on its way still holds views of it.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return _read(memoryview(mapped), uid, provider, extra_dim)
+
+
+def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider, extra_dim: int) -> MemoryIndex:
+    head, parts = _table(view)
+    if head["store"] != uid.hex():
+        raise ValueError("it is another store's")
+    if (head["provider"], head["extra_dim"]) != (provider.digest, extra_dim):
+        raise ValueError("its vectors are another provider's")
+    index = MemoryIndex(provider.digest, provider.vocabulary_size, extra_dim=extra_dim)
+    index.store_uid = uid
+    rows = index.rows
+    for name, column in rows.columns().items():
+        _fill(column, parts[name])
+    for name in CLASSES:
+        rows.names[name] = Names(head["names"][name])
+    tagged, at = memoryview(parts["tags"]).cast("I"), 0
+    for tag, count in head["tags"]:
+        rows.tags[tag] = array("I", tagged[at : at + count].tobytes())
+        at += count
+    tagged.release()
+    counts = array("I", parts["piece_counts"].tobytes())
+    if len(counts) != provider.vocabulary_size:
+        raise ValueError(f"it counts {len(counts)} pieces, not {provider.vocabulary_size}")
+    index.piece_counts, index.pieces = counts, head["pieces"]
+    _fill(index.piece_ends, parts["piece_ends"])
+    _fill(index.piece_data, parts["piece_data"])
+    index.postings.load_bytes(parts["postings"])
+    index.vectors.load_bytes(parts["vectors"])
+    if index.extra is not None:
+        index.extra.load_bytes(parts["extra"])
+    index.commit_seq = head["commit_seq"]
+    _check_sizes(index)
+    index.adopt()
+    return index
+
+
+def _table(view: memoryview) -> tuple[dict[str, Any], dict[str, memoryview]]:
+    """The table, and each section's bytes, all checksums tried."""
+    magic, version = _HEAD.unpack_from(view)
+    length, crc, end = _FOOT.unpack_from(view, len(view) - _FOOT.size)
+    if magic != MAGIC or end != MAGIC:
+        raise ValueError("it is cut short, or no index snapshot")
+    if version != VERSION:
+        raise ValueError(f"it has format {version}, this program reads {VERSION}")
+    start = len(view) - _FOOT.size - length
+    packed = bytes(view[max(start, 0) : len(view) - _FOOT.size])
+    if start < _HEAD.size or zlib.crc32(packed) != crc:
+        raise ValueError("its table is damaged")
+    head = json.loads(packed)
+    parts, at = {}, _HEAD.size
+    for name, size, expected in head["sections"]:
+        parts[name] = part = view[at : at + size]
+        if at + size > start or zlib.crc32(part) != expected:
+            raise ValueError(f"its section {name} is damaged")
+        at += size
+    return head, parts
+
+
+def _fill(column: bytearray | array[int] | array[float], part: memoryview) -> None:
+    if isinstance(column, bytearray):
+        column += part
+    else:
+        column.frombytes(part)
+
+
+def _check_sizes(index: MemoryIndex) -> None:
+    rows = len(index.rows)
+    sizes = {len(column) for name, column in index.rows.columns().items() if name != "ids"}
+    sizes |= {len(index.postings), len(index.vectors), len(index.piece_ends)}
+    if sizes != {rows} or len(index.rows.ids) != 16 * rows:
+        raise ValueError("its sections have different numbers of rows")
+    if (index.piece_ends[-1] if rows else 0) != len(index.piece_data):
+        raise ValueError("its pieces don't fit its rows")
