@@ -1,0 +1,134 @@
+"""PostToolUse: skills satisfy, single_use is used up, and leaving plan mode shows what is open."""
+
+from __future__ import annotations
+
+from context_graph.requirements.event import GateEvent, GateResult
+from context_graph.requirements.gate import keep, project_of, scene_of
+from context_graph.requirements.rules import Requirement
+from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.state import BranchState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from context_graph.requirements.cache import GateCache
+
+__all__ = ["after_tool"]
+
+_SKILL = "Skill"
+_PLAN_EXIT = "ExitPlanMode"
+
+
+def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+    """Apply what a successful call satisfies and uses up, in one write. A failed one changes nothing."""
+    result = GateResult()
+    if event.success is False or event.name == "PostToolUseFailure" or not event.session_id:
+        return result
+    project = project_of(event)
+    if project is None or project.repo is None:
+        return result
+    result.project = project.root
+    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    named = [entry for entry in rules.for_tool(event.tool_name) if entry.scope == "single_use"]
+    if not rules.readable or not (named or event.tool_name in (_SKILL, _PLAN_EXIT)):
+        return result
+    scene = scene_of(event, project, rules, cache, may_run=may_run)
+    if scene is None:
+        return result
+    result.branch = scene.branch
+    met = _met_by_skill(event, scene) if event.tool_name == _SKILL else []
+    used = _used_up(event, scene) if named else []
+    _apply(event, scene, met, used, result)
+    if event.tool_name == _PLAN_EXIT and rules.hooks.plan_exit_summary:
+        _summary(scene, result)
+    return result
+
+
+def _met_by_skill(event: GateEvent, scene: Scene) -> list[Requirement]:
+    name = _skill(event)
+    if not name:
+        return []
+    return [
+        entry
+        for entry in scene.rules.active
+        if not entry.human_only and any(name == known.removeprefix("/") for known in entry.satisfied_by_skill)
+    ]
+
+
+def _skill(event: GateEvent) -> str:
+    """The skill's name, without the slash that a person types before it."""
+    skill = event.tool_input.get("skill") if isinstance(event.tool_input, dict) else None
+    return skill.strip().removeprefix("/")[:200] if isinstance(skill, str) else ""
+
+
+def _used_up(event: GateEvent, scene: Scene) -> list[Requirement]:
+    from context_graph.requirements.triggers import matching
+
+    found = matching(scene.rules, event.tool_name, event.tool_input)
+    return [entry for entry in found if entry.scope == "single_use" and entry.type == "blocking"]
+
+
+def _apply(
+    event: GateEvent, scene: Scene, met: list[Requirement], used: list[Requirement], result: GateResult
+) -> None:
+    here = [entry.name for entry in used if _spent(scene.state, entry.name, event)]
+    if met or here:
+
+        def change(state: BranchState) -> None:
+            for name in here:
+                if _spent(state, name, event):
+                    state.clear_session(name, event.session_id)
+            for entry in met:
+                _satisfy(state, entry, event)
+
+        scene.files.change(scene.branch, event.at, change)
+    if here:
+        keep(event, scene, result, "consumed", here)
+    if met:
+        keep(
+            event, scene, result, "satisfied", [entry.name for entry in met], by="skill", detail=_skill(event)
+        )
+    for name in [entry.name for entry in used if entry.name not in here]:
+        _use_up_elsewhere(event, scene, name, result)
+
+
+def _satisfy(state: BranchState, entry: Requirement, event: GateEvent) -> None:
+    ttl = entry.approval_ttl if entry.type == "dynamic" else entry.replan_ttl
+    state.satisfy(
+        entry.name,
+        event.session_id if entry.per_session else "",
+        scope=entry.scope,
+        now=event.at,
+        by="skill",
+        expires_at=int(event.at) + ttl if ttl else None,
+        metadata={"skill": _skill(event)},
+    )
+
+
+def _spent(state: BranchState, name: str, event: GateEvent) -> bool:
+    """Whether the session has a satisfaction to use up; one younger than the call belongs to the next call."""
+    record = state.record(name, event.session_id)
+    at = record.get("satisfied_at")
+    younger = isinstance(at, (int, float)) and at > event.at
+    return record.get("satisfied") is True and not younger
+
+
+def _use_up_elsewhere(event: GateEvent, scene: Scene, name: str, result: GateResult) -> None:
+    """A command may have changed the branch: what let it pass then lies on the branch it came from."""
+
+    def change(found: BranchState) -> None:
+        found.clear_session(name, event.session_id)
+
+    for state in scene.files.others(event.session_id, scene.branch):
+        if state.record(name, event.session_id).get("triggered") is True and _spent(state, name, event):
+            scene.files.change(state.branch, event.at, change)
+            keep(event, scene.at_branch(state), result, "consumed", [name])
+
+
+def _summary(scene: Scene, result: GateResult) -> None:
+    from context_graph.requirements.evaluate import evaluate
+    from context_graph.requirements.messages import briefing
+
+    wanted = [entry for entry in scene.rules.active if entry.type != "dynamic"]
+    verdicts = [evaluate(entry, scene) for entry in wanted]
+    if any(not verdict.met for verdict in verdicts):
+        result.context = "\n".join(briefing(verdicts, scene, standard=True))

@@ -1,0 +1,125 @@
+"""The cascade of configuration files, and its compiled form that hooks read.
+
+Later files go before earlier ones: the global file in the client's folder, the project's
+.claude/requirements.yaml, its requirements.local.yaml. Mappings merge deeply, lists and single values
+replace. ``inherit: false`` in the project's file leaves the global one out. Without a project file
+nothing holds.
+
+Compiled form: one JSON file a project below the data root. It names every file it was made from with its
+signature, absent ones too, and is made anew when any differs; so YAML is parsed once a change.
+"""
+
+from __future__ import annotations
+
+import os
+
+from context_graph.requirements import plain_json
+from context_graph.requirements.files import is_settled, read_bytes, signature, write_atomic
+from context_graph.requirements.project import CONFIG, LOCAL_CONFIG
+from context_graph.requirements.rules import Rules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["compile_rules", "compiled_path", "inputs_hold", "layers", "load_rules"]
+
+FORMAT = 1
+"""Of the compiled file; a different one is made anew."""
+
+_COMPILED_BYTES = 4 << 20
+
+
+def load_rules(root: str, claude_dir: str, cache_dir: str) -> tuple[Rules, list[list[Any]]]:
+    """The rules of the project at ``root``, and the files they come from with their signatures.
+
+    Cost: one small read and a stat a file when nothing changed; some tens of milliseconds otherwise.
+    """
+    path = compiled_path(root, claude_dir, cache_dir)
+    if path:
+        try:
+            document = plain_json.loads(read_bytes(path, _COMPILED_BYTES))
+            if document["format"] == FORMAT and document["root"] == root and inputs_hold(document["inputs"]):
+                return Rules(document["rules"]), document["inputs"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # missing, damaged or of another version: made anew below
+    compiled, inputs = compile_rules(root, claude_dir)
+    if path and all(is_settled(sign) for _, sign in inputs):
+        _keep(path, {"format": FORMAT, "root": root, "inputs": inputs, "rules": compiled})
+    return Rules(compiled), inputs
+
+
+def compiled_path(root: str, claude_dir: str, cache_dir: str) -> str:
+    """Where the compiled form is kept; empty without a folder for it."""
+    if not cache_dir:
+        return ""
+    value = 0xCBF29CE484222325
+    for byte in os.fsencode(f"{root}\0{claude_dir}"):
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{cache_dir}/{value:016x}.json"
+
+
+def inputs_hold(inputs: list[list[Any]]) -> bool:
+    """Whether every file is still as it was."""
+    return all(signature(path) == sign for path, sign in inputs)
+
+
+def _keep(path: str, document: dict[str, Any]) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        write_atomic(path, plain_json.dumps(document).encode())
+    except (OSError, ValueError, TypeError):
+        pass  # the next call compiles again; the decision is the same
+
+
+def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
+    """(label, path) of the cascade's files, weakest first."""
+    files = [("project", root.rstrip("/") + CONFIG), ("local", root.rstrip("/") + LOCAL_CONFIG)]
+    return [("global", claude_dir + "/requirements.yaml"), *files] if claude_dir else files
+
+
+def compile_rules(root: str, claude_dir: str) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Parse, merge and check the cascade.
+
+    Returns:
+        The compiled rules, and [path, signature] of all that was looked at.
+    """
+    from context_graph.requirements import schema
+    from context_graph.requirements.yaml_files import read_messages, read_yaml
+
+    inputs: list[list[Any]] = []
+    problems: list[list[str]] = []
+    found: dict[str, dict[object, object]] = {}
+    for label, path in layers(root, claude_dir):
+        inputs.append([path, signature(path)])
+        content, problem = read_yaml(path)
+        if problem:
+            problems.append(["error", f"{path}: {problem}"])
+        if content is not None:
+            found[label] = content
+    merged: dict[object, object] = {}
+    readable = "project" in found
+    if readable:
+        if found["project"].get("inherit", True) is not False:
+            merged = found.get("global", {})
+        merged = deep_merge(merged, found["project"])
+        merged = deep_merge(merged, found.get("local", {}))
+    templates, looked_at, more = read_messages(root, claude_dir, merged.get("requirements"))
+    compiled = schema.check(merged, templates)
+    compiled["problems"] = problems + more + compiled["problems"]
+    compiled["readable"] = readable
+    return compiled, inputs + looked_at
+
+
+def deep_merge(
+    under: dict[object, object], over: dict[object, object], depth: int = 0
+) -> dict[object, object]:
+    """``over`` upon ``under``; neither is changed. Below 32 levels the upper one replaces."""
+    merged = dict(under)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(value, dict) and isinstance(below, dict) and depth < 32:
+            merged[key] = deep_merge(below, value, depth + 1)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,165 @@
+"""Reading, replacing and locking small files so that no reader sees half of one and nobody waits for long."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = [
+    "LockTimeoutError",
+    "Locked",
+    "Signature",
+    "append_line",
+    "read_bytes",
+    "signature",
+    "write_atomic",
+]
+
+Signature = list[int]
+"""mtime_ns, ctime_ns, size, inode: equal signatures mean an unchanged file. A list, as JSON has it."""
+
+LOCK_WAIT_S = 0.8
+"""Longest wait for a lock. A hook that waits longer costs its user more than the write is worth."""
+
+_FIRST_PAUSE_S = 0.0005
+_LONGEST_PAUSE_S = 0.008
+_FRESH_NS = 20_000_000
+"""A file changed less than this ago may change again within one tick of the file system's clock."""
+
+_counter = 0
+
+
+def signature(path: str) -> Signature | None:
+    """``path``'s signature, links followed; None if there is nothing (or nothing we may look at)."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+
+
+def is_settled(sign: Signature | None) -> bool:
+    """Whether an equal signature later on proves the same content: not for a file of this very moment."""
+    return sign is None or abs(time.time_ns() - sign[1]) > _FRESH_NS
+
+
+def read_bytes(path: str, limit: int) -> bytes:
+    """The whole file.
+
+    Raises:
+        OSError: If it can't be read.
+        ValueError: If it is no regular file (a pipe would block), or larger than ``limit`` bytes.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{path} is no regular file")
+        if found.st_size > limit:
+            raise ValueError(f"{path} has {found.st_size} bytes; the limit is {limit}")
+        parts = []
+        while part := os.read(handle, min(limit, 1 << 20) + 1):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)
+
+
+def write_atomic(path: str, data: bytes) -> None:
+    """Replace ``path`` by ``data`` (mode 0600): unique temporary file, fsync, rename.
+
+    Raises:
+        OSError: If the disk refuses; the old file then stands and no temporary file is left.
+    """
+    global _counter
+    _counter += 1
+    folder, _, name = path.rpartition("/")
+    temporary = f"{folder}/.{name[:80]}.{os.getpid()}.{_counter}.{os.urandom(4).hex()}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(handle, view) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.rename(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def append_line(path: str, line: bytes, *, limit: int) -> None:
+    """Append ``line`` with its newline in one write; past ``limit`` bytes the file becomes ``path``.1 first.
+
+    So a journal never has more than twice the limit. One write of O_APPEND is not interleaved with others.
+
+    Raises:
+        OSError: If the disk refuses.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if os.fstat(handle).st_size > limit:
+            os.rename(path, path + ".1")
+            os.close(handle)
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.write(handle, line + b"\n")
+    finally:
+        os.close(handle)
+
+
+class LockTimeoutError(OSError):
+    """Somebody held the lock longer than we may wait."""
+
+
+class Locked:
+    """``with Locked(path):`` holds the flock of the sidecar file ``path``, made if missing.
+
+    Raises on entering:
+        LockTimeoutError: After ``wait_s`` seconds.
+        OSError: If the file can't be made.
+    """
+
+    __slots__ = ("_handle", "_path", "_wait_s")
+
+    def __init__(self, path: str, wait_s: float = LOCK_WAIT_S) -> None:
+        self._path, self._wait_s, self._handle = path, wait_s, -1
+
+    def __enter__(self) -> Locked:
+        until, pause = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
+        while not self._try():
+            if time.monotonic() > until:
+                raise LockTimeoutError(
+                    f"{self._path} was held for {self._wait_s:g} s by another process; try again"
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        return self
+
+    def _try(self) -> bool:
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            here, there = os.fstat(handle), os.stat(self._path)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
+                self._handle = handle
+                return True
+        except (BlockingIOError, FileNotFoundError):
+            pass  # held, or pruned between open and flock: a lock on a vanished file excludes nobody
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        return False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._handle)

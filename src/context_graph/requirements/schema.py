@@ -1,0 +1,225 @@
+"""Checks a merged configuration and fills in its defaults; whatever is wrong is named, never passed over.
+
+Problems have three levels. An *error* means that something is not enforced as written (SessionStart tells
+it), a *warning* that it likely isn't meant as written, a *note* that a key of the original has no
+effect here. Only compiling needs this module; hooks read its compiled result.
+"""
+
+from __future__ import annotations
+
+import re
+
+from context_graph.requirements import fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["MAX_REQUIREMENTS", "check"]
+
+MAX_REQUIREMENTS = 200
+_NAME = 100
+_PATTERN = 2000
+_TRIGGERS = 100
+
+DEFAULT_TRIGGERS = ("Edit", "Write", "MultiEdit")
+TYPES = ("blocking", "guard", "dynamic")
+SCOPES = ("session", "branch", "permanent", "single_use")
+GUARDS = ("protected_branch", "single_session")
+CALCULATOR = "branch_size_calculator"
+
+_KNOWN_TOOLS = {
+    name.lower(): name
+    for name in (
+        *("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Task"),
+        *("ExitPlanMode", "EnterPlanMode", "Skill", "WebFetch", "WebSearch"),
+    )
+}
+_TOP = {"version", "enabled", "inherit", "requirements", "hooks"}
+_ELSEWHERE = {"strict_preflight", "logging", "console", "debug", "workflow", "budgets"}
+"""Top-level keys of the original that have no effect here."""
+
+
+class Dropped(Exception):
+    """This requirement can't be used; the text says why."""
+
+
+def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+    """The compiled form of ``merged``: ``enabled``, ``hooks``, ``requirements``, ``problems``.
+
+    Args:
+        merged: The cascade, deeply merged.
+        templates: Message files by requirement, already checked.
+
+    Cost: milliseconds; done when a file changed.
+    """
+    problems = fields.Problems()
+    problems.unknown("", merged, _TOP, elsewhere=_ELSEWHERE)
+    enabled = merged.get("enabled", True)
+    if not isinstance(enabled, bool):
+        problems.error("enabled", f"{fields.show(enabled)} is neither true nor false; taken as true")
+        enabled = True
+    hooks = fields.hook_settings(merged.get("hooks"), problems)
+    entries = _requirements(merged.get("requirements"), templates, problems)
+    for entry in entries:
+        if entry["enabled"]:
+            _warn_if_it_never_fires(entry, hooks, problems)
+    return {"enabled": enabled, "hooks": hooks, "requirements": entries, "problems": problems.found}
+
+
+def _requirements(
+    given: object, templates: Mapping[str, dict[str, str]], problems: fields.Problems
+) -> list[dict[str, Any]]:
+    if given is None:
+        return []
+    if not isinstance(given, dict):
+        problems.error("requirements", f"{fields.show(given)} is no mapping; no requirement holds")
+        return []
+    if len(given) > MAX_REQUIREMENTS:
+        problems.error("requirements", f"{len(given)} entries; all past {MAX_REQUIREMENTS} are dropped")
+    entries = []
+    for name, raw in list(given.items())[:MAX_REQUIREMENTS]:
+        try:
+            entries.append(_entry(name, raw, templates, problems))
+        except Dropped as why:
+            problems.error(f"requirements.{name}"[:_NAME], f"{why}; this requirement is dropped")
+    return entries
+
+
+def _entry(
+    name: object, raw: object, templates: Mapping[str, dict[str, str]], problems: fields.Problems
+) -> dict[str, Any]:
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= _NAME:
+        raise Dropped(f"the name must be printable text of 1 to {_NAME} characters (quote it)")
+    if name.startswith("-"):
+        raise Dropped("a name can't begin with '-': no command could say it")
+    if not isinstance(raw, dict):
+        raise Dropped(f"{fields.show(raw)} is no mapping")
+    where = f"requirements.{name}"
+    problems.unknown(where, raw, fields.ENTRY_KEYS)
+    entry = fields.simple_fields(where, raw, problems)
+    entry["name"] = name
+    entry["templates"] = dict(templates.get(name, {}))
+    entry["type"] = _choice(raw, "type", TYPES, "blocking")
+    entry["scope"] = _choice(raw, "scope", SCOPES, "session")
+    entry["triggers"] = _triggers(where, raw, problems)
+    entry["evidence"] = fields.evidence(where, raw.get("evidence"), problems)
+    entry["guard_type"] = _guard_type(entry["type"], raw)
+    _dynamic(entry, raw)
+    return entry
+
+
+def _choice(raw: Mapping[object, object], key: str, allowed: tuple[str, ...], default: str) -> str:
+    value = raw.get(key, default)
+    if not isinstance(value, str) or value not in allowed:
+        raise Dropped(f"{key} {fields.show(value)} is none of {', '.join(allowed)}")
+    return value
+
+
+def _guard_type(kind: str, raw: Mapping[object, object]) -> str:
+    value = raw.get("guard_type")
+    if kind != "guard":
+        return ""
+    if not isinstance(value, str) or not value:
+        raise Dropped(f"a guard needs guard_type, one of {', '.join(GUARDS)}")
+    return value
+
+
+def _triggers(where: str, raw: Mapping[object, object], problems: fields.Problems) -> list[list[str]]:
+    given = raw.get("trigger_tools")
+    if given is None:
+        return [[tool, ""] for tool in DEFAULT_TRIGGERS]
+    if isinstance(given, (str, dict)):
+        given = [given]
+    if not isinstance(given, list) or len(given) > _TRIGGERS:
+        raise Dropped(f"trigger_tools {fields.show(given)} is no list of at most {_TRIGGERS} tools")
+    return [_trigger(where, item, problems) for item in given]
+
+
+def _trigger(where: str, item: object, problems: fields.Problems) -> list[str]:
+    if isinstance(item, str) and item.strip():
+        return [item.strip(), ""]
+    if not isinstance(item, dict):
+        raise Dropped(f"trigger_tools has {fields.show(item)}; give a tool's name, or a mapping with tool")
+    problems.unknown(f"{where}.trigger_tools", item, {"tool", "command_pattern"})
+    tool, pattern = item.get("tool"), item.get("command_pattern")
+    if not isinstance(tool, str) or not tool.strip():
+        raise Dropped(f"trigger_tools has an entry whose tool is {fields.show(tool)}")
+    if pattern is None:
+        return [tool.strip(), ""]
+    if not isinstance(pattern, str) or len(pattern) > _PATTERN:
+        raise Dropped(f"command_pattern {fields.show(pattern)} is no text of at most {_PATTERN} characters")
+    try:
+        re.compile(pattern, re.IGNORECASE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Dropped(f"command_pattern {fields.show(pattern)} is no regular expression: {error}") from None
+    return [tool.strip(), pattern]
+
+
+def _dynamic(entry: dict[str, Any], raw: Mapping[object, object]) -> None:
+    entry.update(calculator="", command="", warn=None, block=None)
+    if entry["type"] != "dynamic":
+        return
+    calculator: Any = raw.get("calculator")
+    command = raw.get("command")
+    if isinstance(calculator, dict):
+        calculator, command = None, calculator.get("command", command)
+    if command is not None:
+        entry["command"] = _command(command)
+    elif calculator == CALCULATOR:
+        entry["calculator"] = CALCULATOR
+    else:
+        given = f"calculator {fields.show(calculator)} is unknown" if calculator else "no calculator is named"
+        raise Dropped(f"{given}; use {CALCULATOR}, or command: with a program that prints a number")
+    thresholds = raw.get("thresholds", {})
+    if not isinstance(thresholds, dict):
+        raise Dropped(f"thresholds {fields.show(thresholds)} is no mapping of warn and block")
+    for key in ("warn", "block"):
+        value = thresholds.get(key)
+        if value is not None and not fields.is_number(value):
+            raise Dropped(f"thresholds.{key} {fields.show(value)} is no number")
+        entry[key] = value
+
+
+def _command(value: object) -> str | list[str]:
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return value
+    raise Dropped(f"command {fields.show(value)} is neither a shell line nor a list of words")
+
+
+def _warn_if_it_never_fires(entry: dict[str, Any], hooks: dict[str, Any], problems: fields.Problems) -> None:
+    where = f"requirements.{entry['name']}"
+    for why in _reasons_never_to_fire(entry, hooks):
+        problems.warning(where, f"can never fire: {why}")
+    for tool, pattern in entry["triggers"]:
+        proper = _KNOWN_TOOLS.get(tool.lower())
+        if proper and proper != tool:
+            problems.warning(where, f"no tool is called {tool!r}; the client's is {proper!r}")
+        if pattern and tool != "Bash":
+            problems.warning(
+                where, f"its command_pattern for {tool!r} never matches; only Bash has a command"
+            )
+
+
+def _reasons_never_to_fire(entry: dict[str, Any], hooks: dict[str, Any]) -> list[str]:
+    why = []
+    if not entry["triggers"]:
+        why.append("trigger_tools is empty")
+    elif all(pattern and tool != "Bash" for tool, pattern in entry["triggers"]):
+        why.append("a command_pattern matches with the Bash tool alone")
+    if entry["stop_only"]:
+        if not hooks["verify_requirements"]:
+            why.append("it is stop_only, and hooks.stop.verify_requirements is false")
+        elif entry["scope"] not in hooks["verify_scopes"]:
+            why.append(f"it is stop_only, and hooks.stop.verify_scopes lacks {entry['scope']!r}")
+    if entry["type"] == "guard":
+        if entry["guard_type"] not in GUARDS:
+            why.append(f"guard_type {entry['guard_type']!r} is none of {', '.join(GUARDS)}")
+        elif entry["guard_type"] == "protected_branch" and not entry["protected_branches"]:
+            why.append("protected_branches is empty")
+    if entry["type"] == "dynamic" and entry["block"] is None:
+        why.append("it has no thresholds.block")
+    return why
