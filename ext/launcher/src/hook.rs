@@ -160,7 +160,10 @@ impl Hook<'_> {
         match answer.as_ref().map(|answer| wire::decode(&answer.0)) {
             Ok(Progress::Whole(said)) if said.flags & GATE_IT != 0 && self.is_claude() => {
                 self.debug("the owner leaves the gates to us");
-                self.gated(said.stdout, &String::from_utf8_lossy(said.stderr))
+                let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
+                let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
+                let ending = self.say(context, &String::from_utf8_lossy(notice));
+                Ending { stderr: String::from_utf8_lossy(said.stderr).into_owned() + &ending.stderr, ..ending }
             }
             Ok(Progress::Whole(said)) => Ending {
                 code: i32::from(said.exit_code),
@@ -184,7 +187,10 @@ impl Hook<'_> {
     fn ask_once(&self, client: &Client<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
         let socket = client.connect(deadline)?;
         let (params, env) = (self.event.params(false), self.event.request_env());
-        let request = self.event.request(&params, &env, deadline.left_ms().max(1));
+        // Counted from the hook's start, as the owner sees it: reading the input took its part.
+        let waits_ms =
+            u32::try_from(elapsed_ms(self.started_us)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));
+        let request = self.event.request(&params, &env, waits_ms);
         let around =
             wire::encode(&request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
         client::ask(&socket, &around, request.body, deadline)
@@ -251,14 +257,19 @@ impl Hook<'_> {
             .map_err(|error| format!("this event could not be recorded: {}", error.text()))
     }
 
-    /// The client's document when no owner has spoken: the gates' decision with what there is to tell beside it.
+    /// The client's document when no owner has spoken.
     fn client_words(&self, not_recorded: Option<String>) -> Ending {
         let notice = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
-        let context = self.context_without_owner();
+        self.say(&self.context_without_owner(), &notice)
+    }
+
+    /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
+    /// project has requirements the gates' decision.
+    fn say(&self, context: &[u8], notice: &str) -> Ending {
         if self.is_governed(true) {
-            return self.gated(&context, &notice);
+            return self.gated(context, notice);
         }
-        let stdout = claude_document(self.options().kind.event_name(), &context, &notice);
+        let stdout = claude_document(self.options().kind.event_name(), context, notice);
         Ending { code: 0, stdout, stderr: String::new() }
     }
 

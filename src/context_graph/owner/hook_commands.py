@@ -1,4 +1,4 @@
-"""The eight hook verbs: apply the event, then say it in the caller's format."""
+"""The hook verbs: apply the event, then say it in the caller's format, with what the gates decide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
 from context_graph.protocol import claude, spec
 from context_graph.protocol.spec import DriftMetrics, HookOutput, render_output
-from context_graph.wire.frames import APPLIED, Reply, Request
+from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
 
 __all__ = ["HANDLERS", "failure"]
 
@@ -32,10 +32,11 @@ def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
     """A hook's failure in its own format: claude never blocks, the others carry seed 001's exit code."""
     fmt = request.params.get("format", "json")
     if fmt == "claude":
-        text = (
-            claude.render_system_message(f"context-graph: {error}") if isinstance(error, StoreError) else b""
-        )
-        return reply(text, stderr=f"context-graph: {error}", flags=flags)
+        if isinstance(error, StoreError):
+            text = claude.render_system_message(f"context-graph: {error}")
+            return reply(text, stderr=f"context-graph: {error}", flags=flags)
+        # What can't be recorded may still have to be refused: the gates read their input less strictly.
+        return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
     output = HookOutput(success=False, error=str(error), execution_time_ms=0)
     fmt = fmt if fmt in FORMATS else "json"
     return reply(
@@ -65,14 +66,11 @@ def _format(call: Call) -> str:
 
 def _session_start(call: Call) -> Reply:
     fmt = _format(call)
-    started = call.context.start(_event(call, EventKind.SESSION_START))
+    event = _event(call, EventKind.SESSION_START)
+    started = call.context.start(event)
     if fmt == "claude":
-        out = claude.render_context(
-            "SessionStart",
-            started.text,
-            system_message=f"context-graph: {started.warning}" if started.warning else "",
-        )
-        return reply(out, flags=APPLIED)
+        warning = f"context-graph: {started.warning}" if started.warning else ""
+        return _tell(call, event, context=started.text, message=warning)
     return _say(call, fmt, _output(call, started.live, started.text, started.drift), stderr=started.warning)
 
 
@@ -82,14 +80,16 @@ def _pre_tool(call: Call) -> Reply:
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return _say(call, fmt, HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
     live = call.context.apply(event).live
+    if event.tool_use_id and event.tool_name.startswith("mcp__"):
+        call.context.note_tool_use(event.tool_use_id, live.snapshot.session_id)
     line = brief_line(live.metrics if live.has_evidence else None)
     if fmt != "claude":
         return _say(call, fmt, _output(call, live, line))
     mode, shown = call.settings.brief, call.context.shown_briefs
     if mode == "off" or (mode == "on_change" and shown.get(event.session_id) == line):
-        return reply(flags=APPLIED)
+        return _tell(call, event)
     shown[event.session_id] = line
-    return reply(claude.render_context("PreToolUse", line), flags=APPLIED)
+    return _tell(call, event, context=line)
 
 
 def _post_tool(call: Call, kind: EventKind = EventKind.POST_TOOL) -> Reply:
@@ -97,9 +97,7 @@ def _post_tool(call: Call, kind: EventKind = EventKind.POST_TOOL) -> Reply:
     applied = _apply_known(call, fmt, event)
     notice = _notice(call, applied.outcome)
     if fmt == "claude":
-        # The client checks the name against the event it fired, not the one we infer from --success.
-        name = "PostToolUseFailure" if kind is EventKind.POST_TOOL_FAILURE else "PostToolUse"
-        return reply(claude.render_context(name, notice) if notice else b"", flags=APPLIED)
+        return _tell(call, event, context=notice)
     output = _output(call, applied.live, notice)
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
@@ -117,17 +115,17 @@ def _prompt_submit(call: Call) -> Reply:
     live = _apply_known(call, fmt, event).live
     block = state_block(live.metrics if live.has_evidence else None) if call.settings.inject else ""
     if fmt == "claude":
-        return reply(claude.render_context("UserPromptSubmit", block) if block else b"", flags=APPLIED)
+        return _tell(call, event, context=block)
     return _say(call, fmt, _output(call, live, block))
 
 
 def _quiet(kind: EventKind) -> Callable[[Call], Reply]:
-    """Events whose output would force another turn or be dropped: they are recorded and say nothing."""
+    """Events whose context would force another turn or be dropped: they are recorded, and refused or not."""
 
     def handle(call: Call) -> Reply:
         fmt, event = _format(call), _event(call, kind)
         live = _apply_known(call, fmt, event).live
-        return reply(flags=APPLIED) if fmt == "claude" else _say(call, fmt, _output(call, live, ""))
+        return _tell(call, event) if fmt == "claude" else _say(call, fmt, _output(call, live, ""))
 
     return handle
 
@@ -136,9 +134,15 @@ def _session_end(call: Call) -> Reply:
     fmt, event = _format(call), _event(call, EventKind.SESSION_END)
     live = _apply_known(call, fmt, event).live
     if fmt == "claude":
-        return reply(flags=APPLIED)
+        return _tell(call, event)
     summary = session_summary(live, event.duration_ms) if call.flag("generate-summary", True) else ""
     return _say(call, fmt, _output(call, live, summary))
+
+
+def _tell(call: Call, event: HookEvent, *, context: str = "", message: str = "") -> Reply:
+    """The one document of the client's format: what there is to tell, and what the gates decide."""
+    log = call.context.store.requirement_log
+    return call.gates.answer(call.request, event, log, context=context, message=message)
 
 
 def _apply_known(call: Call, fmt: str, event: HookEvent) -> Applied:
@@ -186,4 +190,6 @@ HANDLERS: dict[str, Callable[[Call], Reply]] = {
     "hooks.stop": _quiet(EventKind.STOP),
     "hooks.pre-compact": _quiet(EventKind.PRE_COMPACT),
     "hooks.session-end": _session_end,
+    "hooks.permission-request": _quiet(EventKind.PERMISSION_REQUEST),
+    "hooks.subagent-stop": _quiet(EventKind.SUBAGENT_STOP),
 }

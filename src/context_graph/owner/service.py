@@ -10,15 +10,21 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
 from context_graph.owner import consciousness_commands, hook_commands, session_commands, spool
 from context_graph.owner.call import Call
+from context_graph.owner.gate_hooks import Gates
 from context_graph.owner.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
+
+if TYPE_CHECKING:
+    from context_graph.mcp_server.endpoint import Endpoint
+    from context_graph.owner.mcp_host import McpHost
 
 __all__ = ["OwnerService", "build_service"]
 
@@ -40,6 +46,8 @@ class OwnerService:
         self._log = log
         self._redactor = redactor
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
+        self._gates = Gates(root, log)
+        self._mcp: McpHost | None = None
 
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
@@ -56,10 +64,42 @@ class OwnerService:
             return handler(self._call(request))
         except StoreError as error:
             self._log.error("%s: %s", request.verb, error)
-            self._forget(request)
+            self.drop_store(request)
             return hook_commands.failure(request, error, flags=SPOOL_IT)
         except ContextGraphError as error:
             return hook_commands.failure(request, error, flags=APPLIED)
+
+    def endpoint(self, request: Request) -> Endpoint:
+        """The MCP conversation of a client that attaches."""
+        return self.mcp_host().endpoint(request)
+
+    def endpoint_of(self, pid: int) -> Endpoint:
+        """The MCP conversation of a client of which only the process is known."""
+        return self.mcp_host().endpoint_of(pid)
+
+    def mcp_host(self) -> McpHost:
+        """What serves MCP; made, and its modules imported, when the first client wants it."""
+        if self._mcp is None:
+            from context_graph.owner.mcp_host import McpHost
+
+            self._mcp = McpHost(self._root, self, self._settings, self._log)
+        return self._mcp
+
+    def open_store(self, request: Request) -> StoreContext:
+        """The store that ``request`` names, opened, with its spool drained."""
+        context = self._context(request)
+        context.drain_spool()
+        return context
+
+    def drop_store(self, request: Request) -> None:
+        """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""
+        context = self._stores.pop(request.store, None) if request.store else None
+        if context is not None:
+            context.abandon()
+
+    def problems(self) -> list[str]:
+        """What a user should know of settings and redaction."""
+        return [*self._settings.problems, *self._redactor.problems]
 
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
@@ -102,13 +142,13 @@ class OwnerService:
             self._stores.popitem()[1].close()
 
     def _call(self, request: Request) -> Call:
-        context = self._context(request)
-        context.drain_spool()
+        context = self.open_store(request)
         return Call(
             request=request,
             context=context,
             settings=with_request_env(context.settings, request.env),
             redactor=self._redactor,
+            gates=self._gates,
             began_ms=time.time_ns() // 1_000_000,
         )
 
@@ -138,12 +178,6 @@ class OwnerService:
             return sorted(path for path in (self._root / "stores").iterdir() if path.is_dir())
         except FileNotFoundError:
             return []
-
-    def _forget(self, request: Request) -> None:
-        """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""
-        context = self._stores.pop(request.store, None) if request.store else None
-        if context is not None:
-            context.abandon()
 
 
 def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerService:

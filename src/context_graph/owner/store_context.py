@@ -26,6 +26,8 @@ __all__ = ["Applied", "Started", "StoreContext", "project_of"]
 GOAL_CHECKPOINT_EVENTS = 32
 """Goals are 100 KB or so: written once in so many events, and replayed from the events in between."""
 
+_TOOL_USES_MAX = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
@@ -72,6 +74,7 @@ class StoreContext:
         self.settings = settings
         self.sessions: OrderedDict[str, LiveSession] = OrderedDict()
         self.shown_briefs: dict[str, str] = {}
+        self.tool_sessions: OrderedDict[str, str] = OrderedDict()
         self._unsettled: dict[str, Unsettled] = {}
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
@@ -161,6 +164,12 @@ class StoreContext:
             self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
             return Applied(live, None)
         return Applied(live, self._apply_new(live, event, key))
+
+    def note_tool_use(self, tool_use_id: str, session_id: str) -> None:
+        """Remember whose tool use this is, for the MCP call that follows: it knows the id and no session."""
+        self.tool_sessions[tool_use_id] = session_id
+        while len(self.tool_sessions) > _TOOL_USES_MAX:
+            self.tool_sessions.popitem(last=False)
 
     def save(self, live: LiveSession) -> None:
         """Write all of ``live`` and make it the latest session (`session persist-identity`)."""

@@ -1,4 +1,4 @@
-"""The client's hook documents as plain dicts: what `claude` encodes, and what the slow path of the gates prints.
+"""The client's hook documents as plain dicts, for `claude` to encode and for the gates' slow path to print.
 
 Facts are those of the client that was run (research/claude-code-contract.md section 4). No import that
 costs a bare interpreter anything: that path has half a Python start to spend (docs/adr/0013-gates.md).
@@ -31,7 +31,7 @@ TAKES_CONTEXT = frozenset(
 """The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""
 
 _DECIDES = {"PreToolUse": "deny", "Stop": "block", "SubagentStop": "block", "PermissionRequest": "deny"}
-"""Events that take a decision, each with the only one we make: `allow` would skip the user's own permissions."""
+"""Events that take a decision, with the only one we make: `allow` would skip the user's own permissions."""
 
 _CUT_MARK = "\n[cut]"
 
@@ -39,7 +39,7 @@ _CUT_MARK = "\n[cut]"
 def document(
     event_name: str, *, context: str = "", system_message: str = "", refusal: str = ""
 ) -> dict[str, object]:
-    """The document that shows ``context`` to the model, ``system_message`` to the user, and refuses if told to.
+    """The document that tells the model ``context``, the user ``system_message``, and refuses if told to.
 
     Args:
         event_name: The client's name of the event that fired, a value of EVENT_OF_VERB.
@@ -79,7 +79,7 @@ def document(
 
 
 def cut(text: str, *, keep_end: bool = False) -> str:
-    """At most CONTEXT_CHARS UTF-16 code units, cut between characters; a cut text says so where it was cut."""
+    """At most CONTEXT_CHARS UTF-16 code units, cut between characters; the cut says so where it is."""
     clean = text.encode("utf-8", "replace").decode()  # a lone surrogate can't be written as JSON
     if len(clean) * 2 <= CONTEXT_CHARS:
         return clean

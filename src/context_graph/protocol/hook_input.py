@@ -40,7 +40,9 @@ _CURE: Final = "send the client's hook JSON or seed 001's HookInput (docs/comman
 _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
-_TOOL_KINDS: Final = frozenset({EventKind.PRE_TOOL, EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
+_TOOL_KINDS: Final = frozenset(
+    {EventKind.PRE_TOOL, EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.PERMISSION_REQUEST}
+)
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class HookInput:
     cwd: str = ""
     at_ms: int = 0
     truncated: bool = False
+    stop_hook_active: bool = False
+    agent_id: str = ""
     notes: list[str] = field(default_factory=list)
 
 
@@ -210,6 +214,9 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         cwd=wire.cwd or "",
         at_ms=_timestamp(wire.timestamp_ms),
         truncated=wire.truncated,
+        # Only the gates ask for these two; a wrong type must not cost the event.
+        stop_hook_active=wire.stop_hook_active is True,
+        agent_id=wire.agent_id if isinstance(wire.agent_id, str) else "",
     )
     if actual is EventKind.POST_TOOL:
         given.success = True  # the client fires PostToolUse for nothing else

@@ -55,6 +55,8 @@ class Wire(msgspec.Struct):
     duration_ms: float | None = None
     previous_session_id: str | None = None
     truncated: bool = False
+    stop_hook_active: Any = None
+    agent_id: Any = None
     hook_type: str | None = None
     timestamp_ms: int | None = None
     payload: msgspec.Raw = msgspec.Raw()

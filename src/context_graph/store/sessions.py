@@ -24,6 +24,7 @@ from context_graph.store import layout, listing, records, transfer
 from context_graph.store.engine import Batch, Durability, Engine
 from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.listing import Chain, SessionRow
+from context_graph.store.requirement_log import RequirementLog
 
 __all__ = ["EVENTS_KEPT", "EVIDENCE_KEPT", "Chain", "Durability", "SessionRow", "SessionStore"]
 
@@ -39,6 +40,7 @@ class SessionStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.requirement_log = RequirementLog(engine)
 
     @classmethod
     def open(

@@ -50,7 +50,7 @@ YIELDING: Final = 4
 """Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
 GATE_IT: Final = 8
 """Reply flag: the event is durable, but the client has to decide the requirement gates by itself, from the
-project's files; stdout is text for the model then, stderr text for the user (docs/adr/0013-gates.md)."""
+project's files. stdout is text for the model then, and behind a NUL for the user (docs/adr/0013-gates.md)."""
 
 ENV_NAMES: Final = frozenset(
     {
@@ -90,7 +90,7 @@ class Request:
         store, project: Absolute paths of the store's and the project's top folder.
         session_env: $CLAUDE_CODE_SESSION_ID of the client's process.
         env: Request-scoped settings, names of ENV_NAMES only.
-        deadline_ms: Time the client is going to wait, milliseconds.
+        deadline_ms: Milliseconds after ``at_ms`` at which the client stops waiting.
         at_ms: Unix milliseconds at which the client's process started.
         version: Package version of the client.
         parent_pid: Process that started the client's process: Claude Code, or a shell below it.
