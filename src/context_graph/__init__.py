@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["__version__"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from context_graph.memory.memex import Memex
+
+__all__ = ["Memex", "__version__"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`Memex` when it is asked for: a hook's path imports this package and must not load a database."""
+    if name == "Memex":
+        from context_graph.memory.memex import Memex
+
+        return Memex
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

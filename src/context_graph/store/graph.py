@@ -7,6 +7,7 @@ knows nothing of what a memory means. Not thread-safe: `memory.memex` holds the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -41,6 +42,7 @@ __all__ = ["Access", "Change", "Counters", "GraphStore", "Op", "Place", "StoredN
 
 PURGE_BATCH: Final = 64
 _ID_BYTES: Final = 16
+_UID: Final = "uid"
 
 
 class Place(NamedTuple):
@@ -65,6 +67,7 @@ class GraphStore:
         self.engine = engine
         self.edges = EdgeTable(engine)
         self._counters = self._load_counters()
+        self.uid = self._load_uid()
 
     # Reading
 
@@ -167,6 +170,12 @@ class GraphStore:
             if key != FORMAT_KEY:
                 yield records.decode_tombstone(key, record)
 
+    @staticmethod
+    def count(engine: Engine) -> int:
+        """Live memories of a database, without opening its memory: one or two lookups."""
+        record = engine.get(META, layout.COUNTERS_KEY) if engine.has_memory else None
+        return 0 if record is None else records.decode_counters(layout.COUNTERS_KEY, record).nodes
+
     def meta(self, name: str) -> dict[str, Any] | None:
         """A fact about the store, such as ``provider``; None if it was never written."""
         record = self.engine.get(META, name.encode())
@@ -180,6 +189,7 @@ class GraphStore:
         edges: Sequence[GraphEdge] = (),
         *,
         deleted: Mapping[bytes, Tombstone] | None = None,
+        tombstones: Iterable[Tombstone] = (),
     ) -> None:
         """Store memories with their embeddings, then edges, in one batch.
 
@@ -188,6 +198,7 @@ class GraphStore:
                 already takes the place of that memory.
             edges: New ones, or changed ones under their id.
             deleted: Tombstones of those among ``nodes`` that are soft-deleted (an import's).
+            tombstones: Of memories that are gone.
 
         Raises:
             InvalidParamsError: A field that no record can hold.
@@ -198,6 +209,9 @@ class GraphStore:
             work.add_node(node, embedding, (deleted or {}).get(node.id.bytes))
         for edge in edges:
             work.put_edge(edge)
+        for stone in tombstones:
+            key = stone.id.bytes
+            work.batch.put(TOMBSTONES, key, records.encode_tombstone(key, stone))
         self._commit(work)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
@@ -336,6 +350,15 @@ class GraphStore:
             return records.decode_counters(layout.COUNTERS_KEY, record)
         except CorruptedMemoryError:
             return self.recount()  # derived data (invariant 7)
+
+    def _load_uid(self) -> bytes:
+        """16 random bytes that tell this store from any other, also from one that took its path."""
+        found = self.meta(_UID)
+        if found is None:
+            found = {"uid": os.urandom(16).hex()}
+            if not self.engine.read_only:
+                self.put_meta(_UID, found)
+        return bytes.fromhex(found["uid"])
 
     def _live(self, node_id: bytes) -> MemoryNode:
         found = self.get(node_id)

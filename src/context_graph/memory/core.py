@@ -1,0 +1,243 @@
+"""What the parts of Memex share: database, cache, derived state, provider and lock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+from uuid import UUID
+
+from context_graph.config.memory import MemoryConfig
+from context_graph.errors import GraphQueryError, StoreClosedError
+from context_graph.memory import embed
+from context_graph.memory.cache import NodeCache
+from context_graph.memory.derived import Derived
+from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.metrics import Timings
+from context_graph.memory.recall import Recaller
+from context_graph.memory.turn import Turns
+from context_graph.memory.writing import TextRedactor
+from context_graph.model.edge import Direction, GraphEdge
+from context_graph.model.memory import MemoryNode
+from context_graph.store.engine import Engine
+from context_graph.store.graph import GraphStore
+
+__all__ = ["Core", "now_ms"]
+
+_PROVIDER: Final = "provider"
+PURGE_EVERY_MS: Final = 86_400_000
+
+
+class Core:
+    """One store's memory. Use it inside a turn only: ``with core.turn("store"): ...``."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        config: MemoryConfig,
+        redactor: TextRedactor,
+        provider: EmbeddingProvider | None = None,
+    ) -> None:
+        self.engine = engine
+        self.config = config
+        self.redactor = redactor
+        self.store = GraphStore(engine)
+        self.cache = NodeCache(config.cache_nodes, config.cache_bytes)
+        self.timings = Timings()
+        self._turns = Turns(config.lock_timeout_s, self.timings)
+        self._provider = provider
+        self._derived: Derived | None = None
+        self._recaller: Recaller | None = None
+        self._closed = self._recorded = False
+        self.purged_ms = 0
+        """Unix ms of the last purge."""
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder, that of the database's own."""
+        return self.engine.path.parent
+
+    def turn(self, operation: str) -> _CoreTurn:
+        """This core under its lock, for one operation (a name for metrics and errors).
+
+        Raises on entering:
+            StoreBusyError: The lock was not free in time.
+            StoreClosedError: It was closed.
+            StoreError: A write failed before and the database can't be opened again yet.
+        """
+        return _CoreTurn(self, operation)
+
+    # Nodes
+
+    def node(self, node_id: UUID) -> MemoryNode | None:
+        """The live memory of that id, from the cache or the disk."""
+        key = node_id.bytes
+        found = self.cache.get(key)
+        if found is None:
+            found = self.store.get(key)
+            if found is not None:
+                self.cache.put(found)
+        return found
+
+    def live(self, node_id: UUID) -> MemoryNode:
+        """As `node`; GraphQueryError if there is none."""
+        found = self.node(node_id)
+        if found is None:
+            raise GraphQueryError(f"no memory {node_id} in this store")
+        return found
+
+    def visible_edges(self, node_id: UUID, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
+        """The edges of a memory whose other end is to be seen."""
+        if not self.store.counters.edges:
+            return []
+        edges = self.store.edges.of(node_id.bytes, direction)
+        return [edge for edge in edges if self.node(_other_end(edge, node_id)) is not None]
+
+    # Derived state
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        """Who makes this store's embeddings: as it records, else the default.
+
+        Raises:
+            UsageError: It records one that is not installed.
+        """
+        if self._provider is None:
+            recorded = self.store.meta(_PROVIDER)
+            name = embed.DEFAULT_PROVIDER if recorded is None else str(recorded.get("name"))
+            self._provider = embed.provider(name)
+        return self._provider
+
+    @property
+    def derived(self) -> Derived:
+        """Index and figures, loaded when first needed.
+
+        Raises:
+            ProviderMismatchError: The store's vectors are another provider's.
+        """
+        if self._derived is None:
+            recorded = self.store.meta(_PROVIDER)
+            pair = None if recorded is None else (str(recorded["name"]), str(recorded["digest"]))
+            embed.require_provider(pair, self.provider)
+            with self.timings.measure("load"):
+                self._derived = Derived(self.store, self.provider, self.folder)
+        return self._derived
+
+    @property
+    def recaller(self) -> Recaller:
+        """Answers queries over the index."""
+        if self._recaller is None:
+            self._recaller = Recaller(self.derived.index, self.provider, self.node, self.visible_edges)
+        return self._recaller
+
+    def record_provider(self) -> None:
+        """Write down who makes the embeddings, before the first of them."""
+        if self._recorded:
+            return
+        if self.store.meta(_PROVIDER) is None:
+            self._write_provider(self.provider)
+        self._recorded = True
+
+    def set_provider(self, provider: EmbeddingProvider) -> None:
+        """Write down another provider, whose embeddings the store now has, and derive everything anew."""
+        self._write_provider(provider)
+        self._provider = provider
+        self.forget_derived()
+
+    def _write_provider(self, provider: EmbeddingProvider) -> None:
+        record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
+        self.store.put_meta(_PROVIDER, record)
+
+    def forget_derived(self) -> None:
+        """Let index and figures go; they are loaded again when next needed."""
+        self._derived = self._recaller = None
+
+    def index_stats(self) -> dict[str, int]:
+        """Counts of the index, if it is loaded."""
+        return {} if self._derived is None else self._derived.index.stats()
+
+    def purge_is_due(self, at_ms: int) -> bool:
+        """Whether a day has passed since the last purge."""
+        return at_ms - self.purged_ms >= PURGE_EVERY_MS
+
+    def committed(self) -> None:
+        """After a commit whose effect the derived state has followed."""
+        if self._derived is not None:
+            self._derived.seq = self.store.counters.seq
+            self._derived.index.seen(self._derived.seq)
+            self._derived.save_if_due()
+
+    # Life
+
+    def save(self) -> None:
+        """Write snapshots of the derived state, so that the next opening is short."""
+        if self._derived is not None:
+            self._derived.save()
+
+    def close(self) -> None:
+        """Save and let go; the engine stays open. Safe to call twice."""
+        with self._turns.take("close"):
+            if not self._closed:
+                self._closed = True
+                if not self._turns.suspect:
+                    self.save()
+                self.forget_derived()
+                self.cache.clear()
+
+    def begin(self) -> None:
+        """Called with the lock held, at the start of each turn."""
+        if self._closed:
+            raise StoreClosedError(f"the memory of {self.folder} is closed")
+        if self._turns.suspect:
+            self._recover()
+
+    def _recover(self) -> None:
+        """After a failed write: open the database again and keep only what its records bear out."""
+        self.engine.reopen()
+        before = self.store.counters
+        self.store = GraphStore(self.engine)
+        self.cache.clear()
+        # Equal counters: the failed write left nothing, and the derived state never saw it.
+        if self.store.counters != before:
+            self.forget_derived()
+        elif self._derived is not None:
+            self._derived.attach(self.store)
+        self._turns.suspect = False
+
+    @property
+    def turns(self) -> Turns:
+        """The lock, for `turn`."""
+        return self._turns
+
+
+class _CoreTurn:
+    __slots__ = ("_core", "_turn")
+
+    def __init__(self, core: Core, operation: str) -> None:
+        self._core = core
+        self._turn = core.turns.take(operation)
+
+    def __enter__(self) -> Core:
+        self._turn.__enter__()
+        try:
+            self._core.begin()
+        except BaseException as error:
+            self._turn.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self._core
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._turn.__exit__(kind, error, trace)
+
+
+def now_ms() -> int:
+    """Unix milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def _other_end(edge: GraphEdge, node_id: UUID) -> UUID:
+    return edge.target_id if edge.source_id == node_id else edge.source_id

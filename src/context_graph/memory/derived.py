@@ -1,0 +1,129 @@
+"""What a store keeps in memory beside its records: the index for recall and the running figures (UTL).
+
+Both are worked out from the records and change with each commit, under the same lock, so that a recall sees
+what was stored before it. Snapshots beside the database make opening short; without one, or with one that is
+older than a removal, they are made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from context_graph.memory.embed import EmbeddingProvider, Encoded
+from context_graph.memory.index_file import open_index, save_index
+from context_graph.memory.introspection import Introspection
+from context_graph.memory.utl import Measured
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode
+from context_graph.store.graph import GraphStore, Op
+
+__all__ = ["FIGURES_FILE", "INDEX_FILE", "Derived"]
+
+_LOG: Final = logging.getLogger(__name__)
+INDEX_FILE: Final = "memory.index"
+FIGURES_FILE: Final = "memory.figures"
+SAVE_AFTER: Final = 5000
+"""Commits after which a snapshot is worth its writing; or a quarter of the memories, if that is more."""
+_FIGURES_HEAD: Final = struct.Struct("<Q16s")
+_NEUTRAL: Final = frozenset({Op.UPDATE, Op.EMBED})
+"""Changes that the running figures don't follow: they hold what was measured when a memory came."""
+
+
+class Derived:
+    """Index and figures of one store. Under Memex's lock."""
+
+    def __init__(self, store: GraphStore, provider: EmbeddingProvider, folder: Path) -> None:
+        """Load what `save` wrote into ``folder``, brought up to date, or make it anew."""
+        self._store = store
+        self._folder = folder
+        self.provider = provider
+        self.index = open_index(store, provider, folder / INDEX_FILE)
+        self.figures = self._load_figures()
+        self.seq = self._saved = store.counters.seq
+
+    def added(
+        self, node: MemoryNode, encoded: Encoded, measured: Measured | None, edges: list[GraphEdge]
+    ) -> None:
+        """A memory was stored, with the edges that came with it."""
+        self.index.add(node, encoded)
+        self.figures.added(node, node.embedding or encoded.embedding, edges, measured=measured)
+
+    def forgotten(self, node: MemoryNode, embedding: bytes | None, edges: list[GraphEdge]) -> None:
+        """A live memory is not to be seen any more."""
+        self.index.remove(node.id)
+        self.figures.removed(node, embedding or b"", edges)
+
+    def restored(self, node: MemoryNode, embedding: bytes, edges: list[GraphEdge]) -> None:
+        """A forgotten memory is to be seen again."""
+        self.index.restore(node.id)
+        self.figures.added(node, embedding, edges)
+
+    def attach(self, store: GraphStore) -> None:
+        """Go on over the same records, read through another object: the database was opened again."""
+        self._store = store
+
+    def save_if_due(self) -> None:
+        """Write the snapshots when enough has changed since they were written."""
+        if self.seq - self._saved > max(SAVE_AFTER, self._store.counters.nodes // 4):
+            self.save()
+
+    def save(self) -> None:
+        """Write the snapshots; a failure costs the next opening time and nothing else."""
+        if self.seq == self._saved and (self._folder / INDEX_FILE).exists():
+            return
+        try:
+            save_index(self.index, self._folder / INDEX_FILE)
+            draft = self._folder / (FIGURES_FILE + ".new")
+            head = _FIGURES_HEAD.pack(self.seq, self._store.uid)
+            draft.write_bytes(head + self.figures.to_bytes())
+            os.replace(draft, self._folder / FIGURES_FILE)
+            self._saved = self.seq
+        except OSError as error:
+            _LOG.warning("snapshot of %s: %s", self._folder.name, error)
+
+    def _load_figures(self) -> Introspection:
+        """The figures of the snapshot and what came after it; made anew if something was taken away since."""
+        try:
+            packed = (self._folder / FIGURES_FILE).read_bytes()
+            seq, uid = _FIGURES_HEAD.unpack_from(packed)
+            if uid != self._store.uid or seq > self._store.counters.seq:
+                raise ValueError("of another store, or of a later state of it")
+            figures = Introspection.from_bytes(packed[_FIGURES_HEAD.size :])
+            return self._brought_up(figures, seq)
+        except (OSError, ValueError, struct.error) as error:
+            if not isinstance(error, FileNotFoundError):
+                _LOG.warning("figures of %s are worked out anew: %s", self._folder.name, error)
+            return Introspection.rebuilt(self._live_nodes(), self._store.edges.all())
+
+    def _brought_up(self, figures: Introspection, seq: int) -> Introspection:
+        for change in self._store.changes_after(seq):
+            if change.op == Op.ADD:
+                found = self._store.read(change.subject)
+                embedding = self._store.embedding(change.seq)
+                if found is None or found.deleted or embedding is None:
+                    raise ValueError("a memory that came since was deleted since")
+                figures.added(found.node, embedding)
+            elif change.op == Op.LINK:
+                edge = self._store.edges.get(change.subject)
+                if edge is None or edge.traversal_count:
+                    raise ValueError("an edge changed since")
+                figures.linked(edge)
+            elif change.op not in _NEUTRAL:
+                raise ValueError("memories were deleted since")
+        return figures
+
+    def _live_nodes(self) -> Iterator[tuple[MemoryNode, bytes]]:
+        """Every live memory with its embedding, in order of commit: one pass over both families."""
+        embeddings = self._store.embeddings()
+        at, embedding = 0, b""
+        for found in self._store.in_order():
+            seq = found.node.commit_seq
+            while at < seq:
+                at, embedding = next(embeddings, (seq + 1, b""))
+            if at == seq and not found.deleted:
+                yield found.node, embedding

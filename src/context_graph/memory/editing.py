@@ -1,0 +1,313 @@
+"""Changes of memories, each one commit: the store first, then what is derived from it.
+
+Everything here runs inside a turn of the core. If anything fails after the commit, the derived state is let
+go and made again from the records: disk and memory never differ.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, NamedTuple
+from uuid import UUID, uuid4
+
+from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.memory.core import Core, now_ms
+from context_graph.memory.embed import Encoded
+from context_graph.memory.utl import Measured
+from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import (
+    USER_REQUESTED,
+    MemoryNode,
+    Modality,
+    Tombstone,
+    UTLState,
+)
+from context_graph.store.graph import Access, StoredNode
+
+__all__ = ["followed", "forget", "purge", "put_nodes", "restore", "store_drafts", "touch", "update_nodes"]
+
+_LOG: Final = logging.getLogger(__name__)
+MAX_REASON_CHARS: Final = 500
+DAY_MS: Final = 86_400_000
+
+
+def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
+    """Store checked and redacted drafts in one batch and return them as memories.
+
+    A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
+    """
+    there = [_existing(core, draft) for draft in drafts]
+    work = [(draft, one) for draft, one, known in zip(drafts, encoded, there, strict=True) if known is None]
+    if not work:
+        return [node for node in there if node is not None]
+    for draft, _ in work:
+        for target in draft.links:
+            core.live(target)
+    derived, at, seq = core.derived, now_ms(), core.store.next_seq
+    core.record_provider()
+    made: list[tuple[MemoryNode, Encoded, Measured, list[GraphEdge]]] = []
+    for number, (draft, one) in enumerate(work):
+        node_id = draft.node_id or uuid4()
+        embedding = draft.embedding or one.embedding
+        measured = derived.figures.measure(
+            node_id,
+            embedding,
+            importance=draft.importance,
+            links=len(draft.links),
+            session_id=draft.session_id,
+        )
+        node = _node_of(draft, node_id, embedding, measured, at, seq + number)
+        edges = [_related(node_id, target, at) for target in draft.links]
+        made.append((node, one, measured, edges))
+    core.store.add(
+        [(node, node.embedding) for node, _, _, _ in made],
+        [edge for _, _, _, edges in made for edge in edges],
+    )
+    with followed(core):
+        for node, one, measured, edges in made:
+            # Measured before others of its batch were counted: what it packed is then no longer the place.
+            derived.added(node, one, measured if len(made) == 1 else None, edges)
+    fresh = iter(made)
+    return [next(fresh)[0] if known is None else known for known in there]
+
+
+def put_nodes(
+    core: Core,
+    nodes: Sequence[MemoryNode],
+    *,
+    edges: Sequence[GraphEdge] = (),
+    deleted: Mapping[UUID, Tombstone] | None = None,
+    tombstones: Sequence[Tombstone] = (),
+) -> list[MemoryNode]:
+    """Store whole memories, edges and tombstones under their own ids, in one batch.
+
+    A memory that is there already is replaced. Each is checked and redacted; what it lacks of embedding and
+    measured state it gets.
+    """
+    core.record_provider()
+    derived, seq = core.derived, core.store.next_seq
+    before = _replaced(core, nodes)
+    prepared = [_prepared(core, given, seq + number) for number, given in enumerate(nodes)]
+    buried = {key.bytes: stone for key, stone in (deleted or {}).items()}
+    clean_edges, new_edges = checked_edges(core, edges, coming={node.id for node in nodes})
+    core.store.add(
+        [(node, node.embedding) for node, _ in prepared],
+        clean_edges,
+        deleted=buried,
+        tombstones=[replace(stone, reason=core.redactor.redact(stone.reason)) for stone in tombstones],
+    )
+    with followed(core):
+        for node, one in prepared:
+            key = node.id.bytes
+            core.cache.discard(key)
+            old = before.get(key)
+            if old is not None and not old.found.deleted:
+                derived.figures.removed(old.found.node, old.vector, old.edges)
+            derived.index.add(node, one, live=key not in buried)
+            if key not in buried:
+                derived.figures.added(node, node.embedding or b"", old.edges if old else ())
+        for edge in new_edges:
+            derived.figures.linked(edge)
+    return [node for node, _ in prepared]
+
+
+class _Old(NamedTuple):
+    """What is in the store of a memory that is to be replaced."""
+
+    found: StoredNode
+    vector: bytes
+    edges: list[GraphEdge]
+
+
+def _replaced(core: Core, nodes: Sequence[MemoryNode]) -> dict[bytes, _Old]:
+    keys = {node.id.bytes for node in nodes}
+    if len(keys) != len(nodes):
+        raise InvalidParamsError.of("nodes", "names an id twice; a batch holds each once")
+    old: dict[bytes, _Old] = {}
+    for key in keys:
+        found = core.store.read(key)
+        if found is not None:
+            vector = core.store.embedding(found.node.commit_seq) or b""
+            old[key] = _Old(found, vector, core.store.edges.of(key))
+    return old
+
+
+def _prepared(core: Core, given: MemoryNode, seq: int) -> tuple[MemoryNode, Encoded]:
+    """A whole memory as it is to be stored: redacted, with embedding and, if it never was, measured."""
+    clean = redacted_node(given, core.redactor)
+    one = core.provider.encode(text_to_embed(clean))
+    embedding = given.embedding or one.embedding
+    if clean.semantic_cluster is not None or clean.utl_state != UTLState():
+        return replace(clean, commit_seq=seq, embedding=embedding), one
+    measured = core.derived.figures.measure(
+        clean.id, embedding, importance=clean.importance, session_id=clean.session_id
+    )
+    made = replace(
+        clean,
+        commit_seq=seq,
+        embedding=embedding,
+        utl_state=measured.state,
+        johari_quadrant=measured.quadrant,
+        semantic_cluster=measured.topic,
+    )
+    return made, one
+
+
+def checked_edges(
+    core: Core, edges: Sequence[GraphEdge], coming: set[UUID]
+) -> tuple[list[GraphEdge], list[GraphEdge]]:
+    """Whole edges redacted, and those among them that are new; their memories are there or among ``coming``.
+
+    Raises:
+        GraphQueryError: An end that is not in the store.
+        InvalidParamsError: Another edge is the same relation between the same memories.
+    """
+    clean: list[GraphEdge] = []
+    fresh: list[GraphEdge] = []
+    for edge in edges:
+        for end in (edge.source_id, edge.target_id):
+            if end not in coming and core.store.read(end.bytes) is None:
+                raise GraphQueryError(f"edge {edge.id} names memory {end}, which is not in this store")
+        there = core.store.edges.find(edge.source_id.bytes, edge.target_id.bytes, edge.relationship_type)
+        if there is not None and there.id != edge.id:
+            raise InvalidParamsError.of(
+                "edges", f"holds {edge.id}, but {there.id} is the same relation between the same memories"
+            )
+        clean.append(replace(edge, metadata=redacted(edge.metadata, core.redactor)))
+        if there is None:
+            fresh.append(clean[-1])
+    return clean, fresh
+
+
+def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
+    """Write changed fields of live memories, but their content, time and embedding, in one batch."""
+    changed = [replace(node, embedding=None) for node in nodes]
+    core.store.update(changed)
+    with followed(core):
+        for node in changed:
+            core.cache.discard(node.id.bytes)
+            core.derived.index.update(node)
+
+
+def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
+    """Delete a memory: to be restored within the retention, or for good."""
+    if not soft and reason != USER_REQUESTED:
+        raise InvalidParamsError(
+            "Permanent deletion requires reason='user_requested'",
+            parameter="reason",
+            row="ERR-CORE-007",
+            detail="Invalid params: Permanent deletion requires reason='user_requested'",
+            recovery="Use soft_delete=true for non-user-requested deletions, or confirm user intent",
+        )
+    if len(reason) > MAX_REASON_CHARS:
+        raise InvalidParamsError.of("reason", f"has {len(reason)} characters, at most {MAX_REASON_CHARS}")
+    key = node_id.bytes
+    found = core.store.read(key)
+    if found is None:
+        raise GraphQueryError(f"no memory {node_id} in this store")
+    stone = Tombstone(node_id, now_ms(), core.redactor.redact(reason), soft)
+    if soft and found.deleted:
+        return core.store.tombstone(key) or stone
+    derived = core.derived
+    edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
+    if soft:
+        core.store.forget(key, stone)
+    else:
+        core.store.remove(key, stone)
+    with followed(core):
+        core.cache.discard(key)
+        if not found.deleted:
+            derived.forgotten(found.node, vector, edges)
+        if not soft:
+            derived.index.drop([node_id])
+    return stone
+
+
+def restore(core: Core, node_id: UUID) -> MemoryNode:
+    """Undo a soft delete; a live memory is returned as it is."""
+    live = core.node(node_id)
+    if live is not None:
+        return live
+    derived = core.derived
+    node = core.store.restore(node_id.bytes)
+    with followed(core):
+        vector = core.store.embedding(node.commit_seq) or b""
+        derived.restored(node, vector, core.store.edges.of(node_id.bytes))
+    return node
+
+
+def purge(core: Core, at_ms: int) -> list[UUID]:
+    """Delete for good what was soft-deleted longer ago than the retention."""
+    core.purged_ms = at_ms
+    before = at_ms - int(core.config.retention_days * DAY_MS)
+    removed = [node.id for node in core.store.purge(before)]
+    if removed:
+        with followed(core):
+            core.derived.index.drop(removed)
+    return removed
+
+
+def touch(core: Core, ids: Iterable[UUID], at_ms: int) -> None:
+    """Count a use of each memory; unknown ids are passed over."""
+    nodes = [node for node in map(core.node, dict.fromkeys(ids)) if node is not None]
+    used = [replace(node, access_count=node.access_count + 1, last_accessed_ms=at_ms) for node in nodes]
+    if used:
+        core.store.put_access((node.id.bytes, Access(node.access_count, at_ms)) for node in used)
+        for node in used:
+            core.cache.replace(node)
+            core.derived.figures.touched(node)
+
+
+@contextmanager
+def followed(core: Core) -> Iterator[None]:
+    """What has been committed is followed up inside.
+
+    A failure there is no failure of the call, whose effect is durable: it is logged, and the derived state is
+    made anew from the records when it is next needed.
+    """
+    try:
+        yield
+        core.committed()
+    except Exception:
+        _LOG.exception("derived state of %s is made anew", core.folder.name)
+        core.cache.clear()
+        core.forget_derived()
+
+
+def _existing(core: Core, draft: Draft) -> MemoryNode | None:
+    found = None if draft.node_id is None else core.store.read(draft.node_id.bytes)
+    return None if found is None else found.node
+
+
+def _node_of(
+    draft: Draft, node_id: UUID, embedding: bytes, measured: Measured, at: int, seq: int
+) -> MemoryNode:
+    return MemoryNode(
+        id=node_id,
+        content=draft.content,
+        rationale=draft.rationale,
+        created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
+        last_accessed_ms=at,
+        importance=float(draft.importance),
+        johari_quadrant=measured.quadrant,
+        utl_state=measured.state,
+        agent_id=draft.agent_id,
+        session_id=draft.session_id,
+        project=draft.project,
+        semantic_cluster=measured.topic,
+        modality=Modality(draft.modality),
+        tags=tuple(draft.tags),
+        pinned=draft.pinned,
+        source=draft.source,
+        commit_seq=seq,
+        metadata=draft.metadata or {},
+        embedding=embedding,
+    )
+
+
+def _related(source: UUID, target: UUID, at: int) -> GraphEdge:
+    return GraphEdge(id=uuid4(), source_id=source, target_id=target, created_at_ms=at, last_traversed_ms=at)

@@ -1,0 +1,482 @@
+"""Memex: the memories of one store. Store, find, read, forget, link (seed 003 REQ-CORE-001 to 027).
+
+    with Memex.open("/path/to/store") as memex:
+        memex.store("Deploys run from main only", rationale="a rule the user stated")
+        found = memex.recall("where do deploys run from?").nodes
+
+Thread-safe: one lock, one call at a time. What a call acknowledged survives the death of every process, and a
+recall sees what was stored before it. A failed write leaves disk and memory as they were.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.config import data_root
+from context_graph.config.memory import MemoryConfig
+from context_graph.errors import InvalidParamsError
+from context_graph.memory import editing, linking, listing
+from context_graph.memory.core import Core, now_ms
+from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.listing import MemoryPage
+from context_graph.memory.metrics import figures_of, prometheus_text
+from context_graph.memory.recall import Recall
+from context_graph.memory.status import MemeticStatus
+from context_graph.memory.utl_metrics import UtlMetrics
+from context_graph.memory.writing import Draft, TextRedactor, as_uuid, text_to_embed
+from context_graph.model.edge import Direction, GraphEdge
+from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone
+from context_graph.redact import load_redactor
+from context_graph.store.engine import Durability, Engine, Tuning
+from context_graph.store.graph import StoredNode
+
+__all__ = ["Memex"]
+
+_LOG: Final = logging.getLogger(__name__)
+MAX_BATCH: Final = 1000
+"""Memories of one batch; some 7 MB of log."""
+_DEFAULT: Final = MemoryConfig()
+_EVERYTHING: Final = RecallFilters()
+
+
+class Memex:
+    """The memories of one store. Make one with `open`, or `over` an engine that is open already."""
+
+    def __init__(self, core: Core, *, owns_engine: bool) -> None:
+        self._core = core
+        self._owns_engine = owns_engine
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        durability: Durability = "normal",
+        config: MemoryConfig = _DEFAULT,
+        redactor: TextRedactor | None = None,
+        provider: EmbeddingProvider | None = None,
+    ) -> Memex:
+        """Open the store folder ``path`` (its database is in ``path/db``) in this process.
+
+        What was deleted longer ago than the retention is purged on the way.
+
+        Args:
+            create: Make what is missing, folder 0700.
+            durability: ``normal`` survives the death of every process; ``power`` adds an fsync to each write.
+            redactor: Takes secrets out before the first write; None for the package's own, whose rules are
+                cached in the data root.
+            provider: Makes the embeddings; None for the one the store records, or the default in a new one.
+
+        Raises:
+            StoreLockedError: Another process has it open, such as the owner (D1.2).
+            StoreReadOnlyError: No permission; names the path and what is missing (EC-CORE-008).
+            DatabaseCorruptionError, LogReplayError, StoreFullError, StoreError: As they say.
+        """
+        folder = Path(os.path.abspath(path))
+        if create:
+            _make_folder(folder)
+        tuning = Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
+        engine = Engine.open(folder / "db", create=create, tuning=tuning)
+        try:
+            memex = cls.over(
+                engine,
+                config=config,
+                redactor=redactor or load_redactor(data_root() / "cache", _LOG),
+                provider=provider,
+            )
+        except BaseException:
+            engine.close()
+            raise
+        memex._owns_engine = True
+        return memex
+
+    @classmethod
+    def over(
+        cls,
+        engine: Engine,
+        *,
+        redactor: TextRedactor,
+        config: MemoryConfig = _DEFAULT,
+        provider: EmbeddingProvider | None = None,
+    ) -> Memex:
+        """Over an open engine, which gains the families of memory if it has none; closing leaves it open."""
+        memex = cls(Core(engine, config=config, redactor=redactor, provider=provider), owns_engine=False)
+        memex.purge()
+        return memex
+
+    def __enter__(self) -> Memex:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    def store(
+        self,
+        content: str,
+        *,
+        rationale: str,
+        importance: float = 0.5,
+        modality: str = "text",
+        metadata: Mapping[str, Any] | None = None,
+        link_to: Iterable[UUID | str] = (),
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] = (),
+        occurred_at_ms: int | None = None,
+        source: str = "library",
+        pinned: bool = False,
+        embedding: bytes | None = None,
+        node_id: UUID | None = None,
+    ) -> MemoryNode:
+        """Store one memory and return it; durable, and to be found, when this returns (REQ-CORE-014).
+
+        Args:
+            content: 1 to 65,536 characters; base64 for what is no text. Secrets in it are replaced.
+            rationale: Why it is kept, 10 to 500 characters.
+            importance: [0, 1].
+            modality: text, image, audio or video; of the last three the words about it are embedded.
+            metadata: A JSON object of at most 1 MiB.
+            link_to: At most 256 ids of memories; an edge ``related_to`` goes to each.
+            session_id: At most 100 characters; its memories are each other's neighbours.
+            tags: At most 32 of at most 64 characters.
+            occurred_at_ms: Unix ms of what it is about; None for now.
+            source: Who stores it: tool, capture, import, cli, library.
+            embedding: 6144 bytes (1536 float32), None to have it made.
+            node_id: The id to give; one that is there already is returned as it is, and nothing is written.
+
+        Raises:
+            InvalidParamsError: Names the field, the limit and the cure (EC-CORE-001 to 003).
+            GraphQueryError: ``link_to`` names a memory that is not in the store.
+            StoreFullError, StoreError: The write failed; nothing of it is stored.
+
+        Cost: some 100 us for a text of 60 tokens.
+        """
+        draft = Draft(
+            content=content,
+            rationale=rationale,
+            importance=importance,
+            modality=modality,
+            metadata=metadata,
+            link_to=link_to,
+            session_id=session_id,
+            agent_id=agent_id,
+            project=project,
+            tags=tags,
+            occurred_at_ms=occurred_at_ms,
+            source=source,
+            pinned=pinned,
+            embedding=embedding,
+            node_id=node_id,
+        )
+        return self.store_many((draft,))[0]
+
+    def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
+        """Store at most 1,000 memories in one batch, all or none; each as `store`'s arguments by name.
+
+        Raises:
+            As `store`.
+        """
+        if len(items) > MAX_BATCH:
+            raise InvalidParamsError.of("items", f"has {len(items)} entries, at most {MAX_BATCH}; split it")
+        drafts = [item if isinstance(item, Draft) else Draft(**item) for item in items]
+        for draft in drafts:
+            draft.check()
+            draft.redact(self._core.redactor)
+        with self._core.turn("store") as core:
+            encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
+            return editing.store_drafts(core, drafts, encoded)
+
+    def put(self, node: MemoryNode) -> MemoryNode:
+        """Store a whole memory under its own id with all its fields, in the place of one that is there."""
+        return self.put_many((node,))[0]
+
+    def put_many(
+        self,
+        nodes: Sequence[MemoryNode],
+        *,
+        edges: Sequence[GraphEdge] = (),
+        deleted: Mapping[UUID, Tombstone] | None = None,
+        tombstones: Sequence[Tombstone] = (),
+    ) -> list[MemoryNode]:
+        """As `put`, for what comes from another store: memories, edges and tombstones in one batch.
+
+        Args:
+            deleted: Of those ``nodes`` that are soft-deleted.
+            tombstones: Of memories that are gone for good.
+
+        Raises:
+            InvalidParamsError, GraphQueryError, StoreError: As `store`; nothing is stored then.
+        """
+        with self._core.turn("put") as core:
+            return editing.put_nodes(core, nodes, edges=edges, deleted=deleted, tombstones=tombstones)
+
+    def update(self, nodes: Iterable[MemoryNode]) -> None:
+        """Write changed fields of live memories in one batch: all but content, times and embedding."""
+        with self._core.turn("update") as core:
+            editing.update_nodes(core, nodes)
+
+    def touch(self, ids: Iterable[UUID | str]) -> None:
+        """Count a use of each memory: access count and last access. Unknown ids are passed over."""
+        wanted = [as_uuid("id", one) for one in ids]
+        with self._core.turn("touch") as core:
+            editing.touch(core, wanted, now_ms())
+
+    def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
+        """Delete a memory (REQ-CORE-013): to be restored until it is purged, or at once and for good.
+
+        A memory that is soft-deleted already stays so, with its first tombstone.
+
+        Args:
+            soft: False deletes for good; ``reason`` must then be "user_requested" (EC-CORE-012).
+            reason: At most 500 characters; kept in the tombstone.
+
+        Raises:
+            GraphQueryError: It is not in the store.
+            InvalidParamsError, StoreError: As they say.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("forget") as core:
+            return editing.forget(core, wanted, soft=soft, reason=reason)
+
+    def restore(self, node_id: UUID | str) -> MemoryNode:
+        """Undo a soft delete and return the memory; a live one is returned as it is.
+
+        Raises:
+            GraphQueryError: There is none, or it is gone for good.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("restore") as core:
+            return editing.restore(core, wanted)
+
+    def purge(self, at_ms: int | None = None) -> list[UUID]:
+        """Delete for good what was soft-deleted longer ago than the retention, 30 days; returns the ids."""
+        with self._core.turn("purge") as core:
+            return editing.purge(core, now_ms() if at_ms is None else at_ms)
+
+    def purge_if_due(self) -> None:
+        """`purge` once a day; else nothing. For the owner, between two requests."""
+        if self._core.purge_is_due(now_ms()):
+            self.purge()
+
+    # Reading
+
+    def get(self, node_id: UUID | str) -> MemoryNode | None:
+        """The memory of that id; None if there is none or it is soft-deleted (EC-CORE-011).
+
+        Cost: 2 us from the cache, some 20 us from the database.
+
+        Raises:
+            CorruptedMemoryError, MemoryFormatError, ReadFailedError: Its record can't be read; names the id.
+        """
+        wanted = node_id if type(node_id) is UUID else as_uuid("node_id", node_id)
+        with self._core.turn("get") as core:
+            return core.node(wanted)
+
+    def embedding(self, node_id: UUID | str) -> bytes | None:
+        """The embedding of a live memory: 1536 float32, little-endian (`model.spaces` cuts it up)."""
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("embedding") as core:
+            node = core.node(wanted)
+            return None if node is None else core.store.embedding(node.commit_seq)
+
+    def stored(self, node_id: UUID | str) -> StoredNode | None:
+        """The memory of that id as the disk has it, soft-deleted or not."""
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("get") as core:
+            return core.store.read(wanted.bytes)
+
+    def stored_after(self, seq: int = 0) -> Iterator[StoredNode]:
+        """All memories in order of commit from after commit ``seq``, soft-deleted ones too."""
+        with self._core.turn("scan") as core:
+            return core.store.in_order(seq)
+
+    def embedding_at(self, seq: int) -> bytes | None:
+        """The embedding of the memory with that commit number, soft-deleted or not."""
+        with self._core.turn("embedding") as core:
+            return core.store.embedding(seq)
+
+    def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
+        """At most ``limit`` ids, of soft-deleted memories too, that begin with ``text`` (hex digits)."""
+        digits = text.replace("-", "").lower()
+        if not 1 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
+            raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
+        with self._core.turn("get") as core:
+            whole = bytes.fromhex(digits[: len(digits) & ~1])
+            found = core.store.ids_with_prefix(whole, limit if len(digits) % 2 == 0 else 16 * limit)
+        return [UUID(bytes=one) for one in found if one.hex().startswith(digits)][:limit]
+
+    def list(
+        self, cursor: str | None = None, limit: int = 50, filters: RecallFilters = _EVERYTHING
+    ) -> MemoryPage:
+        """A page of memories, newest first.
+
+        Args:
+            cursor: What the last page said; None for the first.
+            limit: 1 to 1,000.
+        """
+        with self._core.turn("list") as core:
+            return listing.page(core, cursor, limit, filters)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        top_k: int = 10,
+        filters: RecallFilters = _EVERYTHING,
+        recency: float = 0.0,
+        cursor: str | None = None,
+    ) -> Recall:
+        """The memories that answer ``query`` best (REQ-CORE-015); none is no error.
+
+        Args:
+            query: 1 to 4,096 characters.
+            top_k: 1 to 100 (EC-CORE-005).
+            recency: [0, 1], how much newer memories are preferred.
+            cursor: What the last page said.
+        """
+        with self._core.turn("recall") as core:
+            return core.recaller.recall(query, top_k=top_k, filters=filters, recency=recency, cursor=cursor)
+
+    def tombstone(self, node_id: UUID | str) -> Tombstone | None:
+        """When and why that memory was deleted; None if it was not."""
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("get") as core:
+            return core.store.tombstone(wanted.bytes)
+
+    def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]:
+        """All tombstones by id, from after ``after``."""
+        with self._core.turn("scan") as core:
+            return core.store.tombstones(after.bytes if after else b"")
+
+    # Edges
+
+    def link(
+        self,
+        source: UUID | str,
+        target: UUID | str,
+        relationship_type: str = "related_to",
+        *,
+        weight: float = 0.5,
+        confidence: float = 1.0,
+        domain: str = "general",
+        metadata: Mapping[str, Any] | None = None,
+        edge_id: UUID | None = None,
+    ) -> GraphEdge:
+        """Connect two memories and return the edge; the same relation again changes the one that is there.
+
+        Args:
+            weight, confidence: [0, 1].
+            domain: code, legal, medical, creative, research or general; selects the edge's profile.
+            edge_id: The id to give; an edge of that id is returned as it is, and nothing is written.
+
+        Raises:
+            GraphQueryError: One of the memories is not in the store (-32001).
+            InvalidParamsError: Names the field.
+        """
+        ends = as_uuid("source", source), as_uuid("target", target)
+        with self._core.turn("link") as core:
+            return linking.link(
+                core,
+                *ends,
+                relationship_type=relationship_type,
+                weight=weight,
+                confidence=confidence,
+                domain=domain,
+                metadata=metadata,
+                edge_id=edge_id,
+            )
+
+    def unlink(self, edge_id: UUID | str) -> GraphEdge:
+        """Take an edge out and return it. Raises GraphQueryError if there is none."""
+        wanted = as_uuid("edge_id", edge_id)
+        with self._core.turn("link") as core:
+            return linking.unlink(core, wanted)
+
+    def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]:
+        """The edges of a memory to live ones, those that leave it first."""
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("edges") as core:
+            return core.visible_edges(wanted, direction)
+
+    def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]:
+        """Every edge by id, from after ``after``."""
+        with self._core.turn("scan") as core:
+            return core.store.edges.all(after.bytes if after else b"")
+
+    def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
+        """Count a traversal of each edge, worth ``reward`` in [-1, 1], and return them as they are now."""
+        wanted = [as_uuid("edge_ids", one) for one in edge_ids]
+        with self._core.turn("link") as core:
+            return linking.traverse(core, wanted, reward)
+
+    # The store's view of itself
+
+    def utl(self) -> UtlMetrics:
+        """Entropy, coherence, learning score and what they are made of, each in [0, 1]."""
+        with self._core.turn("pulse") as core:
+            return core.derived.figures.metrics()
+
+    def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
+        """The header of every answer (REQ-CORE-019).
+
+        Args:
+            empty_recall: The answer found no memory: explore (EC-CORE-004).
+        """
+        with self._core.turn("pulse") as core:
+            return core.derived.figures.pulse(self, now_ms(), empty_recall=empty_recall)
+
+    def status(self, *, dream_available: bool = False) -> MemeticStatus:
+        """Figures, what is used most, what is to be done (REQ-CORE-017)."""
+        with self._core.turn("status") as core:
+            return core.derived.figures.status(self, now_ms(), dream_available=dream_available)
+
+    def provider_record(self) -> dict[str, Any] | None:
+        """Who makes this store's embeddings (name, digest, dim); None before the first."""
+        with self._core.turn("get") as core:
+            return core.store.meta("provider")
+
+    def metrics(self) -> dict[str, Any]:
+        """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""
+        with self._core.turn("metrics") as core:
+            return {**figures_of(core), "operations": core.timings.as_dict()}
+
+    def prometheus(self) -> str:
+        """The same in Prometheus' text format."""
+        with self._core.turn("metrics") as core:
+            return prometheus_text(figures_of(core), core.timings, core.folder.name)
+
+    # Life
+
+    def flush(self) -> None:
+        """Write buffers to tables and snapshots of the derived state to files. Not needed for durability."""
+        with self._core.turn("flush") as core:
+            core.engine.flush()
+            core.save()
+
+    def close(self) -> None:
+        """Save what makes the next opening short, and close. Safe to call twice."""
+        self._core.close()
+        if self._owns_engine:
+            self._core.engine.close()
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        from context_graph.store.failures import translate
+
+        raise translate(error, folder) from error

@@ -1,0 +1,245 @@
+"""What a caller wants to store, checked against seed 003 and freed of secrets, before anything is written."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from context_graph.errors import InvalidParamsError
+from context_graph.model import cut_session_id
+from context_graph.model.memory import (
+    MemoryNode,
+    Modality,
+    check_content,
+    check_range,
+    check_rationale,
+    check_unit,
+)
+
+__all__ = ["Draft", "TextRedactor", "as_uuid", "redacted", "redacted_node", "text_to_embed"]
+
+MAX_ID_CHARS: Final = 100
+MAX_PROJECT_CHARS: Final = 4096
+MAX_TAGS: Final = 32
+MAX_TAG_CHARS: Final = 64
+MAX_SOURCE_CHARS: Final = 32
+MAX_LINKS: Final = 256
+_LAST_MS: Final = (1 << 63) - 1
+_BETWEEN: Final = "\n\n"
+_MIN_BINARY: Final = 64
+
+
+class TextRedactor(Protocol):
+    """What takes secrets out of text (`redact.Redactor`)."""
+
+    def redact(self, text: str) -> str: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """One memory to be stored: `Memex.store`'s arguments. `check` them before use."""
+
+    content: str
+    rationale: str
+    importance: float = 0.5
+    modality: str = "text"
+    metadata: Mapping[str, Any] | None = None
+    link_to: Iterable[UUID | str] = ()
+    session_id: str | None = None
+    agent_id: str | None = None
+    project: str | None = None
+    tags: Iterable[str] = ()
+    occurred_at_ms: int | None = None
+    source: str = "library"
+    pinned: bool = False
+    embedding: bytes | None = None
+    node_id: UUID | None = None
+    links: tuple[UUID, ...] = field(default=(), init=False)
+    """``link_to``, checked."""
+
+    def check(self) -> None:
+        """Check every field; texts become valid Unicode, ``tags`` a tuple without repeats.
+
+        Raises:
+            InvalidParamsError: Names the field, its limit and the cure; EC-CORE-001 to 003 word for word.
+        """
+        check_content(self.content)
+        check_rationale(self.rationale)
+        check_unit("importance", self.importance)
+        if self.modality != "text" and self.modality not in set(Modality):
+            raise InvalidParamsError.of(
+                "modality", f"is {self.modality!r}, must be one of {', '.join(Modality)}"
+            )
+        if self.metadata is not None and not isinstance(self.metadata, Mapping):
+            raise InvalidParamsError.of("metadata", f"must be an object, is {type(self.metadata).__name__}")
+        if self.occurred_at_ms is not None:
+            check_range("occurred_at", self.occurred_at_ms, 0, _LAST_MS)
+        if isinstance(self.session_id, str):
+            self.session_id = cut_session_id(self.session_id)
+        for name, limit in _TEXTS:
+            _check_text(name, getattr(self, name), limit)
+        self.tags = _checked_tags(self.tags)
+        self.links = _checked_links(self.link_to)
+        self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
+
+    def redact(self, redactor: TextRedactor) -> None:
+        """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
+        texts = [self.rationale, *self.tags, *_strings(self.metadata)]
+        if not _is_binary(self):
+            texts.append(self.content)
+        # Hardly any text holds a secret: one pass over all of them tells, and is all that most stores cost.
+        joined = _BETWEEN.join(texts)
+        if redactor.redact(joined) is joined:
+            return
+        if not _is_binary(self):
+            self.content = redactor.redact(self.content)
+        self.rationale = redactor.redact(self.rationale)
+        self.tags = tuple(redactor.redact(tag) for tag in self.tags)
+        if self.metadata:
+            self.metadata = redacted(self.metadata, redactor)
+
+
+_TEXTS: Final = (
+    ("session_id", MAX_ID_CHARS),
+    ("agent_id", MAX_ID_CHARS),
+    ("project", MAX_PROJECT_CHARS),
+    ("source", MAX_SOURCE_CHARS),
+)
+
+
+def as_uuid(name: str, value: object) -> UUID:
+    """``value`` as a UUID: one, its text form or its 16 bytes.
+
+    Raises:
+        InvalidParamsError: It is none; names ``name``.
+    """
+    if isinstance(value, UUID):
+        return value
+    try:
+        if isinstance(value, str):
+            return UUID(value)
+        if isinstance(value, bytes):
+            return UUID(bytes=value)
+    except ValueError:
+        pass
+    raise InvalidParamsError.of(name, f"is {value!r:.80}, must be a UUID")
+
+
+def redacted(value: Any, redactor: TextRedactor) -> Any:
+    """A JSON value with the secrets in its texts replaced, keys included."""
+    if isinstance(value, str):
+        return redactor.redact(_unicode(value))
+    if isinstance(value, Mapping):
+        return {redactor.redact(str(key)): redacted(item, redactor) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(item, redactor) for item in value]
+    return value
+
+
+def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
+    """A node that comes from elsewhere (an import), checked and without secrets.
+
+    Raises:
+        InvalidParamsError: As `Draft.check`.
+    """
+    from dataclasses import replace
+
+    node.validate()
+    draft = Draft(
+        content=node.content,
+        rationale=node.rationale,
+        importance=node.importance,
+        modality=node.modality,
+        metadata=node.metadata,
+        session_id=node.session_id,
+        agent_id=node.agent_id,
+        project=node.project,
+        tags=node.tags,
+        source=node.source,
+    )
+    draft.check()
+    draft.redact(redactor)
+    return replace(
+        node,
+        content=draft.content,
+        rationale=draft.rationale,
+        session_id=draft.session_id,
+        metadata=draft.metadata or {},
+        tags=tuple(draft.tags),
+    )
+
+
+def text_to_embed(node: MemoryNode | Draft) -> str:
+    """What of a memory is embedded and indexed: its content, or for what is no text the words about it."""
+    if node.modality == Modality.TEXT:
+        return node.content
+    return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))
+
+
+def _is_binary(draft: Draft) -> bool:
+    """Whether the content is base64 of something else than text: to a rule for tokens it looks like one."""
+    if draft.modality == "text" or len(draft.content) < _MIN_BINARY:
+        return False
+    try:
+        binascii.a2b_base64(draft.content, strict_mode=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_text(name: str, value: object, limit: int) -> None:
+    if value is None and name != "source":
+        return
+    if not isinstance(value, str) or not 1 <= len(value) <= limit or "\0" in value:
+        raise InvalidParamsError.of(name, f"must be text of 1 to {limit} characters without NUL")
+
+
+def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    if not tags:
+        return ()
+    if isinstance(tags, str):
+        raise InvalidParamsError.of("tags", "must be a list of texts, is one text")
+    found = tuple(dict.fromkeys(tags))
+    if len(found) > MAX_TAGS:
+        raise InvalidParamsError.of("tags", f"has {len(found)} entries, at most {MAX_TAGS}")
+    for tag in found:
+        _check_text("tags", tag, MAX_TAG_CHARS)
+    return found
+
+
+def _checked_links(link_to: Iterable[UUID | str]) -> tuple[UUID, ...]:
+    if not link_to:
+        return ()
+    if isinstance(link_to, str | UUID):
+        raise InvalidParamsError.of("link_to", "must be a list of UUIDs, is one value")
+    found = tuple(dict.fromkeys(as_uuid("link_to", one) for one in link_to))
+    if len(found) > MAX_LINKS:
+        raise InvalidParamsError.of("link_to", f"has {len(found)} entries, at most {MAX_LINKS}")
+    return found
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield _unicode(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def _unicode(text: str) -> str:
+    """``text`` without lone surrogates, which neither UTF-8 nor JSON can carry; pairs become characters."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
