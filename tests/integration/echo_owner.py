@@ -3,6 +3,7 @@
 Verbs: `echo` gives the body back, `count` appends a mark to the file `count` of the root, `sleep`
 takes params["ms"] milliseconds, `environment` and `modules` list names, `large` answers with
 params["bytes"] bytes, `fail` raises what params["error"] names, `boom` something that is none of ours.
+MCP tools: `echo`, `sleep`, `large`, `boom` likewise, and `count`, which makes something once for a request.
 """
 
 from __future__ import annotations
@@ -17,8 +18,44 @@ from types import ModuleType
 
 from context_graph.config import Settings
 from context_graph.errors import UsageError, error_for_code
+from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.endpoint import Endpoint
+from context_graph.mcp_server.registry import Tool, Toolbox
+from context_graph.mcp_server.sessions import Sessions
 from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
+
+
+class EchoHost:
+    """Says of which store its client is; has no memory."""
+
+    project = None
+
+    def __init__(self, store_name: str) -> None:
+        self.store_name = store_name
+
+    def session_of(self, tool_use_id: str | None) -> str | None:
+        return tool_use_id
+
+    def problems(self) -> list[str]:
+        return ["something is not as it should be"]
+
+    def failed(self, operation: str, error: Exception) -> None:
+        """Nothing to drop."""
+
+
+def _echo(call: ToolCall) -> ToolResult:
+    return ToolResult(
+        {"said": call.arguments.raw("say"), "store": call.host.store_name, "session": call.session_id}
+    )
+
+
+def _large(call: ToolCall) -> ToolResult:
+    return ToolResult(content=({"type": "text", "text": "x" * int(call.arguments.raw("bytes"))},))
+
+
+def _boom(call: ToolCall) -> ToolResult:
+    raise ZeroDivisionError("a bug, on purpose")
 
 
 class EchoService:
@@ -50,6 +87,33 @@ class EchoService:
         if request.verb.endswith("boom"):
             raise ZeroDivisionError("a bug, on purpose")
         raise UsageError(f"no verb {request.verb!r}")
+
+    def endpoint(self, request: Request) -> Endpoint:
+        return self._endpoint(str(request.store), request.event_id.encode())
+
+    def endpoint_of(self, pid: int) -> Endpoint:
+        return self._endpoint(os.readlink(f"/proc/{pid}/cwd"), b"")
+
+    def _endpoint(self, store: str, client: bytes) -> Endpoint:
+        runs = {"echo": _echo, "sleep": self._sleep, "large": _large, "boom": _boom, "count": self._count}
+        tools = [Tool(name, name, {"type": "object"}, run) for name, run in runs.items()]
+        return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client)
+
+    def _sleep(self, call: ToolCall) -> ToolResult:
+        (self._root / "asleep").touch()
+        time.sleep(float(call.arguments.raw("ms")) / 1000.0)
+        return ToolResult({"slept": True})
+
+    def _count(self, call: ToolCall) -> ToolResult:
+        made = self._root / "made"
+        made.mkdir(exist_ok=True)
+        (made / str(call.new_id())).touch()
+        if call.arguments.raw("die"):
+            once = self._root / "died"
+            if not once.exists() or call.arguments.raw("die") == "always":
+                once.touch()
+                os._exit(9)
+        return ToolResult({"made": len(list(made.iterdir()))})
 
     def stats(self) -> dict[str, object]:
         return {"stores": 0, "sessions": 0, "spool_pending": 0}

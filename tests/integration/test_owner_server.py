@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import stat
@@ -185,16 +184,6 @@ def test_garbage_is_refused_and_the_connection_closed(owner: OwnerHarness, data:
         assert (reply.exit_code, reply.flags) == (1, SPOOL_IT)
         assert _ended(connection)
     assert owner.status()["malformed"] == 1
-
-
-def test_json_rpc_is_answered_with_one_line_of_it(owner: OwnerHarness) -> None:
-    owner.start()
-    with owner.raw() as connection:
-        connection.sendall(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
-        with connection.makefile("rb") as source:
-            lines = source.readlines()
-    assert len(lines) == 1
-    assert json.loads(lines[0])["error"]["code"] == -32601
 
 
 def test_two_hundred_clients_at_once_are_all_served(owner: OwnerHarness) -> None:

@@ -7,6 +7,7 @@
 compile_error!("the launcher uses Linux system calls; elsewhere run the Python CLI (context-graph-py)");
 
 pub mod arena;
+mod bridge;
 pub mod brief;
 mod briefcmd;
 mod client;
@@ -70,6 +71,10 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),
             None => sys::exit(unknown_hook(word, args(3))),
         },
+        (Some(b"mcp"), _) if !args(2).any(|arg| matches!(arg, b"--help" | b"-h")) => {
+            guard::exit_on_panic(1);
+            sys::exit(bridge::run(&ARENA.0, &env, args(2)))
+        }
         _ => become_cli(&env, args(1)),
     }
 }

@@ -226,6 +226,11 @@ impl<'a> Starter<'a> {
         }
     }
 
+    /// Whether nobody holds the lock: no owner serves, starts or is leaving.
+    pub fn is_free(&self) -> bool {
+        self.take_lock().is_ok()
+    }
+
     fn take_lock(&self) -> Result<Fd, Start> {
         let failed = |errno: sys::Errno| {
             Start::Failed(format!("{}: {}", String::from_utf8_lossy(self.lock.bytes()), errno.text()))

@@ -8,7 +8,6 @@ for all of decoding, answering and logging a request (benches/bench_owner.py, `r
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -26,16 +25,8 @@ _LEAVING_S: Final = 0.5
 _RECV_BYTES: Final = 64 * 1024
 _LARGE_BYTES: Final = 256 * 1024
 
-_NO_JSON_RPC: Final = (
-    json.dumps(
-        {
-            "jsonrpc": "2.0",
-            "id": None,
-            "error": {"code": -32601, "message": "Method not found: this owner speaks frames only"},
-        }
-    ).encode()
-    + b"\n"
-)
+Upgrade = Callable[[socket.socket, bytes], None]
+"""Takes a connected socket and what was read from it beyond the last frame."""
 
 
 class Answer(Protocol):
@@ -53,12 +44,21 @@ class Answer(Protocol):
         """Log and count: work the client need not wait for."""
         ...
 
+    @property
+    def upgrade(self) -> Upgrade | None:
+        """What takes the socket over once this answer is sent: it speaks something else from then on."""
+        ...
+
 
 class Server(Protocol):
     """What a connection needs of its server."""
 
     def answer(self, payload: bytes) -> Answer: ...
     def refuse(self, error: WireError) -> Answer: ...
+    def plain(self, connected: socket.socket, data: bytes) -> None:
+        """A client that began with `{`: its socket and what it said."""
+        ...
+
     def too_much_held(self) -> WireError | None:
         """Why no more unfinished bytes may be kept, if so; asked when a frame has grown large."""
         ...
@@ -71,7 +71,7 @@ class Connection:
     """State: reading a frame, or (``_out``) writing a reply; never both, so memory is bounded."""
 
     __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_loop", "_out", "_reads", "_server", "_socket",
-                 "_timer", "served", "used_at")  # fmt: skip
+                 "_timer", "_upgrade", "served", "used_at")  # fmt: skip
 
     def __init__(self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop) -> None:
         self._socket = connected
@@ -83,6 +83,7 @@ class Connection:
         self._eof = False
         self._last = False
         self._leaving = False
+        self._upgrade: Upgrade | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.served = 0
         """Requests answered."""
@@ -139,8 +140,7 @@ class Connection:
                 self._serve()
             return
         if not self.served and not self._decoder.held and data[:1] == b"{":
-            self._last = True
-            self._send(_NO_JSON_RPC)
+            self._hand_over(self._server.plain, data)
             return
         self._decoder.feed(data)
         self._serve()
@@ -161,6 +161,7 @@ class Connection:
         self._disarm()
         self.served += 1
         self._last = answer.last
+        self._upgrade = answer.upgrade
         self._send(answer.data)
         answer.then()
         if self._decoder.held:
@@ -210,10 +211,20 @@ class Connection:
     def _sent(self) -> None:
         self._disarm()
         self.used_at = self._loop.time()
+        if self._upgrade is not None and not self._leaving:
+            self._hand_over(self._upgrade, self._decoder.rest())
+            return
         if self._last or (not self._decoder.held and (self._eof or self._leaving)):
             self.close()
         elif not self._eof:
             self._read_on()
+
+    def _hand_over(self, upgrade: Upgrade, data: bytes) -> None:
+        """Give the socket away; this connection has ended."""
+        self._disarm()
+        self._stop_reading()
+        upgrade(socket.socket(fileno=self._socket.detach()), data)
+        self._server.closed(self)
 
     def _read_on(self) -> None:
         if not self._reads and self._socket.fileno() >= 0:

@@ -13,10 +13,10 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
-from context_graph.owner.connection import Connection
+from context_graph.owner.connection import Connection, Upgrade
 from context_graph.owner.log import request_line
 from context_graph.owner.status import OwnerStatus
 from context_graph.wire.frames import (
@@ -28,7 +28,11 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
 )
-from context_graph.wire.peer import peer_uid
+from context_graph.wire.peer import peer_pid, peer_uid
+
+if TYPE_CHECKING:
+    from context_graph.mcp_server.endpoint import Endpoint
+    from context_graph.owner.lines import LineConnection
 
 __all__ = ["EXIT_BUSY", "OwnerServer", "Service", "is_newer"]
 
@@ -36,6 +40,8 @@ EXIT_BUSY: Final = 75
 """Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
 _HELD_BYTES: Final = 64 * 1024 * 1024
 """Unfinished frames of all clients together."""
+_ATTACH: Final = "mcp.attach"
+"""The verb after which a connection speaks JSON-RPC, a line a message."""
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
 _PAUSE_S: Final = 0.5
@@ -47,6 +53,14 @@ class Service(Protocol):
 
     def handle(self, request: Request) -> Reply:
         """Any verb but ``owner.*``; raises nothing but ContextGraphError."""
+        ...
+
+    def endpoint(self, request: Request) -> Endpoint:
+        """The MCP conversation of a client that attaches; ``request`` says which store it means."""
+        ...
+
+    def endpoint_of(self, pid: int) -> Endpoint:
+        """The conversation of a client of which only the process is known, for the store of where it runs."""
         ...
 
     def settle(self) -> None: ...
@@ -61,6 +75,7 @@ class _Answer:
     data: bytes
     last: bool
     then: Callable[[], None]
+    upgrade: Upgrade | None = None
 
 
 def is_newer(theirs: str, ours: str) -> bool:
@@ -105,7 +120,7 @@ class OwnerServer:
         self._leave = leave
         self._quiet = quiet
         self._listener: socket.socket | None = None
-        self._connections: set[Connection] = set()
+        self._connections: set[Connection | LineConnection] = set()
 
     @property
     def clients(self) -> int:
@@ -142,7 +157,7 @@ class OwnerServer:
             request = decode_request(payload)
         except WireError as error:
             return self.refuse(error)
-        reply, after = self._reply(request)
+        reply, after, upgrade = self._reply(request)
         reply, data = _encoded(reply)
         took_ms = (time.perf_counter() - began) * 1000.0
 
@@ -153,7 +168,7 @@ class OwnerServer:
             if after is not None:
                 after()
 
-        return _Answer(data, False, then)
+        return _Answer(data, False, then, upgrade)
 
     def refuse(self, error: WireError) -> _Answer:
         """The answer to bytes that are no request; its connection ends, no frame boundary can be trusted."""
@@ -168,15 +183,52 @@ class OwnerServer:
             return None
         return FrameTooLargeError(f"{held} bytes of unfinished frames are held already; try again")
 
-    def expired(self, connection: Connection) -> None:
+    def plain(self, connected: socket.socket, data: bytes) -> None:
+        """A client that speaks JSON-RPC without attaching: its process says which store it means."""
+        from context_graph.mcp_server import rpc
+
+        try:
+            endpoint = self._service.endpoint_of(peer_pid(connected))
+        except (ContextGraphError, OSError) as error:
+            self._log.warning("refused: plain JSON-RPC: %s", error)
+            answer = rpc.failure(None, rpc.RpcError(rpc.INTERNAL_ERROR, f"Internal error: {error}"))
+            with contextlib.suppress(OSError):
+                connected.send(answer + b"\n")
+            connected.close()
+            return
+        self._adopt(connected, endpoint, data, plain=True, name="plain")
+
+    def line_served(self, connection: LineConnection, received: int, sent: int, took_s: float) -> None:
+        """Count and log one message of a line connection, and do what need not come before its answer."""
+        self._status.count("mcp", took_s * 1000.0)
+        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", connection.name, took_s * 1000.0, received, sent)
+        self._service.settle()
+
+    def expired(self, connection: Connection | LineConnection) -> None:
         """A client took too long over a frame or a reply."""
         self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Connection | LineConnection) -> None:
         """A connection has ended."""
         self._connections.discard(connection)
         if not self._connections:
             self._quiet()
+
+    def _upgrade_for(self, request: Request) -> Upgrade:
+        endpoint = self._service.endpoint(request)
+        name = request.store.name if request.store is not None else "-"
+        return lambda connected, rest: self._adopt(connected, endpoint, rest, plain=False, name=name)
+
+    def _adopt(
+        self, connected: socket.socket, endpoint: Endpoint, rest: bytes, *, plain: bool, name: str
+    ) -> None:
+        """Speak JSON lines with a socket that a frame connection has given away."""
+        from context_graph.owner.lines import LineConnection
+
+        connected.setblocking(False)
+        lines = LineConnection(connected, endpoint, self, self._loop, name=name, plain=plain, rest=rest)
+        self._connections.add(lines)
+        lines.start()
 
     def _accept(self, limit: int = 1) -> None:
         """Take in connections: one a turn of the loop, so that a burst of them holds up nobody."""
@@ -236,15 +288,18 @@ class OwnerServer:
         if self._listener is not None:
             self._loop.add_reader(self._listener, self._accept)
 
-    def _reply(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
-        """The reply, and what to do once it is sent."""
+    def _reply(self, request: Request) -> tuple[Reply, Callable[[], None] | None, Upgrade | None]:
+        """The reply, what to do once it is sent, and what the connection then becomes."""
         try:
             if request.verb.startswith("owner."):
-                return self._own(request)
+                return (*self._own(request), None)
             if is_newer(request.version, self._version):
                 why = f"client {request.version} is newer than this owner, {self._version}"
-                return Reply(0, YIELDING), self._leaver(why)
-            return self._service.handle(request), self._service.settle
+                return Reply(0, YIELDING), self._leaver(why), None
+            if request.verb == _ATTACH:
+                greeting = _json({"pid": os.getpid(), "version": self._version})
+                return greeting, None, self._upgrade_for(request)
+            return self._service.handle(request), self._service.settle, None
         except ContextGraphError as error:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
@@ -255,7 +310,7 @@ class OwnerServer:
             flags, exit_code, text = SPOOL_IT, 1, "the owner failed to serve this; its log says why"
         if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
             exit_code = 0  # a hook of the real client never fails (D2.3)
-        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None
+        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":

@@ -46,6 +46,13 @@ class FrameDecoder:
         self._length = None
         return payload
 
+    def rest(self) -> bytes:
+        """What was fed beyond the frames that were taken; the decoder is empty afterwards."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._length = None
+        return rest
+
     @property
     def held(self) -> int:
         """Bytes that wait for the rest of their frame."""

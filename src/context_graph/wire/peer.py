@@ -6,7 +6,7 @@ import socket
 import struct
 from typing import Final
 
-__all__ = ["peer_uid"]
+__all__ = ["peer_pid", "peer_uid"]
 
 _UCRED: Final = struct.Struct("iII")
 # macOS: SOL_LOCAL, LOCAL_PEERCRED and the start of struct xucred; Python names none of them.
@@ -26,3 +26,15 @@ def peer_uid(connection: socket.socket) -> int:
         return int(_UCRED.unpack(raw)[1])
     raw = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
     return int(_XUCRED.unpack_from(raw)[1])
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Process id of the other end, as it was when it connected.
+
+    Raises:
+        OSError: If the kernel does not say.
+    """
+    option: int | None = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        raise OSError("this system does not say which process connected")
+    return int(_UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size))[0])

@@ -38,6 +38,7 @@ pub const SOCK_STREAM: c_int = 1;
 pub const SOL_SOCKET: c_int = 1;
 pub const SO_PEERCRED: c_int = 17;
 pub const MSG_NOSIGNAL: c_int = 0x4000;
+pub const MSG_DONTWAIT: c_int = 0x40;
 pub const POLLIN: i16 = 1;
 pub const POLLOUT: i16 = 4;
 
@@ -46,7 +47,9 @@ pub const CLOCK_MONOTONIC: c_int = 1;
 pub const TCGETS: u64 = 0x5401;
 
 pub const SIGKILL: c_int = 9;
+pub const SIGINT: c_int = 2;
 pub const SIGPIPE: c_int = 13;
+pub const SIGTERM: c_int = 15;
 pub const SIGCHLD: c_int = 17;
 pub const SIGXFSZ: c_int = 25;
 pub const SIG_DFL: usize = 0;
@@ -61,6 +64,7 @@ pub const EINTR: c_int = 4;
 pub const EAGAIN: c_int = 11;
 pub const EEXIST: c_int = 17;
 pub const ENOTDIR: c_int = 20;
+pub const ENOTSOCK: c_int = 88;
 
 /// `struct statx`, one layout on every architecture (unlike `struct stat`, hence statx).
 #[repr(C)]

@@ -5,6 +5,7 @@ mod file;
 mod net;
 mod piped;
 mod process;
+mod stream;
 mod time;
 
 pub use file::{
@@ -16,6 +17,7 @@ pub use piped::ask_program;
 pub use process::{
     exec, executable, exit, ignore_write_signals, own_path, parent, random, spawn_detached, uid, CStrings, HANDED_FD,
 };
+pub use stream::{signals_as_input, wait, write_some, Ready, Watch};
 pub use time::{monotonic_us, sleep_ms, unix_ms, Deadline};
 
 /// An errno value.

@@ -1,0 +1,344 @@
+//! `mcp`: MCP over standard input and output, carried to the owner as lines of JSON-RPC.
+//!
+//! The client sees one server for as long as this process lives. Owners may come and go behind it: a request that
+//! was on its way when one went is sent to the next, which knows it again by its bytes and does nothing twice.
+
+mod flight;
+mod link;
+mod message;
+
+use crate::arena::Arena;
+use crate::env::Env;
+use crate::paths;
+use crate::sys::{self, Fd, Ready, Watch};
+use flight::{failure, Flights};
+use link::Link;
+
+/// What the owner takes as one message (owner/lines.py, LINE_MAX).
+const MESSAGE_MAX: usize = 2 * 1024 * 1024;
+/// What is read of a longer one, to find whose it is; beyond that a client is sending something else.
+const LINE_MAX: usize = 64 * 1024 * 1024;
+/// Beyond these nothing more is read of the client.
+const FLYING_MAX: usize = 256;
+const HELD_MAX: usize = 16 * 1024 * 1024;
+/// After the client's last word: how long answers are waited for that are still due.
+const LAST_ANSWERS_MS: u32 = 120_000;
+const READ: usize = 64 * 1024;
+
+/// SIGINT or SIGTERM came: the client wants this process gone.
+pub struct Stop(Fd);
+
+impl Stop {
+    /// Whether it comes within `ms`.
+    fn within(&self, ms: u32) -> bool {
+        let [ready] = sys::wait([Watch { fd: self.0.raw(), readable: true, writable: false }], Some(ms));
+        ready.readable
+    }
+}
+
+/// Runs until the client closes its end or sends a signal; the exit code.
+pub fn run(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> i32 {
+    match serve(arena, env, args) {
+        Ok(()) => 0,
+        Err(why) => {
+            sys::write_all(sys::STDERR, format!("context-graph-cli: mcp: {why}\n").as_bytes());
+            1
+        }
+    }
+}
+
+fn serve(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> Result<(), String> {
+    sys::ignore_write_signals();
+    let stop = Stop(sys::signals_as_input().map_err(|errno| errno.text())?);
+    let places = paths::locate(arena, env, db_path(args)?).map_err(|error| error.text())?;
+    let link = Link::new(arena, env, &places).ok_or("a path is longer than 4095 bytes; use shorter folder names")?;
+    Bridge::new(&link, stop).run();
+    Ok(())
+}
+
+/// The one option: `--db-path PATH`.
+fn db_path(mut args: impl Iterator<Item = &'static [u8]>) -> Result<Option<&'static [u8]>, String> {
+    let mut path = None;
+    while let Some(arg) = args.next() {
+        path = match arg.strip_prefix(b"--db-path") {
+            Some(b"") => Some(args.next().ok_or("option '--db-path' needs a value")?),
+            Some(joined) if joined.starts_with(b"=") => joined.get(1..),
+            _ => return Err(format!("unknown argument '{}'; see mcp --help", String::from_utf8_lossy(arg))),
+        };
+    }
+    Ok(path)
+}
+
+/// Bytes on their way out, from `at` on.
+#[derive(Default)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Outgoing {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.at..).unwrap_or(&[])
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if self.at == self.bytes.len() {
+            self.clear();
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(READ);
+        self.at = 0;
+    }
+}
+
+struct Bridge<'a> {
+    link: &'a Link<'a>,
+    stop: Stop,
+    owner: Option<Fd>,
+    flights: Flights,
+    from_client: Vec<u8>,
+    from_owner: Vec<u8>,
+    to_owner: Outgoing,
+    to_client: Outgoing,
+    client_ended: bool,
+    /// A line that never ends is being passed over.
+    skipping: bool,
+    /// Why there is no owner.
+    why: String,
+}
+
+impl<'a> Bridge<'a> {
+    fn new(link: &'a Link<'a>, stop: Stop) -> Bridge<'a> {
+        Bridge {
+            link,
+            stop,
+            owner: None,
+            flights: Flights::default(),
+            from_client: Vec::new(),
+            from_owner: Vec::new(),
+            to_owner: Outgoing::default(),
+            to_client: Outgoing::default(),
+            client_ended: false,
+            skipping: false,
+            why: String::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        // At once: an owner that has to be started comes up while the client is still talking itself in.
+        self.connect();
+        let mut buffer = vec![0; READ];
+        while !self.is_over() {
+            let timeout = self.client_ended.then_some(LAST_ANSWERS_MS);
+            let [client, answers, owner, signal] = sys::wait(self.watches(), timeout);
+            if signal.readable {
+                // What the client has said is handed on; its answers have nobody left to read them.
+                return self.flush_to_owner();
+            }
+            let nothing = ![client, answers, owner].iter().any(|ready| ready.readable || ready.writable);
+            if nothing && self.client_ended {
+                return;
+            }
+            if answers.writable && !self.write_client() {
+                return;
+            }
+            self.serve_owner(owner, &mut buffer);
+            if client.readable {
+                self.read_client(&mut buffer);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let told = self.to_client.rest().is_empty() && self.to_owner.rest().is_empty();
+        self.client_ended && told && self.flights.count() == 0
+    }
+
+    fn watches(&self) -> [Watch; 4] {
+        let room = self.flights.count() < FLYING_MAX && self.flights.bytes() + self.to_owner.rest().len() < HELD_MAX;
+        let answers = self.to_client.rest();
+        [
+            Watch { fd: sys::STDIN, readable: !self.client_ended && room, writable: false },
+            Watch { fd: sys::STDOUT, readable: false, writable: !answers.is_empty() },
+            Watch {
+                fd: self.owner.as_ref().map_or(-1, Fd::raw),
+                readable: self.owner.is_some() && answers.len() < HELD_MAX,
+                writable: self.owner.is_some() && !self.to_owner.rest().is_empty(),
+            },
+            Watch { fd: self.stop.0.raw(), readable: true, writable: false },
+        ]
+    }
+
+    fn connect(&mut self) {
+        match self.link.open(&self.stop) {
+            Ok(owner) => {
+                self.owner = Some(owner);
+                self.to_owner.clear();
+                let replay = self.flights.replay();
+                self.to_owner.push(&replay);
+            }
+            Err(why) => {
+                self.why = why;
+                self.give_up();
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        for line in self.flights.give_up(&self.why) {
+            self.to_client.push(&line);
+        }
+    }
+
+    fn serve_owner(&mut self, ready: Ready, buffer: &mut [u8]) {
+        let Some(owner) = &self.owner else { return };
+        let mut there = true;
+        if ready.readable {
+            match sys::receive(owner, buffer) {
+                Ok(0) => there = false,
+                Ok(count) => self.take_answers(buffer.get(..count).unwrap_or(&[])),
+                Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+                Err(_) => there = false,
+            }
+        }
+        if there && ready.writable {
+            there = self.write_owner();
+        }
+        if !there {
+            self.owner_gone();
+        }
+    }
+
+    /// Sends what waits; false if nobody takes it any more.
+    fn write_owner(&mut self) -> bool {
+        let Some(owner) = &self.owner else { return false };
+        match sys::send(owner, &[self.to_owner.rest(), &[], &[]]) {
+            Ok(count) => self.to_owner.at += count,
+            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+            // Its last answers may still be there to read; the end of file behind them says the rest.
+            Err(_) => return self.owner.as_ref().is_some_and(|owner| sys::poll_readable(owner.raw(), 0)),
+        }
+        true
+    }
+
+    fn flush_to_owner(&mut self) {
+        if self.owner.is_some() && !self.to_owner.rest().is_empty() {
+            self.write_owner();
+        }
+    }
+
+    fn owner_gone(&mut self) {
+        self.owner = None;
+        self.from_owner.clear();
+        self.to_owner.clear();
+        for line in self.flights.lost_owner() {
+            self.to_client.push(&line);
+        }
+        // With nothing on its way there is no hurry: the owner may have left because nobody should run now.
+        if self.flights.count() > 0 {
+            self.connect();
+        }
+    }
+
+    fn take_answers(&mut self, data: &[u8]) {
+        self.from_owner.extend_from_slice(data);
+        let mut from = 0;
+        let whole = std::mem::take(&mut self.from_owner);
+        let new = whole.len() - data.len();
+        while let Some(end) = newline(&whole, from.max(new)) {
+            let line = whole.get(from..end).unwrap_or(&[]);
+            if self.flights.got(line) {
+                self.to_client.push(line);
+            }
+            from = end;
+        }
+        self.from_owner = whole;
+        self.from_owner.drain(..from);
+    }
+
+    /// Writes what the client takes now; false if it takes no more.
+    fn write_client(&mut self) -> bool {
+        match sys::write_some(sys::STDOUT, self.to_client.rest()) {
+            Ok(count) => self.to_client.at += count,
+            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+            Err(_) => return false,
+        }
+        true
+    }
+
+    fn read_client(&mut self, buffer: &mut [u8]) {
+        match sys::read(sys::STDIN, buffer) {
+            Ok(0) | Err(sys::Errno(5)) => self.end_of_client(),
+            Ok(count) => self.take_lines(buffer.get(..count).unwrap_or(&[])),
+            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+            Err(_) => self.end_of_client(),
+        }
+    }
+
+    /// A last line without its newline counts too.
+    fn end_of_client(&mut self) {
+        self.client_ended = true;
+        if !self.from_client.is_empty() {
+            self.take_lines(b"\n");
+        }
+    }
+
+    fn take_lines(&mut self, data: &[u8]) {
+        let new = self.from_client.len();
+        self.from_client.extend_from_slice(data);
+        let whole = std::mem::take(&mut self.from_client);
+        let mut from = 0;
+        while let Some(end) = newline(&whole, from.max(new)) {
+            let line = whole.get(from..end).unwrap_or(&[]);
+            from = end;
+            if std::mem::take(&mut self.skipping) || line.trim_ascii().is_empty() {
+                continue;
+            }
+            self.take_line(line);
+        }
+        self.from_client = whole;
+        self.from_client.drain(..from);
+        if self.from_client.len() > LINE_MAX {
+            self.refuse(b"null");
+            self.from_client = Vec::new();
+            self.skipping = true;
+        }
+        self.from_client.shrink_to(READ.max(self.from_client.len()));
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        if line.len() > MESSAGE_MAX {
+            let id = match message::sent(line.trim_ascii()) {
+                message::Sent::Request { id, .. } => id.json(),
+                _ => b"null".to_vec(),
+            };
+            return self.refuse(&id);
+        }
+        if self.owner.is_none() {
+            self.connect();
+        }
+        self.flights.sent(line);
+        if self.owner.is_some() {
+            self.to_owner.push(line);
+        } else {
+            self.give_up();
+        }
+    }
+
+    fn refuse(&mut self, id: &[u8]) {
+        let text = format!("Invalid Request: a message may have {MESSAGE_MAX} bytes; send less in one call");
+        let mut line = failure(id, -32600, &text, &text);
+        line.push(b'\n');
+        self.to_client.push(&line);
+    }
+}
+
+/// The index behind the first newline from `from` on.
+fn newline(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    Some(from + rest.iter().position(|byte| *byte == b'\n')? + 1)
+}

@@ -1,0 +1,94 @@
+"""One call of a tool: what the tool gets, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from context_graph.mcp_server import rpc
+from context_graph.mcp_server.arguments import Arguments
+from context_graph.mcp_server.host import Host
+from context_graph.mcp_server.protocol import LOG_LEVELS
+from context_graph.mcp_server.sessions import Session
+from context_graph.model.memory import VerbosityLevel
+
+__all__ = ["ToolCall", "ToolResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answers with.
+
+    Attributes:
+        structured: The answer as a JSON object; its text becomes the content where ``content`` is empty.
+        content: MCP content blocks, for tools that answer with something else.
+        failed: MCP's isError: the tool itself failed, in words for the model.
+    """
+
+    structured: Mapping[str, Any] | None = None
+    content: tuple[Mapping[str, Any], ...] = ()
+    failed: bool = False
+
+    def blocks(self) -> list[Mapping[str, Any]]:
+        """The content as sent: where there is none, the structured answer's JSON."""
+        if self.content or self.structured is None:
+            return list(self.content)
+        return [{"type": "text", "text": orjson.dumps(self.structured).decode()}]
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A call with all that a tool needs.
+
+    Attributes:
+        session: The tool session that ``session_id`` names, or the connection's own.
+        session_id: The session as given, or else the client's session that the call belongs to.
+        request: Names this request among all that were ever sent, the same when it is sent again; empty
+            where a client can't be told from others.
+        send: Takes a notification that goes out before the answer.
+        progress_token: As the client gave it, None if it wants no progress.
+        log_level: The least level that the client wants to hear of.
+    """
+
+    arguments: Arguments
+    host: Host
+    session: Session
+    session_id: str | None
+    verbosity: VerbosityLevel
+    request: bytes
+    send: Callable[[bytes], None]
+    progress_token: str | int | None = None
+    log_level: str = "info"
+    _made: int = field(default=0)
+
+    def new_id(self) -> UUID | None:
+        """The id for what this call makes, derived from the request: one that is sent again after a crash
+        makes nothing twice. None where nothing can be derived; the store then draws one."""
+        if not self.request:
+            return None
+        self._made += 1
+        digest = blake2b(self.request, digest_size=16, salt=self._made.to_bytes(8, "little")).digest()
+        return UUID(bytes=digest, version=4)
+
+    def log(self, level: str, text: str, logger: str = "context-graph") -> None:
+        """Tell the client's log, if it wants that level."""
+        if LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level):
+            self.send(rpc.notification(_LOG, {"level": level, "logger": logger, "data": text}))
+
+    def progress(self, done: float, total: float, message: str = "") -> None:
+        """Tell a client that asked for it how far a long call is."""
+        if self.progress_token is None:
+            return
+        told: dict[str, object] = {"progressToken": self.progress_token, "progress": done, "total": total}
+        if message:
+            told["message"] = message
+        self.send(rpc.notification(_PROGRESS, told))
+
+
+_LOG: Final = "notifications/message"
+_PROGRESS: Final = "notifications/progress"

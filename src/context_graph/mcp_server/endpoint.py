@@ -1,0 +1,217 @@
+"""One client's conversation with the server: life cycle, tools/list, tools/call, ping, logging.
+
+Transport-free: bytes of one message in, bytes of the answers out. Who feeds it decides how often other
+clients get their turn in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import Any, Final
+
+from context_graph.errors import ContextGraphError
+from context_graph.mcp_server import rpc
+from context_graph.mcp_server.arguments import Arguments
+from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.host import Host
+from context_graph.mcp_server.protocol import (
+    INSTRUCTIONS,
+    LOG_LEVELS,
+    PLAIN,
+    Version,
+    initialize_result,
+    negotiate,
+)
+from context_graph.mcp_server.registry import Toolbox
+from context_graph.mcp_server.rpc import Invalid, Notification, Request, Response, RpcError
+from context_graph.mcp_server.sessions import Sessions
+from context_graph.model.memory import VerbosityLevel
+
+__all__ = ["INSTRUCTIONS", "Endpoint"]
+
+_SESSION_CHARS: Final = 400
+_TOOL_USE: Final = "claudecode/toolUseId"
+_LOG: Final = "notifications/message"
+
+
+class Endpoint:
+    """The server's side of one connection.
+
+    Args:
+        client: Names the client's process, the same when it connects again; b"" if that is not known.
+            Together with a request's own bytes it tells a request that is sent again from a new one.
+    """
+
+    def __init__(self, toolbox: Toolbox, host: Host, sessions: Sessions, *, client: bytes = b"") -> None:
+        self._toolbox = toolbox
+        self._host = host
+        self._sessions = sessions
+        self._client = client
+        self._version: Version | None = None
+        self._log_level = "info"
+        self._own = sessions.anonymous()
+        self._methods: dict[str, Callable[[Request, bytes, list[bytes]], object]] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "tools/list": self._list,
+            "tools/call": self._call,
+            "logging/setLevel": self._set_level,
+        }
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the client has opened the conversation as MCP wants it."""
+        return self._version is not None
+
+    @property
+    def version(self) -> Version:
+        """The protocol's version that is spoken."""
+        return self._version or PLAIN
+
+    def receive(self, text: bytes) -> Iterator[bytes]:
+        """Serve the message or batch in ``text``: each step serves one message and gives what is to be sent
+        (lines, perhaps none)."""
+        found = rpc.parse(text)
+        if not isinstance(found, list):
+            yield self._serve(found, text)
+            return
+        if not self.version.batches:
+            why = f"Invalid Request: protocol version {self.version.name} has no batches"
+            yield rpc.failure(None, RpcError(rpc.INVALID_REQUEST, why)) + b"\n"
+            return
+        notes: list[bytes] = []
+        answers: list[bytes] = []
+        for at, item in enumerate(found):
+            if isinstance(item, Request) and item.method == "initialize":
+                item = Invalid(
+                    item.id, RpcError(rpc.INVALID_REQUEST, "Invalid Request: initialize in a batch")
+                )
+            answer = self._answer(item, b"%d:" % at + text, notes)
+            if answer:
+                answers.append(answer)
+            yield b"".join(note + b"\n" for note in notes)
+            notes.clear()
+        yield b"[" + b",".join(answers) + b"]\n" if answers else b""
+
+    def _serve(self, item: rpc.Incoming, text: bytes) -> bytes:
+        notes: list[bytes] = []
+        answer = self._answer(item, text, notes)
+        if answer:
+            notes.append(answer)
+        return b"".join(note + b"\n" for note in notes)
+
+    def _answer(self, item: rpc.Incoming, text: bytes, notes: list[bytes]) -> bytes:
+        """The answer to one message, b"" if it has none; ``notes`` takes notifications that precede it."""
+        if isinstance(item, Response):
+            return b""  # we ask clients nothing
+        if isinstance(item, Notification):
+            self._note(item, notes)
+            return b""
+        if isinstance(item, Invalid):
+            return rpc.failure(item.id, item.error)
+        method = self._methods.get(item.method)
+        try:
+            if method is None:
+                shown = item.method[:80]
+                raise RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {shown}", {"method": shown})
+            return rpc.success(item.id, method(item, text, notes))
+        except RpcError as error:
+            return rpc.failure(item.id, error)
+        except ContextGraphError as error:
+            return rpc.failure(item.id, self._fault(item, error))
+        except Exception as error:
+            self._host.failed(item.method, error)
+            return rpc.failure(item.id, RpcError(rpc.INTERNAL_ERROR, "Internal error"))
+
+    def _fault(self, request: Request, error: ContextGraphError) -> RpcError:
+        from context_graph.memory.faults import rpc_fault  # no store is touched before the first call
+
+        operation = str(request.params.get("name", ""))[:80] or request.method
+        code, message, data = rpc_fault(error, operation)
+        if code != rpc.INVALID_PARAMS:
+            self._host.failed(operation, error)
+        return RpcError(code, message, data)
+
+    def _note(self, item: Notification, notes: list[bytes]) -> None:
+        """Notifications that nobody knows are ignored, as JSON-RPC wants it; a cancelled request has been
+        answered by now, or was taken out of the queue by whoever feeds us."""
+        if item.method != "notifications/initialized":
+            return
+        for problem in self._host.problems():
+            self._tell(notes, "warning", problem)
+
+    def _tell(self, notes: list[bytes], level: str, text: str) -> None:
+        if LOG_LEVELS.index(level) >= LOG_LEVELS.index(self._log_level):
+            notes.append(rpc.notification(_LOG, {"level": level, "logger": "context-graph", "data": text}))
+
+    def _initialize(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+        wanted = request.params.get("protocolVersion")
+        if not isinstance(wanted, str):
+            raise RpcError(
+                rpc.INVALID_PARAMS,
+                "Invalid params: protocolVersion - must be a string",
+                {"error": "ERR-CORE-004", "parameter": "protocolVersion"},
+            )
+        self._version = negotiate(wanted)
+        return initialize_result(self._version)
+
+    def _ping(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+        return {}
+
+    def _list(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+        return {"tools": self._toolbox.listed(self.version)}
+
+    def _set_level(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+        level = request.params.get("level")
+        if level not in LOG_LEVELS:
+            why = f"Invalid params: level - must be one of {', '.join(LOG_LEVELS)}"
+            raise RpcError(rpc.INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": "level"})
+        self._log_level = level
+        return {}
+
+    def _call(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+        name, given = request.params.get("name"), request.params.get("arguments")
+        tool = self._toolbox.find(name) if isinstance(name, str) else None
+        if tool is None:
+            known = ", ".join(self._toolbox.names())
+            raise RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {str(name)[:80]}", {"known": known})
+        if given is not None and not isinstance(given, dict):
+            why = "Invalid params: arguments - must be an object"
+            raise RpcError(rpc.INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": "arguments"})
+        return self._shaped(tool.run(self._tool_call(tool.name, given or {}, request.params, text, notes)))
+
+    def _tool_call(
+        self, tool: str, given: dict[str, Any], params: dict[str, Any], text: bytes, notes: list[bytes]
+    ) -> ToolCall:
+        arguments = Arguments(tool, given)
+        session_id = arguments.text("session_id", high=_SESSION_CHARS)
+        session = self._own if session_id is None else self._sessions.use(self._host.store_name, session_id)
+        level = arguments.integer("verbosity_level")
+        found = params.get("_meta")
+        meta: dict[str, Any] = found if isinstance(found, dict) else {}
+        token, use = meta.get("progressToken"), meta.get(_TOOL_USE)
+        return ToolCall(
+            arguments=arguments,
+            host=self._host,
+            session=session,
+            session_id=session_id or self._host.session_of(use if isinstance(use, str) else None),
+            verbosity=session.verbosity if level is None else VerbosityLevel.from_value(level),
+            request=blake2b(self._client + b"\0" + text, digest_size=32).digest() if self._client else b"",
+            send=notes.append,
+            progress_token=token if isinstance(token, (str, int)) else None,
+            log_level=self._log_level,
+        )
+
+    def _shaped(self, result: ToolResult) -> dict[str, Any]:
+        """The result as this client's version has it. A client without `initialize` finds the fields of the
+        answer beside MCP's own, where seed 002's script looks for them."""
+        shaped: dict[str, Any] = {}
+        if self._version is None and result.structured is not None:
+            shaped.update(result.structured)
+        shaped["content"] = result.blocks()
+        if self.version.structured and result.structured is not None:
+            shaped["structuredContent"] = result.structured
+        if result.failed:
+            shaped["isError"] = True
+        return shaped

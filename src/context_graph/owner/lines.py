@@ -1,0 +1,289 @@
+"""JSON-RPC on the owner's socket: one line a message, from a bridge (`mcp.attach`) or from whoever sends `{`.
+
+Like ``connection``, whose place it takes on the same socket, it is bounded in all directions and gives the
+loop back after each message: a hook waits for one memory call at most, never for a client's backlog.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from context_graph.mcp_server.endpoint import Endpoint
+from context_graph.mcp_server.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
+from context_graph.wire.messages import MessageSplitter
+
+__all__ = ["LINE_MAX", "LineConnection", "LineServer"]
+
+LINE_MAX: Final = 2 * 1024 * 1024
+"""Bytes of one message: 65,536 characters, each escaped twice (12 bytes), and ample room around them."""
+SLOW_S: Final = 30.0
+"""Time to take an answer."""
+_UNFINISHED_S: Final = 30.0
+"""Time to finish a message once begun."""
+_LINGER_S: Final = 0.25
+"""A plain client that has had its answers and is silent for so long has said all: `nc` waits for us."""
+_LEAVING_S: Final = 0.05
+_LARGE_BYTES: Final = 256 * 1024
+_RECV_BYTES: Final = 256 * 1024
+_QUEUED_MAX: Final = 256
+"""Messages that wait; with more nothing is read."""
+_CANCELLED: Final = b"notifications/cancelled"
+
+
+class LineServer(Protocol):
+    """What such a connection needs of its server."""
+
+    def expired(self, connection: LineConnection) -> None: ...
+    def closed(self, connection: LineConnection) -> None: ...
+    def too_much_held(self) -> Exception | None:
+        """Why no more unserved bytes may be kept, if so."""
+        ...
+
+    def line_served(self, connection: LineConnection, received: int, sent: int, took_s: float) -> None:
+        """One message was served; what the client need not wait for may be done now."""
+        ...
+
+
+class LineConnection:
+    """State: reading, serving one message after another, or (``_out``) writing.
+
+    Args:
+        plain: The client did not attach: its messages may be spread over lines, and it is closed when it
+            has been answered and falls silent, unless it opens an MCP conversation.
+        rest: What was read already.
+    """
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        endpoint: Endpoint,
+        server: LineServer,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        name: str,
+        plain: bool = False,
+        rest: bytes = b"",
+    ) -> None:
+        self._socket = connected
+        self._endpoint = endpoint
+        self._server = server
+        self._loop = loop
+        self.name = name
+        """For the log: which store."""
+        self._plain = plain
+        self._splitter = MessageSplitter(LINE_MAX, spread=plain)
+        self._rest = rest
+        self._queue: deque[bytes] = deque()
+        self._work: Iterator[bytes] | None = None
+        self._received = 0
+        self._began = 0.0
+        self._out = memoryview(b"")
+        self._reads = False
+        self._eof = False
+        self._leaving = False
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.used_at = loop.time()
+
+    @property
+    def held(self) -> int:
+        """Bytes of messages that are not served yet."""
+        return self._splitter.held + sum(map(len, self._queue))
+
+    @property
+    def busy(self) -> bool:
+        """Whether a message is being served or an answer is on its way."""
+        return bool(self._queue or self._work is not None or self._out)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may be closed without anything being lost: a bridge connects again by itself."""
+        return not self._plain and not self.busy and not self._splitter.held
+
+    def start(self) -> None:
+        """Serve it; what was read already comes first."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._feed(rest)
+        self._next()
+
+    def leave(self) -> None:
+        """The owner is leaving: serve what has arrived whole, then close. A bridge sends the rest again."""
+        self._leaving = True
+        self._next()
+
+    def close(self) -> None:
+        """Close now. Safe to call twice."""
+        if self._socket.fileno() < 0:
+            return
+        self._disarm()
+        self._stop_reading()
+        if self._out:
+            self._loop.remove_writer(self._socket)
+            self._out = memoryview(b"")
+        self._queue.clear()
+        self._work = None
+        self._socket.close()
+        self._server.closed(self)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._socket.recv(_RECV_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self._eof = True
+            self._stop_reading()
+            tail = self._splitter.tail()
+            if tail:
+                self._queue.append(tail)
+        else:
+            self._feed(data)
+        self._next()
+
+    def _feed(self, data: bytes) -> None:
+        self._disarm()
+        for line in self._splitter.feed(data):
+            if _CANCELLED in line and self._cancel(line):
+                continue
+            self._queue.append(line)
+        if self._splitter.held > _LARGE_BYTES and self._server.too_much_held() is not None:
+            self._splitter.refuse()
+
+    def _cancel(self, line: bytes) -> bool:
+        """Take a request that still waits out of the queue, if that is what ``line`` asks for."""
+        found = parse(line)
+        if not isinstance(found, Notification) or found.method != "notifications/cancelled":
+            return False
+        wanted = found.params.get("requestId")
+        for waiting in self._queue:
+            request = parse(waiting)
+            if isinstance(request, Request) and request.id == wanted and request.method != "initialize":
+                self._queue.remove(waiting)
+                break
+        return True
+
+    def _next(self) -> None:
+        """Have the next message served in a turn of its own, or wait for what this connection waits for."""
+        if self._socket.fileno() < 0 or self._out:
+            return
+        if self._queue or self._work is not None:
+            if not self._scheduled:
+                self._scheduled = True
+                self._loop.call_soon(self._serve)
+            if len(self._queue) >= _QUEUED_MAX or self.held > LINE_MAX:
+                self._stop_reading()
+            return
+        if self._splitter.too_long:
+            why = f"Invalid Request: a message may have {LINE_MAX} bytes, and less while others send much"
+            self._eof = True
+            self._stop_reading()
+            self._splitter.drop()
+            self._send(failure(None, RpcError(INVALID_REQUEST, why)) + b"\n")
+        elif self._eof:
+            self.close()
+        else:
+            self._await_more()
+
+    def _await_more(self) -> None:
+        if self._leaving and not self._plain:
+            self.close()
+            return
+        self._read_on()
+        if self._leaving:
+            self._arm(_LEAVING_S)  # for what is in the socket's buffer already
+        elif self._splitter.held:
+            if self._timer is None:
+                self._arm(_UNFINISHED_S)
+        elif self._plain and not self._endpoint.initialized:
+            self._arm(_LINGER_S)
+
+    def _serve(self) -> None:
+        self._scheduled = False
+        if self._socket.fileno() < 0 or self._out:
+            return
+        if self._work is None:
+            if not self._queue:
+                return
+            line = self._queue.popleft()
+            self._received = len(line)
+            self._work = self._endpoint.receive(line)
+        began = self._loop.time()
+        data = next(self._work, None)
+        if data is None:
+            self._work = None
+            self._next()
+            return
+        self._began = began
+        self._send(data)
+        self._server.line_served(self, self._received, len(data), self._loop.time() - began)
+        self._received = 0
+
+    def _send(self, data: bytes) -> None:
+        if not data:
+            self._sent()
+            return
+        try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.close()
+            return
+        if sent < len(data):
+            self._out = memoryview(data)[sent:]
+            self._stop_reading()
+            self._arm(SLOW_S)
+            self._loop.add_writer(self._socket, self._on_writable)
+            return
+        self._sent()
+
+    def _on_writable(self) -> None:
+        try:
+            sent = self._socket.send(self._out)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        self._out = self._out[sent:]
+        if not self._out:
+            self._loop.remove_writer(self._socket)
+            self._sent()
+
+    def _sent(self) -> None:
+        self._disarm()
+        self.used_at = self._loop.time()
+        self._next()
+
+    def _read_on(self) -> None:
+        if not self._reads:
+            self._loop.add_reader(self._socket, self._on_readable)
+            self._reads = True
+
+    def _stop_reading(self) -> None:
+        if self._reads:
+            self._loop.remove_reader(self._socket)
+            self._reads = False
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        self._timer = self._loop.call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self._out or self._splitter.held:
+            self._server.expired(self)
+        self.close()
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
