@@ -13,12 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from context_graph.errors import StoreError
+from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.owner.requirement_records import entries_of
 from context_graph.protocol import claude
 from context_graph.protocol.claude import EVENT_NAMES
 from context_graph.protocol.documents import EVENT_OF_VERB
 from context_graph.protocol.hook_input import parse_hook_input
+from context_graph.redact import TextRedactor
 from context_graph.requirements.event import GateEvent
 from context_graph.requirements.processes import client_pid
 from context_graph.store.requirement_log import RequirementLog
@@ -51,7 +53,8 @@ class _Call(GateEvent):
 class Gates:
     """Decides for all stores of one owner; holds what a decision may reuse of the last one."""
 
-    def __init__(self, root: Path, log: logging.Logger) -> None:
+    def __init__(self, root: Path, log: logging.Logger, redactor: TextRedactor) -> None:
+        self._redactor = redactor
         self._cache_dir = os.fspath(root / CACHE_FOLDER)
         self._log = log
         self._cache: GateCache | None = None
@@ -139,8 +142,8 @@ class Gates:
             "branch": result.branch,
         }
         try:
-            log.append([{**common, **record} for record in result.records])
-        except StoreError as error:
+            log.append(entries_of(result.records, common, self._redactor))
+        except ContextGraphError as error:
             self._log.error("requirement log: %s", error)
 
 

@@ -16,6 +16,7 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner import spool
 from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.requirement_records import entries_of
 from context_graph.owner.spooled import apply_spooled
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions import SessionStore
@@ -355,6 +356,11 @@ class StoreContext:
             self._log.warning("brief cache %s: %s", self.folder.name, error)
 
     def _apply_record(self, record: SpoolRecord) -> None:
+        if record.verb == "req.record":
+            records = (record.body or {}).get("records")
+            common = {"at_ms": record.at_ms, "session_id": record.session}
+            self.store.requirement_log.append(entries_of(records, common, self._redactor), once=record.id)
+            return
         apply_spooled(self, record, self._redactor, self._log)
 
     def _note_project(self) -> None:

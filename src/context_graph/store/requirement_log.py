@@ -7,6 +7,7 @@ The gates decide from the project's files and never from this log: it is what pe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -28,6 +29,7 @@ __all__ = ["KEPT", "RequirementLog", "decode_entry"]
 KEPT: Final = 10_000
 """Entries; some 200 bytes each."""
 _TRIM_EVERY: Final = 256
+_REMEMBERED: Final = 512
 _VERSION: Final = 1
 _TEXT_CHARS: Final = 500
 _NAMES: Final = 64
@@ -42,8 +44,11 @@ class RequirementLog:
         self._engine = engine
         self._next: int | None = None
 
-    def append(self, entries: Sequence[Mapping[str, object]]) -> None:
+    def append(self, entries: Sequence[Mapping[str, object]], *, once: str = "") -> None:
         """Store ``entries`` as one batch, in their order; durable on return.
+
+        With ``once`` (an id) nothing is stored if one of the newest _REMEMBERED entries came under that id:
+        a spool that was drained as the owner died is drained again.
 
         Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept,
         cut to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of
@@ -52,13 +57,13 @@ class RequirementLog:
         Raises:
             StoreError: If they can't be made durable; none is stored then.
         """
-        if not entries:
+        if not entries or (once and self._has(once)):
             return
         seq = self._following()
         batch = self._engine.batch()
         for number, entry in enumerate(entries, seq):
             key = requirement_log_key(number)
-            batch.put(EVENTS, key, wrap(key, _VERSION, orjson.dumps(_clean(entry))))
+            batch.put(EVENTS, key, wrap(key, _VERSION, orjson.dumps(_clean(entry, once))))
             if number % _TRIM_EVERY == 0 and number > KEPT:
                 batch.delete_range(EVENTS, requirement_log_key(0), requirement_log_key(number - KEPT + 1))
         self._engine.write(batch)
@@ -85,6 +90,9 @@ class RequirementLog:
                 if len(found) == limit:
                     break
         return found
+
+    def _has(self, once: str) -> bool:
+        return any(entry.get("id") == once for entry in islice(self._newest_first(), _REMEMBERED))
 
     def _newest_first(self) -> Iterator[dict[str, Any]]:
         end = after(REQUIREMENT_LOG_PREFIX)
@@ -118,9 +126,11 @@ def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
     return entry
 
 
-def _clean(entry: Mapping[str, object]) -> dict[str, object]:
+def _clean(entry: Mapping[str, object], once: str) -> dict[str, object]:
     at_ms, names = entry.get("at_ms"), entry.get("requirements")
     clean: dict[str, object] = {"at_ms": at_ms if isinstance(at_ms, int) and 0 <= at_ms < 1 << 53 else 0}
+    if once:
+        clean["id"] = once[:_NAME_CHARS]
     for name in _TEXTS:
         value = entry.get(name)
         if isinstance(value, str) and value:
