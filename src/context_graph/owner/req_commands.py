@@ -1,0 +1,41 @@
+"""`req …` on the owner's side: the log of what the gates refused and what satisfied them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from context_graph.errors import InvalidInputError
+from context_graph.owner.call import Call, reply
+from context_graph.owner.requirement_records import entries_of
+from context_graph.wire.frames import APPLIED, Reply
+
+__all__ = ["HANDLERS"]
+
+
+def _record(call: Call) -> Reply:
+    """Store what a command changed; the change itself stands in the project's files already."""
+    try:
+        given = orjson.loads(call.request.body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInputError(f"the input is not JSON: {error}") from error
+    records = given.get("records") if isinstance(given, dict) else None
+    common = {"at_ms": call.began_ms, "session_id": call.request.session_env}
+    call.context.store.requirement_log.append(
+        entries_of(records, common, call.redactor), once=call.request.event_id
+    )
+    return reply(flags=APPLIED)
+
+
+def _log(call: Call) -> Reply:
+    limit = call.option("limit", "50")
+    if not limit.isdigit():
+        raise InvalidInputError(f"--limit {limit!r} must be a number")
+    entries = call.context.store.requirement_log.entries(
+        limit=int(limit), session_id=call.option("session"), requirement=call.option("requirement")
+    )
+    return reply(orjson.dumps({"entries": entries}))
+
+
+HANDLERS: dict[str, Callable[[Call], Reply]] = {"req.record": _record, "req.log": _log}
