@@ -252,11 +252,12 @@ cdef class Vectors:
         cdef Vectors other
         if view.shape[0] < at or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not vectors, or of a later version: {bytes(view[:4])!r}")
-        magic, dim, rows = HEAD.unpack_from(view)
+        magic, dim, count = HEAD.unpack_from(view)
         if dim != self.dim_:
             raise ValueError(f"vectors of {dim} numbers, not {self.dim_}")
-        if (view.shape[0] - at) // (self.dim_ + 4) != rows or view.shape[0] - at != rows * (self.dim_ + 4):
-            raise ValueError(f"{rows} vectors don't take {view.shape[0] - at} bytes")
+        rows = (view.shape[0] - at) // (self.dim_ + 4)
+        if rows != count or view.shape[0] - at != rows * (self.dim_ + 4):
+            raise ValueError(f"{count} vectors don't take {view.shape[0] - at} bytes")
         other = Vectors(self.dim_)
         other._grow(rows)
         if rows:

@@ -7,7 +7,7 @@ frequency too.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython cimport final
+from cython cimport final, overflowcheck
 from libc.math cimport log
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -344,7 +344,8 @@ cdef class Postings:
         cdef Py_ssize_t rows, terms, i
         if size < at or bytes(view[:4]) != MAGIC:
             raise ValueError(f"not postings, or of a later version: {bytes(view[:4])!r}")
-        magic, rows, terms = HEAD.unpack_from(view)
+        magic, rows, wanted = HEAD.unpack_from(view)
+        terms = min(wanted, size)  # a number beyond the bytes may be beyond any C number
         if rows > MOST_ROWS or (size - at) // 2 < rows or (size - at - 2 * rows) // LIST_BYTES < terms:
             raise ValueError("postings end early")
         self.length = <uint16_t*>malloc((rows + 1) * sizeof(uint16_t))
@@ -391,6 +392,7 @@ cdef class Postings:
         return at + n * sizeof(uint32_t)
 
 
+@overflowcheck(False)  # a product of hashes is meant to
 cdef inline Py_ssize_t _place(const Slot* slots, Py_ssize_t n, uint64_t term) noexcept nogil:
     """The slot of a term, or the free one where it would go."""
     # Term hashes may be anything; one multiplication spreads them over the high bits.

@@ -1,0 +1,175 @@
+"""Scores into one ranking, on both implementations."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context_graph._kernels import _reference_ranking
+
+compiled = import_module("context_graph._kernels.ranking")
+NONE = _reference_ranking.NONE
+
+
+@pytest.fixture(params=["reference", "compiled"])
+def module(request: pytest.FixtureRequest) -> ModuleType:
+    return compiled if request.param == "compiled" else _reference_ranking
+
+
+def floats(*values: float) -> array:
+    return array("f", values)
+
+
+def ordinals(*values: int) -> array:
+    return array("I", values)
+
+
+def test_moments_are_those_of_the_live_rows(module) -> None:
+    assert module.moments(floats(1, 100, 3), b"\1\0\1") == (2, 2.0, 1.0)
+    assert module.moments(floats(1), b"\0") == (0, 0.0, 0.0)
+
+
+def test_standardised_scores_are_added(module) -> None:
+    out = floats(1, 1, 1, 7)
+    module.add_standardised(floats(0, 2, 4), 2.0, 2.0, 0.5, False, out)
+    assert list(out) == [0.5, 1.0, 1.5, 7.0]
+    out = floats(0, 0)
+    module.add_standardised(floats(0, 2), 1.0, 1.0, 1.0, True, out)
+    assert list(out) == [0.0, 1.0]
+    module.add_standardised(floats(5, 5), 5.0, 0.0, 1.0, False, out)
+    assert list(out) == [0.0, 1.0]
+
+
+def test_clear_leaves_zeros(module) -> None:
+    out = floats(1, 2)
+    module.clear(out)
+    assert list(out) == [0.0, 0.0]
+    module.clear(floats())
+
+
+def test_classes_get_their_weights(module) -> None:
+    out = floats(0, 0, 0, 1)
+    module.add_by_class(ordinals(0, 2, 9), floats(0, 1, 0.5), out)
+    assert list(out) == [0.0, 0.5, 0.0, 1.0]
+
+
+def test_what_is_a_half_life_old_gets_half(module) -> None:
+    out = floats(0, 0, 0)
+    module.add_by_age(array("q", [100, 0, 999]), 100, 100.0, 2.0, out)
+    assert list(out) == pytest.approx([2.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="half_life must be positive"):
+        module.add_by_age(array("q", [1]), 1, 0.0, 1.0, out)
+
+
+def spread(module, scores, live, before, asks):
+    out = floats(*[0.0] * len(scores))
+    module.spread(floats(*scores), bytes(live), ordinals(*before), ordinals(*asks), 0.5, 0.25, 0.125, out)
+    return list(out)
+
+
+def test_neighbours_pass_on_what_is_positive(module) -> None:
+    before = [NONE, 0, 1, NONE]
+    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [0] * 4) == [8.0, 2.0, -8.0, 4.0]
+    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [1, 0, 0, 0]) == [8.0, 4.0, -8.0, 4.0]
+    assert spread(module, [0, 8, 0, 0], [1] * 4, before, [2] * 4) == [1.0, 8.0, 2.0, 0.0]
+
+
+def test_dead_neighbours_are_skipped_and_get_nothing(module) -> None:
+    assert spread(module, [8, 100, 0], [1, 0, 1], [NONE, 0, 1], [0] * 3) == [8.0, 100.0, 2.0]
+    assert spread(module, [8, 0], [0, 1], [NONE, 0], [0] * 2) == [8.0, 0.0]
+
+
+def test_a_predecessor_that_is_no_older_row_ends_the_search(module) -> None:
+    """A damaged column must not make a search endless or read beyond the rows."""
+    assert spread(module, [1, 1, 1], [0, 0, 1], [1, 1, 1], [0] * 3) == [1.0, 1.0, 1.0]
+    assert spread(module, [1, 1], [1, 1], [77, 77], [0] * 2) == [1.0, 1.0]
+
+
+def test_groups_are_lifted_by_their_best(module) -> None:
+    scores = floats(4, 0, -1, 8, 2)
+    module.lift_groups(scores, b"\1\1\1\1\0", ordinals(1, 1, 2, 0, 1), 0.5)
+    assert list(scores) == [6.0, 2.0, -1.0, 8.0, 2.0]
+    module.lift_groups(scores, b"\1" * 5, ordinals(0, 0, 0, 0, 0), 0.5)
+    assert list(scores) == [6.0, 2.0, -1.0, 8.0, 2.0]
+
+
+def test_masks_keep_what_is_allowed(module) -> None:
+    mask = bytearray(b"\1\1\1\0")
+    module.keep_classes(mask, ordinals(0, 1, 5, 1), b"\0\1")
+    assert mask == b"\0\1\0\0"
+    mask = bytearray(b"\1\1\1\1")
+    module.keep_numbers(mask, array("d", [0.5, 0.6, math.nan, 2.0]), 0.6, 1.0)
+    assert mask == b"\0\1\0\0"
+    mask = bytearray(b"\1\1\1")
+    module.keep_times(mask, array("q", [1, 5, 9]), 5, 8)
+    assert mask == b"\0\1\0"
+    mask = bytearray(b"\1\0\1\1\1")
+    module.keep_rows(mask, ordinals(1, 2, 4))
+    assert mask == b"\0\0\1\0\1"
+    module.keep_rows(mask, ordinals())
+    assert mask == bytes(5)
+
+
+def test_the_best_come_first_and_newer_ones_before_older_equals(module) -> None:
+    scores = floats(1, 3, 3, 2, 9)
+    assert module.top(scores, b"\1\1\1\1\0", 3) == [2, 1, 3]
+    assert module.top(scores, b"\1" * 5, 99) == [4, 2, 1, 3, 0]
+    assert module.top(scores, b"\1" * 5, 0) == []
+    assert module.top(scores, bytes(5), 3) == []
+    assert module.top(floats(), b"", 3) == []
+
+
+def test_columns_that_dont_fit_are_refused(module) -> None:
+    two, mask = floats(0, 0), bytearray(2)
+    one = ordinals(0)
+    for call, message in [
+        (lambda: module.moments(floats(0), b"\1\1"), "scores must have 2 values, got 1"),
+        (lambda: module.add_standardised(two, 0, 1, 1, False, floats(0)), "out must have 2 values, got 1"),
+        (lambda: module.add_by_class(ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
+        (lambda: module.add_by_age(array("q", [0, 0]), 0, 1, 1, floats(0)), "out must have 2 values"),
+        (lambda: module.spread(two, mask, one, one, 0, 0, 0, two), "before must have 2 values, got 1"),
+        (lambda: module.lift_groups(two, mask, one, 1.0), "groups must have 2 values, got 1"),
+        (lambda: module.keep_classes(mask, one, b"\1"), "classes must have 2 values, got 1"),
+        (lambda: module.keep_numbers(mask, array("d"), 0, 1), "numbers must have 2 values, got 0"),
+        (lambda: module.keep_times(mask, array("q"), 0, 1), "times must have 2 values, got 0"),
+        (lambda: module.keep_rows(mask, ordinals(1, 1)), "rows must grow and be below 2, got 1"),
+        (lambda: module.keep_rows(mask, ordinals(2)), "rows must grow and be below 2, got 2"),
+        (lambda: module.top(floats(0), mask, 1), "scores must have 2 values, got 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+score = st.floats(-50, 50, width=32)
+
+
+@given(data=st.data(), n=st.integers(0, 40))
+@settings(max_examples=200, deadline=None)
+def test_the_twins_agree_to_the_bit(data, n) -> None:
+    def column(values):
+        return data.draw(st.lists(values, min_size=n, max_size=n))
+
+    scores, live = floats(*column(score)), bytes(column(st.integers(0, 1)))
+    before = ordinals(*[data.draw(st.sampled_from([NONE, *range(row)])) for row in range(n)])
+    flags, groups = ordinals(*column(st.integers(0, 3))), ordinals(*column(st.integers(0, 4)))
+    times = array("q", column(st.integers(-(10**15), 10**15)))
+    outs = []
+    for module in (compiled, _reference_ranking):
+        count, mean, deviation = module.moments(scores, live)
+        out = floats(*[0.0] * n)
+        module.add_standardised(scores, 0.5, 1.75, 0.7, True, out)
+        module.add_by_class(flags, floats(0.0, -0.3), out)
+        module.add_by_age(times, 5 * 10**14, 1e12, 3.0, out)
+        total = floats(*[0.0] * n)
+        module.spread(out, live, before, flags, 0.5, 0.1, 0.1, total)
+        module.lift_groups(total, live, groups, 0.4)
+        outs.append((count, pytest.approx(mean), pytest.approx(deviation, abs=1e-4), list(total)))
+        outs[-1] += (module.top(total, live, 7),)
+    assert outs[0][0] == outs[1][0]
+    assert outs[0][3:] == outs[1][3:]
