@@ -39,12 +39,12 @@ class Registry:
     __slots__ = ("_cache", "path")
 
     def __init__(self, claude_dir: str, cache: GateCache | None = None) -> None:
-        self.path, self._cache = claude_dir + "/sessions.json", cache
+        self.path, self._cache = claude_dir + "/sessions.json" if claude_dir else "", cache
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """Every entry, in order of coming; not to be changed."""
-        if self._cache is None:
-            return _read(self.path)
+        if self._cache is None or not self.path:
+            return _read(self.path) if self.path else {}
         found: dict[str, dict[str, Any]] = self._cache.document(self.path, _read)
         return found
 
@@ -135,6 +135,8 @@ class Registry:
         return earlier
 
     def _change(self, apply: Callable[[dict[str, dict[str, Any]]], object]) -> None:
+        if not self.path:
+            return  # without a home there is no place for a registry
         folder = os.path.dirname(self.path)
         os.makedirs(folder, exist_ok=True)
         with Locked(folder + "/sessions.lock"):

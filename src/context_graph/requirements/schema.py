@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["MAX_REQUIREMENTS", "check"]
+__all__ = ["MAX_REQUIREMENTS", "blank_entry", "check"]
 
 MAX_REQUIREMENTS = 200
 _NAME = 100
@@ -66,6 +66,11 @@ def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str
         if entry["enabled"]:
             _warn_if_it_never_fires(entry, hooks, problems)
     return {"enabled": enabled, "hooks": hooks, "requirements": entries, "problems": problems.found}
+
+
+def blank_entry(name: str) -> dict[str, Any]:
+    """The compiled form of a requirement of which nothing but the name is known."""
+    return _entry(name, {}, {}, fields.Problems())
 
 
 def _requirements(

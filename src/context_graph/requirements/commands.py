@@ -1,0 +1,393 @@
+"""What the command line does with requirements: each function returns plain data and raises UsageError.
+
+Rendering is the front end's. ``records`` in a result are those of the journal, for whoever keeps events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from context_graph.errors import UsageError
+from context_graph.requirements import journal
+from context_graph.requirements.evaluate import evaluate
+from context_graph.requirements.files import LockTimeoutError
+from context_graph.requirements.place import Place
+from context_graph.requirements.rules import Requirement
+from context_graph.requirements.scene import Scene
+from context_graph.requirements.state import BranchState, is_current
+from context_graph.requirements.verdict import HUMAN, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["check", "clear", "log", "pause", "resume", "satisfy", "status"]
+
+
+def status(place: Place, *, session: str = "", branch: str = "") -> dict[str, Any]:
+    """What holds on the branch for the session.
+
+    Returns:
+        ``project``, ``branch``, ``session_id`` ("" if none can be told), ``governed``, ``why``
+        (why nothing is enforced, "" if it is), ``paused``, ``problems`` ([level, text] pairs), and
+        ``requirements``: name to satisfied, triggered, scope, enabled, type, why, satisfied_by, satisfied_at, expires_at, value,
+        stop_only, human_only, triggers, text.
+    """
+    session_id = place.session_or_none(session)
+    name = place.branch(branch)
+    scene = place.scene(name, session_id)
+    shown = {entry.name: _shown(entry, scene) for entry in place.rules.requirements}
+    return {
+        "project": place.project.root,
+        "branch": name,
+        "session_id": session_id,
+        "governed": place.governed,
+        "why": _why_off(place),
+        "paused": bool(session_id) and _paused(place, session_id) is not None,
+        "problems": place.rules.problems,
+        "requirements": shown,
+    }
+
+
+def _why_off(place: Place) -> str:
+    if not place.governed:
+        return "no .claude/requirements.yaml; `context-graph-cli req init` writes one"
+    if place.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+        return "CLAUDE_SKIP_REQUIREMENTS is set"
+    if not place.rules.readable:
+        return ".claude/requirements.yaml can't be used"
+    if not place.rules.enabled:
+        return "enabled is false"
+    return "" if place.rules.active else "no requirement is enabled"
+
+
+def _paused(place: Place, session_id: str) -> dict[str, Any] | None:
+    from context_graph.requirements.pause import paused
+
+    return paused(place.repo.common_dir, session_id)
+
+
+def _shown(entry: Requirement, scene: Scene) -> dict[str, Any]:
+    verdict = evaluate(entry, scene)
+    return {
+        "satisfied": verdict.met,
+        "triggered": scene.state.is_armed(entry.name, scene.session_id, per_session=entry.per_session),
+        "scope": entry.scope,
+        "enabled": entry.enabled,
+        "type": entry.type,
+        "why": verdict.why,
+        "satisfied_by": verdict.record.get("satisfied_by"),
+        "satisfied_at": verdict.record.get("satisfied_at"),
+        "expires_at": verdict.record.get("expires_at"),
+        "value": verdict.value,
+        "stop_only": entry.stop_only,
+        "human_only": entry.human_only,
+        "triggers": [f"{tool}({pattern})" if pattern else tool for tool, pattern in entry.triggers],
+        "text": entry.templates.get("short_message") or entry.short_message or entry.description,
+    }
+
+
+def check(place: Place, tool: str, tool_input: dict[str, Any], *, session: str = "") -> dict[str, Any]:
+    """What the gate would say to a call, without arming or recording anything.
+
+    Returns:
+        ``decision`` allow or deny, ``requirements`` (names unmet), ``reason``, ``branch``, ``session_id``.
+    """
+    from context_graph.requirements.exemptions import is_exempt
+    from context_graph.requirements.gate import active_here
+    from context_graph.requirements.messages import denial
+    from context_graph.requirements.triggers import matching
+
+    session_id = place.session_or_none(session)
+    found: dict[str, Any] = {"decision": "allow", "requirements": [], "reason": "", "session_id": session_id}
+    found["branch"] = place.head.branch
+    if _why_off(place) or not place.head.branch:
+        return found
+    scene = place.scene(place.head.branch, session_id)
+    wanted = active_here(matching(place.rules, tool, tool_input), scene)
+    if is_exempt(tool, tool_input, place.project, place.claude_dir, place.cwd):
+        wanted = []
+    verdicts = [evaluate(entry, scene) for entry in wanted if not entry.stop_only]
+    open_ones = [verdict for verdict in verdicts if not verdict.met]
+    if open_ones:
+        names = [verdict.requirement.name for verdict in open_ones]
+        found.update(decision="deny", requirements=names, reason=denial(open_ones, scene))
+    return found
+
+
+def satisfy(
+    place: Place,
+    names: list[str],
+    *,
+    session: str = "",
+    branch: str = "",
+    ttl: float | None = None,
+    metadata: dict[str, Any] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Satisfy requirements for the session or, with ``branch``, for every session on that branch.
+
+    A session's requirement is satisfied on the branch that is checked out, and on those where this session
+    armed it and left it unmet. A dynamic requirement is approved for its ``approval_ttl``, or ``ttl``.
+
+    Returns:
+        ``satisfied`` (names), ``branches``, ``session_id``, ``expires_at`` by name, ``records``.
+
+    Raises:
+        UsageError: An unknown name (unless ``force``), no session, an agent where a person must.
+    """
+    entries = [_known(place, name, force=force) for name in dict.fromkeys(names)]
+    if not entries:
+        raise UsageError("name the requirements to satisfy; `context-graph-cli req status` lists them")
+    if ttl is not None and ttl <= 0:
+        raise UsageError(f"--ttl {ttl:g}: give a number of seconds above 0")
+    _only_a_person(place, entries, "satisfied")
+    for_all = bool(branch)
+    needs_session = not for_all and any(entry.per_session for entry in entries)
+    session_id = place.session(session) if needs_session else place.session_or_none(session)
+    target = place.branch(branch)
+    expires: dict[str, float | None] = {}
+
+    def apply(state: BranchState) -> None:
+        for entry in entries:
+            expires[entry.name] = _expiry(entry, ttl, place.now)
+            state.satisfy(
+                entry.name,
+                session_id if entry.per_session and not for_all else "",
+                scope=entry.scope,
+                now=place.now,
+                by=HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli",
+                expires_at=expires[entry.name],
+                metadata=metadata,
+            )
+
+    _change(place, target, apply)
+    left = [] if for_all else _satisfy_where_armed(place, target, session_id, entries, ttl, metadata)
+    done = [entry.name for entry in entries]
+    one = _keep(place, "satisfied", done, session_id=session_id, branch=target, by=_actor(place))
+    return {
+        "satisfied": done,
+        "branches": [target, *left],
+        "session_id": session_id,
+        "expires_at": expires,
+        "records": [one],
+    }
+
+
+def _satisfy_where_armed(
+    place: Place,
+    target: str,
+    session_id: str,
+    entries: list[Requirement],
+    ttl: float | None,
+    metadata: dict[str, Any] | None,
+) -> list[str]:
+    """Other branches on which the session armed one of ``entries`` and left it unmet."""
+    if not session_id:
+        return []
+    done = []
+    for state in place.files.others(session_id, target):
+        wanted = [e for e in entries if e.per_session and _is_open(e, state, session_id, place.now)]
+        if not wanted:
+            continue
+
+        def apply(found: BranchState, wanted: list[Requirement] = wanted) -> None:
+            for entry in wanted:
+                found.satisfy(
+                    entry.name,
+                    session_id,
+                    scope=entry.scope,
+                    now=place.now,
+                    by=HUMAN if entry.human_only else "cli",
+                    expires_at=_expiry(entry, ttl, place.now),
+                    metadata=metadata,
+                )
+
+        _change(place, state.branch, apply)
+        done.append(state.branch)
+    return done
+
+
+def _is_open(entry: Requirement, state: BranchState, session_id: str, now: float) -> bool:
+    record = state.record(entry.name, session_id)
+    return record.get("triggered") is True and not is_current(record, now)
+
+
+def _expiry(entry: Requirement, ttl: float | None, now: float) -> float | None:
+    if ttl is None and entry.type == "dynamic":
+        ttl = entry.approval_ttl
+    return None if ttl is None else int(now) + ttl
+
+
+def clear(
+    place: Place,
+    names: list[str],
+    *,
+    everything: bool = False,
+    session: str = "",
+    branch: str = "",
+) -> dict[str, Any]:
+    """Take satisfactions back: the session's own or, with ``branch``, everybody's on that branch.
+
+    Returns:
+        ``cleared`` (names that had something), ``branch``, ``session_id``, ``records``.
+
+    Raises:
+        UsageError: No name, an unknown one, no session, an agent where a person must.
+    """
+    target = place.branch(branch)
+    if not names and not everything:
+        raise UsageError("name a requirement, or give --all")
+    known = {entry.name for entry in place.rules.requirements} | set(
+        place.files.load(target, place.now).names()
+    )
+    for name in names:
+        if name not in known:
+            raise UsageError(_unknown(place, name))
+    chosen = list(dict.fromkeys(names)) or sorted(known)
+    entries = [entry for name in chosen if (entry := place.rules.get(name)) is not None]
+    _only_a_person(place, entries, "cleared")
+    session_id = "" if branch else place.session(session)
+    cleared: list[str] = []
+
+    def apply(state: BranchState) -> None:
+        for name in chosen:
+            entry = place.rules.get(name)
+            if branch:
+                done = state.clear(name)
+            else:
+                done = state.clear_session(name, session_id)
+                if entry is not None and not entry.per_session:
+                    done = state.clear_root(name) or done
+            if done:
+                cleared.append(name)
+
+    _change(place, target, apply)
+    records = []
+    if cleared:
+        records = [_keep(place, "cleared", cleared, session_id=session_id, branch=target, by=_actor(place))]
+    return {"cleared": cleared, "branch": target, "session_id": session_id, "records": records}
+
+
+def pause(place: Place, *, session: str = "", reason: str = "") -> dict[str, Any]:
+    """Lift the gates for one session until it resumes or ends; an agent's pause spares human_only ones.
+
+    Raises:
+        UsageError: No session can be told, or the marker can't be written.
+    """
+    from context_graph.requirements import pause as markers
+
+    session_id = place.session(session)
+    by = "agent" if place.is_agent else "user"
+    try:
+        markers.pause(place.repo.common_dir, session_id, reason=reason, by=by, now=place.now)
+    except OSError as error:
+        raise UsageError(f"the session can't be paused: {error.strerror or error}") from error
+    kept = [entry.name for entry in place.rules.active if entry.human_only and by == "agent"]
+    one = _keep(place, "paused", [], session_id=session_id, branch=place.head.branch, by=by, detail=reason)
+    return {"session_id": session_id, "by": by, "still_enforced": kept, "records": [one]}
+
+
+def resume(place: Place, *, session: str = "") -> dict[str, Any]:
+    """End the pause. ``was_paused`` tells whether there was one.
+
+    Raises:
+        UsageError: No session can be told, or the marker can't be removed.
+    """
+    from context_graph.requirements import pause as markers
+
+    session_id = place.session(session)
+    try:
+        was = markers.resume(place.repo.common_dir, session_id)
+    except OSError as error:
+        raise UsageError(f"the pause can't be ended: {error.strerror or error}") from error
+    records = []
+    if was:
+        records = [_keep(place, "resumed", [], session_id=session_id, branch=place.head.branch)]
+    return {"session_id": session_id, "was_paused": was, "records": records}
+
+
+def log(
+    place: Place, *, limit: int = 50, session: str = "", kind: str = "", requirement: str = ""
+) -> list[dict[str, Any]]:
+    """The journal's latest records, newest first, those alone that fit what is given."""
+    session_id = place.session(session) if session else ""
+    found = [
+        one
+        for one in reversed(journal.read(place.repo.common_dir))
+        if (not session_id or one.get("session_id") == session_id)
+        and (not kind or one.get("kind") == kind)
+        and (not requirement or requirement in one.get("requirements", ()))
+    ]
+    return found[: max(0, limit)]
+
+
+def _known(place: Place, name: str, *, force: bool) -> Requirement:
+    entry = place.rules.get(name)
+    if entry is not None:
+        return entry
+    if not force:
+        raise UsageError(_unknown(place, name) + "; --force records it all the same")
+    from context_graph.requirements.schema import blank_entry
+
+    return Requirement(blank_entry(name))
+
+
+def _unknown(place: Place, name: str) -> str:
+    import difflib
+
+    known = [entry.name for entry in place.rules.requirements]
+    near = difflib.get_close_matches(name, known, 1)
+    if near:
+        return f"no requirement {name!r}; did you mean {near[0]}?"
+    return f"no requirement {name!r}; there {'are ' + ', '.join(known[:20]) if known else 'is none'}"
+
+
+def _only_a_person(place: Place, entries: list[Requirement], done: str) -> None:
+    names = [entry.name for entry in entries if entry.human_only]
+    if not names:
+        return
+    if place.is_agent:
+        raise UsageError(f"{', '.join(names)} can be {done} by a person only, not from a session's tool call")
+    if not place.terminal:
+        raise UsageError(f"{', '.join(names)} can be {done} by a person only: run this in a terminal")
+
+
+def _actor(place: Place) -> str:
+    return "agent" if place.is_agent else "user"
+
+
+def _change(place: Place, branch: str, apply: Callable[[BranchState], None]) -> None:
+    try:
+        place.files.change(branch, place.now, apply)
+    except LockTimeoutError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(
+            f"the state can't be written: {error.strerror or error} ({error.filename})"
+        ) from error
+
+
+def _keep(
+    place: Place,
+    kind: str,
+    names: list[str],
+    *,
+    session_id: str,
+    branch: str,
+    by: str = "",
+    detail: str = "",
+) -> dict[str, Any]:
+    one = journal.record(
+        kind, names, at=place.now, session_id=session_id, branch=branch, by=by, detail=detail
+    )
+    with contextlib.suppress(OSError):  # the state holds what counts; the caller has the record as well
+        journal.append(place.repo.common_dir, [one])
+    return one
+
+
+def open_verdicts(place: Place, session_id: str, branch: str) -> list[Verdict]:
+    """The enabled requirements that are not met, dynamic ones as last calculated; for a status line."""
+    scene = place.scene(branch, session_id, may_run=False)
+    return [v for entry in place.rules.active if not (v := evaluate(entry, scene)).met]

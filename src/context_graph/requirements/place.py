@@ -1,0 +1,173 @@
+"""Where a command of the user's works: project, branch, session, and who gave it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from context_graph.errors import UsageError
+from context_graph.requirements.git import Head, Repo, find_repo
+from context_graph.requirements.processes import ancestors, started_by_agent
+from context_graph.requirements.project import Project, find_project
+from context_graph.requirements.registry import Registry
+from context_graph.requirements.rules import Rules
+from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.session_ids import candidates, problem
+from context_graph.requirements.state_files import StateFiles, read_document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Place", "claude_dir_of", "clock"]
+
+_SHOWN = 10
+
+
+def claude_dir_of(env: Mapping[str, str]) -> str:
+    """The client's configuration folder: CLAUDE_CONFIG_DIR, else ~/.claude; empty without a home."""
+    home = env.get("HOME", "")
+    return env.get("CLAUDE_CONFIG_DIR", "") or (home.rstrip("/") + "/.claude" if home else "")
+
+
+def clock(env: Mapping[str, str]) -> float:
+    """Unix seconds, moved by CONTEXT_GRAPH_CLOCK_OFFSET (seconds; what is no number moves nothing)."""
+    try:
+        return time.time() + float(env.get("CONTEXT_GRAPH_CLOCK_OFFSET", "") or 0)
+    except ValueError:
+        return time.time()
+
+
+class Place:
+    """A folder with its repository, its project's rules and the caller.
+
+    Args:
+        cwd: The folder the command was given in.
+        env: HOME, CLAUDE_CONFIG_DIR, CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID, CLAUDECODE and
+            CONTEXT_GRAPH_CLOCK_OFFSET are read.
+        cache_dir: Folder of compiled configurations; "" for none.
+        pid: A process of the caller's, whose ancestors tell the session and whether an agent is behind it.
+        terminal: Whether a person's terminal is at the other end.
+
+    Raises:
+        UsageError: Outside any git repository.
+    """
+
+    def __init__(
+        self,
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        cache_dir: str = "",
+        pid: int = 0,
+        terminal: bool = False,
+        now: float | None = None,
+    ) -> None:
+        self.env, self.cache_dir, self.pid, self.terminal = env, cache_dir, pid, terminal
+        self.claude_dir = claude_dir_of(env)
+        self.now = clock(env) if now is None else now
+        self.cwd = os.path.realpath(cwd)
+        self.project = self._project()
+        repo = self.project.repo
+        if repo is None:
+            raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
+        self.repo: Repo = repo
+        self.governed = os.path.exists(self.project.root + "/.claude/requirements.yaml")
+        self.rules: Rules = rules_of(self.project, self.claude_dir, cache_dir, None)
+        self.head: Head = self.project.head()
+        self.registry = Registry(self.claude_dir)
+        self.files = StateFiles(self.repo.common_dir, self.project.root)
+
+    def _project(self) -> Project:
+        hint = self.env.get("CLAUDE_PROJECT_DIR", "")
+        found = find_project(self.cwd, hint, claude_dir=self.claude_dir)
+        if found is not None:
+            return found
+        repo = find_repo(self.cwd) or (find_repo(os.path.realpath(hint)) if hint.startswith("/") else None)
+        return Project(repo.top if repo else self.cwd, repo)
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether a tool call of a client is behind the command."""
+        return started_by_agent(self.pid, self.env, self.registry.clients())
+
+    def branch(self, named: str = "") -> str:
+        """The branch meant: ``named``, else the one that is checked out.
+
+        Raises:
+            UsageError: If HEAD names none.
+        """
+        if named:
+            return named
+        if not self.head.branch:
+            raise UsageError("HEAD names no branch (detached); check one out, or name one with --branch")
+        return self.head.branch
+
+    def scene(self, branch: str, session_id: str, *, may_run: bool = True) -> Scene:
+        """What an evaluation for that branch and session looks at."""
+        return Scene(
+            self.project,
+            self.repo,
+            self.rules,
+            branch=branch,
+            session_id=session_id,
+            now=self.now,
+            claude_dir=self.claude_dir,
+            cache_dir=self.cache_dir,
+            may_run=may_run,
+            checked_out=branch == self.head.branch,
+        )
+
+    def session(self, given: str = "") -> str:
+        """The full id of the session meant: ``given`` (full or short), else CLAUDE_CODE_SESSION_ID, else the
+        registered session whose process is an ancestor of ours.
+
+        Raises:
+            UsageError: If none can be told, or a short id fits several; the message lists them.
+        """
+        given = given or self.env.get("CLAUDE_CODE_SESSION_ID", "")
+        if not given:
+            return self._session_by_process()
+        why = problem(given)
+        if why:
+            raise UsageError(f"--session: {why}")
+        found = candidates(given, self._known_sessions())
+        if len(found) > 1:
+            raise UsageError(
+                f"--session {given} fits several sessions; give one in full: {', '.join(found[:_SHOWN])}"
+            )
+        return found[0] if found else given
+
+    def session_or_none(self, given: str = "") -> str:
+        """As ``session``, but empty where none can be told. An ambiguous id is still an error."""
+        if not given and not self.env.get("CLAUDE_CODE_SESSION_ID", ""):
+            return (self._by_process() or [""])[0]
+        return self.session(given)
+
+    def _session_by_process(self) -> str:
+        found = self._by_process()
+        if found:
+            return found[0]
+        live = [
+            f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
+        ]
+        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is registered"
+        raise UsageError(
+            f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
+        )
+
+    def _by_process(self) -> list[str]:
+        if self.pid <= 0:
+            return []
+        line = ancestors(self.pid)
+        found = {entry.get("ppid"): key for key, entry in self.registry.live(self.now).items()}
+        return [found[pid] for pid in line if pid in found]
+
+    def _known_sessions(self) -> set[str]:
+        known = set(self.registry.sessions())
+        for path in self.files.paths():
+            document = read_document(path)
+            for entry in document["requirements"].values() if document else ():
+                records = entry.get("sessions") if isinstance(entry, dict) else None
+                known.update(records if isinstance(records, dict) else ())
+        return known

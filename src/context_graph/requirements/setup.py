@@ -1,0 +1,131 @@
+"""Writing and showing configuration: init, enable and disable, config show."""
+
+from __future__ import annotations
+
+import os
+
+from context_graph.errors import UsageError
+from context_graph.requirements.config import deep_merge, layers
+from context_graph.requirements.files import read_bytes, write_atomic
+from context_graph.requirements.place import Place
+from context_graph.requirements.presets import PRESETS
+from context_graph.requirements.project import CONFIG, LOCAL_CONFIG
+from context_graph.requirements.yaml_edit import set_flag
+from context_graph.requirements.yaml_files import MAX_BYTES, read_yaml
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["config_show", "init", "set_enabled"]
+
+
+def init(
+    place: Place, *, preset: str = "relaxed", local: bool = False, force: bool = False, preview: bool = False
+) -> dict[str, Any]:
+    """Write a requirements file from a preset.
+
+    Returns:
+        ``path``, ``text``, ``written``.
+
+    Raises:
+        UsageError: An unknown preset, or a file that is there already (unless ``force``).
+    """
+    text = PRESETS.get(preset)
+    if text is None:
+        raise UsageError(f"--preset {preset!r} is none of {', '.join(PRESETS)}")
+    top = place.project.root if place.governed else (place.repo.top or place.cwd)
+    path = top.rstrip("/") + (LOCAL_CONFIG if local else CONFIG)
+    if preview:
+        return {"path": path, "text": text, "written": False}
+    if os.path.lexists(path):
+        if not force:
+            raise UsageError(f"{path} is there already; --force replaces it (the old one is kept as .bak)")
+        if any(entry.human_only for entry in place.rules.active) and place.is_agent:
+            raise UsageError("a project with human_only requirements can be set up anew by a person only")
+        os.replace(path, path + ".bak")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write_atomic(path, text.encode())
+    os.chmod(path, 0o644)
+    return {"path": path, "text": text, "written": True}
+
+
+def set_enabled(place: Place, name: str, enabled: bool) -> dict[str, Any]:
+    """Enable or disable one requirement, or all of them (``name`` empty), in requirements.local.yaml.
+
+    Returns:
+        ``path``, ``name``, ``enabled``.
+
+    Raises:
+        UsageError: An unknown name, an agent where a person must, a file that can't be edited in place.
+    """
+    if name and place.rules.get(name) is None:
+        raise UsageError(
+            f"no requirement {name!r} in the configuration; `context-graph-cli req status` lists them"
+        )
+    guarded = [entry.name for entry in place.rules.active if entry.human_only and name in ("", entry.name)]
+    if guarded and not enabled and (place.is_agent or not place.terminal):
+        raise UsageError(f"{', '.join(guarded)} can be disabled by a person only, in a terminal")
+    path = place.project.root.rstrip("/") + LOCAL_CONFIG
+    try:
+        text = read_bytes(path, MAX_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        text = "# Own settings of this checkout; they go before requirements.yaml. Keep it out of git.\n"
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} can't be read: {error}") from error
+    keys = ["requirements", name, "enabled"] if name else ["enabled"]
+    new = set_flag(text, keys, enabled, file=path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    write_atomic(path, new.encode())
+    os.chmod(path, 0o644)
+    return {"path": path, "name": name, "enabled": enabled}
+
+
+def config_show(place: Place, *, name: str = "") -> dict[str, Any]:
+    """The merged configuration and where each value comes from.
+
+    Returns:
+        ``files`` ([label, path, state]), ``config`` (merged, of one requirement if ``name``), ``sources``
+        (dotted key to label), ``problems``.
+
+    Raises:
+        UsageError: If no requirement has that name.
+    """
+    files: list[list[str]] = []
+    contents: list[tuple[str, dict[object, object]]] = []
+    for label, path in layers(place.project.root, place.claude_dir):
+        content, problem = read_yaml(path)
+        files.append([label, path, problem or ("used" if content is not None else "absent")])
+        if content is not None:
+            contents.append((label, content))
+    own = dict(contents).get("project", {})
+    if own.get("inherit", True) is False:
+        contents = [(label, content) for label, content in contents if label != "global"]
+        files = [
+            [label, path, "not inherited" if label == "global" else state] for label, path, state in files
+        ]
+    merged: dict[object, object] = {}
+    sources: dict[str, str] = {}
+    for label, content in contents:
+        merged = deep_merge(merged, content)
+        _note_sources(content, "", label, sources, 0)
+    if name:
+        requirements = merged.get("requirements")
+        one = requirements.get(name) if isinstance(requirements, dict) else None
+        if one is None:
+            raise UsageError(f"no requirement {name!r} in the configuration")
+        prefix = f"requirements.{name}"
+        kept = {k: v for k, v in sources.items() if k == prefix or k.startswith(prefix + ".")}
+        merged, sources = {"requirements": {name: one}}, kept
+    return {"files": files, "config": merged, "sources": sources, "problems": place.rules.problems}
+
+
+def _note_sources(
+    content: dict[object, object], prefix: str, label: str, sources: dict[str, str], depth: int
+) -> None:
+    for key, value in content.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(value, dict) and value and depth < 8:
+            _note_sources(value, path, label, sources, depth + 1)
+        else:
+            sources[path] = label

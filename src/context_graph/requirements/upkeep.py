@@ -1,0 +1,206 @@
+"""Looking after state: branches with state, pruning, sessions, and what is wrong with it all."""
+
+from __future__ import annotations
+
+import os
+
+from context_graph.errors import UsageError
+from context_graph.requirements import journal
+from context_graph.requirements.files import Locked
+from context_graph.requirements.git import branch_names
+from context_graph.requirements.pause import stale_markers
+from context_graph.requirements.place import Place
+from context_graph.requirements.session_ids import alias_of
+from context_graph.requirements.state import is_current
+from context_graph.requirements.state_files import read_document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["branches", "doctor", "prune", "sessions"]
+
+_GIT_WAIT_S = 10.0
+_RECENT_S = 86400.0
+
+
+def branches(place: Place) -> list[dict[str, Any]]:
+    """Every branch with state: ``branch``, ``path``, ``requirements``, ``satisfied``, ``updated_at``,
+    ``exists`` (None if that can't be told), ``current``."""
+    there = _existing(place)
+    found = []
+    for path in place.files.paths():
+        document = read_document(path)
+        if document is None:
+            continue
+        entries = [entry for entry in document["requirements"].values() if isinstance(entry, dict)]
+        found.append(
+            {
+                "branch": document["branch"],
+                "path": path,
+                "requirements": len(entries),
+                "satisfied": sum(_has_satisfaction(entry, place.now) for entry in entries),
+                "updated_at": document.get("updated_at"),
+                "exists": None if there is None else document["branch"] in there,
+                "current": document["branch"] == place.head.branch,
+            }
+        )
+    return found
+
+
+def _has_satisfaction(entry: dict[str, Any], now: float) -> bool:
+    records = entry.get("sessions")
+    own = list(records.values()) if isinstance(records, dict) else []
+    return any(isinstance(record, dict) and is_current(record, now) for record in [entry, *own])
+
+
+def _existing(place: Place) -> set[str] | None:
+    names = branch_names(place.repo)
+    if names is not None:
+        return names
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["git", f"--git-dir={place.repo.git_dir}", "for-each-ref", "--format=%(refname)", "refs/heads/"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_WAIT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {os.fsdecode(line).removeprefix("refs/heads/") for line in done.stdout.splitlines()}
+
+
+def prune(place: Place, *, preview: bool = False) -> dict[str, Any]:
+    """Remove the state of branches that are gone, and week-old pause markers; nothing else.
+
+    Returns:
+        ``pruned`` (branches), ``markers`` (how many), ``sessions`` (dead registry entries).
+
+    Raises:
+        UsageError: If the branches that exist can't be told.
+    """
+    there = _existing(place)
+    if there is None:
+        raise UsageError("git does not say which branches exist; nothing was removed")
+    gone = []
+    for path in place.files.paths():
+        document = read_document(path)
+        if document is None or document["branch"] in there:
+            continue
+        gone.append(document["branch"])
+        if not preview:
+            _remove(path, document["branch"])
+    markers = stale_markers(place.repo.common_dir, place.now)
+    dead = 0
+    if not preview:
+        for marker in markers:
+            os.unlink(marker)
+        dead = place.registry.sweep(place.now)
+    return {"pruned": gone, "markers": len(markers), "sessions": dead}
+
+
+def _remove(path: str, branch: str) -> None:
+    """Remove the branch's state, and its lock where no other branch's state lies beside it."""
+    flat = path.removesuffix(".json").partition("~")[0]
+    lock = flat + ".lock"
+    try:
+        with Locked(lock):
+            document = read_document(path)
+            if document is not None and document["branch"] == branch:
+                os.unlink(path)
+            folder, _, name = flat.rpartition("/")
+            beside = [n for n in os.listdir(folder) if n == name + ".json" or n.startswith(name + "~")]
+            if not beside:
+                os.unlink(lock)  # who waits for it notices, and takes the new one
+    except OSError as error:
+        raise UsageError(f"{path} can't be removed: {error.strerror or error}") from error
+
+
+def sessions(place: Place, *, project: bool = False) -> list[dict[str, Any]]:
+    """Live sessions, in order of coming: ``session_id``, ``alias``, ``project_dir``, ``branch``, ``pid``,
+    ``started_at``, ``last_active``; those of this project alone if ``project``."""
+    found = []
+    for key, entry in place.registry.live(place.now).items():
+        if project and entry.get("project_dir") != place.project.root:
+            continue
+        found.append(
+            {
+                "session_id": key,
+                "alias": alias_of(key),
+                "project_dir": entry.get("project_dir"),
+                "branch": entry.get("branch"),
+                "pid": entry.get("ppid"),
+                "started_at": entry.get("started_at"),
+                "last_active": entry.get("last_active"),
+            }
+        )
+    return found
+
+
+def doctor(place: Place) -> list[dict[str, str]]:
+    """What is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
+    found = [_finding(level, text, "edit the file") for level, text in place.rules.problems]
+    found += _governing(place)
+    found += _state_findings(place)
+    errors = [
+        one
+        for one in journal.read(place.repo.common_dir)
+        if one.get("kind") == "error" and place.now - _number(one.get("at")) <= _RECENT_S
+    ]
+    if errors:
+        last = str(errors[-1].get("detail", ""))
+        found.append(_finding("warning", f"{len(errors)} failures within a day, the last: {last}", "req log"))
+    if not any(one["level"] in ("error", "warning") for one in found):
+        found.append(_finding("ok", "the requirements of this project are sound", ""))
+    return found
+
+
+def _governing(place: Place) -> list[dict[str, str]]:
+    if not place.governed:
+        text = "this project has no .claude/requirements.yaml: nothing is enforced"
+        return [_finding("warning", text, "`context-graph-cli req init`")]
+    found = []
+    if place.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+        found.append(_finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it"))
+    if place.rules.readable and not place.rules.active:
+        found.append(
+            _finding("warning", "no requirement is enabled: nothing is enforced", "set enabled: true")
+        )
+    if not place.head.branch:
+        text = "HEAD names no branch: nothing is enforced until one is checked out"
+        found.append(_finding("note", text, "`git switch BRANCH`"))
+    return found
+
+
+def _state_findings(place: Place) -> list[dict[str, str]]:
+    found = []
+    folder = place.files.folder
+    target = folder if os.path.isdir(folder) else place.repo.common_dir
+    if not os.access(target, os.W_OK | os.X_OK) or (os.path.exists(folder) and not os.path.isdir(folder)):
+        text = f"{folder} can't be written: satisfactions can't be kept"
+        found.append(_finding("error", text, "make it a folder that you may write"))
+    for path in place.files.paths():
+        if read_document(path) is None:
+            text = f"{path} holds no state of version 1.0; it reads as empty"
+            found.append(_finding("warning", text, "look at it, then move it away"))
+    if os.path.isdir(folder):
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".unreadable"):
+                text = f"{folder}/{name} could not be read and was set aside"
+                found.append(_finding("note", text, "look at it, then move it away"))
+    gone = [one["branch"] for one in branches(place) if one["exists"] is False]
+    if gone:
+        text = f"state of {len(gone)} branches that are gone"
+        found.append(_finding("note", text, "`context-graph-cli req prune`"))
+    return found
+
+
+def _finding(level: str, what: str, cure: str) -> dict[str, str]:
+    return {"level": level, "what": what, "cure": cure}
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, (int, float)) else 0.0
