@@ -98,13 +98,13 @@ cdef inline Py_ssize_t part_end(const Text* text, Py_ssize_t i, Py_ssize_t end) 
     cdef Py_ssize_t stop = i + 1
     cdef bint capitals = text.kinds[i] & CAPITAL != 0
     while stop < end and text.bytes[stop] != 95:
-        if text.kinds[stop] & CAPITAL:
+        if text.kinds[stop] & CAPITAL and (text.bytes[stop] & 0xC0) != 0x80:
             if not capitals and not text.kinds[stop - 1] & DIGIT:
                 return stop
             if capitals and stop + 1 < end and text.kinds[stop + 1] & TERM and not text.kinds[stop + 1] & (CAPITAL | DIGIT):
                 if text.kinds[stop - 1] & CAPITAL:
                     return stop
-        else:
+        elif not text.kinds[stop] & CAPITAL:
             capitals = False
         stop += 1
     return stop
@@ -283,7 +283,7 @@ cdef inline void add_form(float* target, const Text* text, Py_ssize_t tokens, Py
         before = kind
     add_line(target, text, line, text.n)
     target[RUNS + 9] += target[1] + target[6]  # " '
-    target[RUNS + 10] += target[7] + target[26] + target[28]  # ( [ {
+    target[RUNS + 10] += target[7] + target[22] + target[28]  # ( [ {
     for i in range(PUNCTUATION, TOKENS):
         target[i] = <float>log2(1.0 + target[i])
     for i in range(LINE_KINDS, ENDING):

@@ -74,7 +74,7 @@ def _folded(int point):
     cdef bytearray out = bytearray()
     character = chr(point)
     group = category(character)
-    if point == 0xFFFD or group in ("Cc", "Cf", "Cs", "Co", "Cn"):
+    if point == 0xFFFD or group in ("Cc", "Cf", "Cs", "Co"):
         return b""
     if group in ("Zs", "Zl", "Zp"):
         return bytes((BLANK, 32))
@@ -204,7 +204,7 @@ cdef class Encoder:
         if weights is NULL:
             raise MemoryError
         for k in range(self.n):
-            weights[k] = <float>(a / (a + view[self.ids[k]] / <double>max(total, 1)))
+            weights[k] = <float>(a / (a + view[self.ids[k]] / <double>(total if total else 1)))
         self._embed(weights)
         free(weights)
         return self._encoded()
