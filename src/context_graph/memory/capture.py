@@ -1,0 +1,116 @@
+"""One memory a session, written without being asked: its summary, refreshed as the session goes on.
+
+Its id is derived from the session's, and it carries the work it rests on with the number of the last event in
+it. So a capture that is repeated changes nothing, one that was cut off is made up by the next, and a session
+is never remembered twice. A summary that the user forgot stays forgotten.
+"""
+
+from __future__ import annotations
+
+# hashlib would load OpenSSL for this one function (see store.layout).
+from _blake2 import blake2b
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.memory.memex import Memex
+from context_graph.memory.summary import SessionWork
+from context_graph.model import HookEvent
+from context_graph.model.memory import MemoryNode
+
+__all__ = ["CAPTURE_TAG", "SOURCE", "EventsAfter", "capture", "capture_id", "work_of"]
+
+EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
+
+SOURCE: Final = "capture"
+CAPTURE_TAG: Final = "session-summary"
+_RATIONALE: Final = "Summary of a session, made from its recorded events when it paused or ended."
+_DECIDED: Final = 0.6
+_PLAIN: Final = 0.5
+"""Importance of a summary with and without decisions in it."""
+
+
+def capture_id(session_id: str) -> UUID:
+    """The id of the session's summary: the same for the same session, always."""
+    return UUID(
+        bytes=blake2b(session_id.encode(), digest_size=16, person=b"session-summary").digest(), version=5
+    )
+
+
+def work_of(node: MemoryNode | None) -> SessionWork:
+    """The work that a session's summary carries, to be gone on with; of None and of others, none."""
+    state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
+    return SessionWork.from_json(state)
+
+
+def capture(
+    memex: Memex,
+    session_id: str,
+    events_after: EventsAfter,
+    *,
+    project: str | None,
+    sealed_at_ms: int | None = None,
+) -> MemoryNode | None:
+    """Write or refresh the session's summary; the node, or None when there is nothing new or nothing to say.
+
+    Args:
+        events_after: Gives the session's numbered events from after a number, ascending.
+        sealed_at_ms: The context is about to be compacted: this state is what SessionStart then brings back.
+
+    Raises:
+        StoreError: It could not be written; the same call later makes it up.
+
+    Cost: that of storing one memory, and some 20 us an event.
+    """
+    node_id = capture_id(session_id)
+    there = memex.stored(node_id)
+    if there is not None and there.deleted:
+        return None
+    if there is None and memex.tombstone(node_id) is not None:
+        return None
+    work = work_of(there.node if there else None)
+    if not work.absorb(events_after(work.last_event)) and (sealed_at_ms is None or there is None):
+        return None
+    text = work.text()
+    if not text:
+        return None
+    metadata: dict[str, Any] = {"capture": work.to_json()}
+    if sealed_at_ms is not None:
+        metadata["sealed_at_ms"] = sealed_at_ms
+    return memex.put(_node(node_id, session_id, work, text, metadata, project, there.node if there else None))
+
+
+def _node(
+    node_id: UUID,
+    session_id: str,
+    work: SessionWork,
+    text: str,
+    metadata: dict[str, Any],
+    project: str | None,
+    before: MemoryNode | None,
+) -> MemoryNode:
+    importance = _DECIDED if work.decisions else _PLAIN
+    if before is not None:  # what people or recalls did to it stays
+        merged = {**before.metadata, **metadata}
+        return replace(
+            before,
+            content=text,
+            created_at_ms=work.ended_ms,
+            importance=max(before.importance, importance),
+            metadata=merged,
+            embedding=None,
+        )
+    return MemoryNode(
+        id=node_id,
+        content=text,
+        rationale=_RATIONALE,
+        created_at_ms=work.ended_ms,
+        last_accessed_ms=work.ended_ms,
+        importance=importance,
+        session_id=session_id,
+        project=project,
+        tags=(CAPTURE_TAG,),
+        source=SOURCE,
+        metadata=metadata,
+    )
