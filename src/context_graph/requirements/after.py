@@ -105,7 +105,7 @@ def _satisfy(state: BranchState, entry: Requirement, event: GateEvent) -> None:
 
 
 def _spent(state: BranchState, name: str, event: GateEvent) -> bool:
-    """Whether the session has a satisfaction to use up; one younger than the call belongs to the next call."""
+    """Whether the session has a satisfaction to use up; one younger than the call is the next call's."""
     record = state.record(name, event.session_id)
     at = record.get("satisfied_at")
     younger = isinstance(at, (int, float)) and at > event.at

@@ -31,8 +31,8 @@ def status(place: Place, *, session: str = "", branch: str = "") -> dict[str, An
     Returns:
         ``project``, ``branch``, ``session_id`` ("" if none can be told), ``governed``, ``why``
         (why nothing is enforced, "" if it is), ``paused``, ``problems`` ([level, text] pairs), and
-        ``requirements``: name to satisfied, triggered, scope, enabled, type, why, satisfied_by, satisfied_at, expires_at, value,
-        stop_only, human_only, triggers, text.
+        ``requirements``: name to satisfied, triggered, scope, enabled, type, why, satisfied_by,
+        satisfied_at, expires_at, value, stop_only, human_only, triggers, text.
     """
     session_id = place.session_or_none(session)
     name = place.branch(branch)

@@ -53,8 +53,8 @@ def find_project(
     if found is not None and found.repo is not None:
         return found
     hinted = os.path.realpath(hint) if hint.startswith("/") else ""
-    if not hinted or hinted == here:
-        return found
+    if not hinted or (worktree is None and f"{here}/".startswith(hinted.rstrip("/") + "/")):
+        return found  # the way upwards led through it
     other, _ = _upwards(hinted, own)
     if other is None or other.repo is None:
         return found or other
