@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Hours of a busy project in minutes: hooks and MCP calls without pause, and the owner's memory watched.
+
+    python benches/soak.py [--minutes 20] [--json FILE]
+
+The store is filled to a size first and then kept there (each new memory replaces a forgotten one), so that
+what still grows is a leak. Prints resident memory each half minute and the slope over the second half. Uses a
+data root of its own, removed at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sysconfig
+import tempfile
+import time
+import uuid
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
+KEPT = 5_000
+"""Memories in the store once it is filled."""
+SAMPLE_S = 30.0
+WORDS = (
+    "token", "bucket", "limiter", "gateway", "client", "key", "burst", "refill", "retry", "backoff",
+    "queue", "worker", "lease", "index", "posting", "vector", "schema", "migration", "column",
+    "rollback", "snapshot", "replica", "quorum", "leader", "election", "heartbeat", "socket",
+    "frame", "decode", "encode", "parser", "lexer", "grammar", "visitor", "fixture", "parametrize",
+    "coverage", "flaky", "timeout", "deadline", "cancel", "shutdown", "drain",
+)  # fmt: skip
+
+
+class Bridge:
+    """One MCP client over `context-graph-cli mcp`."""
+
+    def __init__(self, env: dict[str, str], folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [CLI, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=folder
+        )
+        self._number = 0
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "soak", "version": "1"},
+        }
+        self._request("initialize", hello)
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """The structured content of one tool call."""
+        answer = self._request("tools/call", {"name": tool, "arguments": arguments})
+        return dict(answer["result"]["structuredContent"])
+
+    def close(self) -> None:
+        """End the client."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(timeout=10)
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._number += 1
+        self._write({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout
+        while True:
+            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if answer.get("id") == self._number:
+                return answer
+
+
+class Soak:
+    """One project under load."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "project" / ".git").mkdir(parents=True)
+        self.folder = folder / "project"
+        self.env = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": str(folder),
+            "CLAUDE_CONFIG_DIR": str(folder / ".claude"),
+            "CONTEXT_GRAPH_HOME": str(folder / "data"),
+            "CLAUDE_PROJECT_DIR": str(self.folder),
+        }
+        self.random = random.Random(7)
+        self.bridge = Bridge(self.env, self.folder)
+        self.kept: deque[str] = deque()
+        self.did = {"stored": 0, "recalled": 0, "injected": 0, "hooks": 0, "sessions": 0}
+
+    def text(self, words: int) -> str:
+        """Words that look like notes on code."""
+        return " ".join(self.random.choices(WORDS, k=words)) + f" {self.random.randrange(10**6)}"
+
+    def store(self) -> None:
+        """Store one memory; above KEPT, forget the oldest for good."""
+        stored = self.bridge.call(
+            "store_memory", content=self.text(60), rationale="a note of the soak", importance=0.5
+        )
+        self.kept.append(stored["node_id"])
+        self.did["stored"] += 1
+        if len(self.kept) > KEPT:
+            gone = self.kept.popleft()
+            self.bridge.call("forget_memory", node_id=gone, soft=False, reason="user_requested")
+
+    def session(self) -> None:
+        """One short session through the hooks."""
+        session = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        tool = {"tool_name": "Bash", "tool_input": {"command": "pytest -q " + self.text(3)}}
+        steps: list[tuple[str, dict[str, Any]]] = [
+            ("session-start", {"hook_event_name": "SessionStart", "source": "startup"}),
+            ("prompt-submit", {"hook_event_name": "UserPromptSubmit", "prompt": self.text(12)}),
+        ]
+        for number in range(8):
+            call = {**tool, "tool_use_id": f"toolu_{session[:8]}_{number}"}
+            steps.append(("pre-tool", {"hook_event_name": "PreToolUse", **call}))
+            after = {"hook_event_name": "PostToolUse", **call, "tool_response": self.text(40)}
+            steps.append(("post-tool", after))
+        steps.append(("stop", {"hook_event_name": "Stop", "last_assistant_message": self.text(20)}))
+        steps.append(("session-end", {"hook_event_name": "SessionEnd", "reason": "other"}))
+        env = {**self.env, "CLAUDE_CODE_SESSION_ID": session}
+        for verb, body in steps:
+            body = {"session_id": session, "cwd": str(self.folder), **body}
+            subprocess.run(
+                [CLI, "hooks", verb, "--format", "claude"],
+                input=json.dumps(body).encode(), env=env, cwd=self.folder, check=True, capture_output=True,
+            )  # fmt: skip
+            self.did["hooks"] += 1
+        self.did["sessions"] += 1
+
+    def round(self) -> None:
+        """A bit of everything."""
+        for _ in range(20):
+            self.store()
+        for _ in range(10):
+            self.bridge.call("recall_memory", query=self.text(6), top_k=10)
+            self.did["recalled"] += 1
+        self.bridge.call("inject_context", query=self.text(6), max_tokens=500)
+        self.bridge.call("get_memetic_status")
+        self.did["injected"] += 1
+        self.session()
+
+    def owner(self) -> dict[str, Any]:
+        """`owner status`."""
+        done = subprocess.run(
+            [CLI, "owner", "status", "--json"], env=self.env, cwd=self.folder, check=True, capture_output=True
+        )
+        status: dict[str, Any] = json.loads(done.stdout)
+        return status
+
+    def close(self) -> None:
+        """End the client and the owner."""
+        self.bridge.close()
+        subprocess.run(
+            [CLI, "owner", "stop"], env=self.env, cwd=self.folder, capture_output=True, check=False
+        )
+
+
+def slope(samples: list[tuple[float, float]]) -> float:
+    """MiB an hour, by least squares over (seconds, MiB)."""
+    if len(samples) < 2:
+        return 0.0
+    fit = statistics.linear_regression([at for at, _ in samples], [mib for _, mib in samples])
+    return fit.slope * 3600.0
+
+
+def main() -> None:
+    """Fill, soak, report."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--minutes", type=float, default=20.0)
+    options.add_argument("--json", type=Path)
+    given = options.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="context-graph-soak-"))
+    soak = Soak(folder)
+    try:
+        while len(soak.kept) < KEPT:
+            soak.store()
+        report = watch(soak, given.minutes * 60.0)
+    finally:
+        soak.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps(report["summary"], indent=1))
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=1))
+
+
+def watch(soak: Soak, seconds: float) -> dict[str, Any]:
+    """Run rounds for ``seconds``; resident memory every SAMPLE_S."""
+    began, due = time.monotonic(), 0.0
+    samples: list[tuple[float, float]] = []
+    while (at := time.monotonic() - began) < seconds:
+        if at >= due:
+            status = soak.owner()
+            samples.append((at, status["rss_bytes"] / 2**20))
+            due = at + SAMPLE_S
+            print(f"{at:7.0f} s  {samples[-1][1]:7.1f} MiB  {status['requests']} requests", flush=True)
+        soak.round()
+    half = samples[len(samples) // 2 :]
+    summary = {
+        **soak.did,
+        "seconds": round(seconds),
+        "rss_mib_first": round(samples[0][1], 1),
+        "rss_mib_last": round(samples[-1][1], 1),
+        "slope_second_half_mib_per_hour": round(slope(half), 2),
+        "errors": soak.owner()["errors"],
+    }
+    return {"summary": summary, "samples": samples}
+
+
+if __name__ == "__main__":
+    main()
