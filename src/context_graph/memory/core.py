@@ -20,7 +20,6 @@ from context_graph.memory.turn import Turns
 from context_graph.memory.writing import TextRedactor
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.store.engine import Engine
 from context_graph.store.graph import GraphStore
 
 __all__ = ["Core", "now_ms"]
@@ -34,16 +33,15 @@ class Core:
 
     def __init__(
         self,
-        engine: Engine,
+        store: GraphStore,
         *,
         config: MemoryConfig,
         redactor: TextRedactor,
         provider: EmbeddingProvider | None = None,
     ) -> None:
-        self.engine = engine
         self.config = config
         self.redactor = redactor
-        self.store = GraphStore(engine)
+        self.store = store
         self.cache = NodeCache(config.cache_nodes, config.cache_bytes)
         self.timings = Timings()
         self._turns = Turns(config.lock_timeout_s, self.timings)
@@ -57,7 +55,7 @@ class Core:
     @property
     def folder(self) -> Path:
         """The store's folder, that of the database's own."""
-        return self.engine.path.parent
+        return self.store.path.parent
 
     def turn(self, operation: str) -> _CoreTurn:
         """This core under its lock, for one operation (a name for metrics and errors).
@@ -195,15 +193,12 @@ class Core:
 
     def _recover(self) -> None:
         """After a failed write: open the database again and keep only what its records bear out."""
-        self.engine.reopen()
         before = self.store.counters
-        self.store = GraphStore(self.engine)
+        self.store.reopen()
         self.cache.clear()
         # Equal counters: the failed write left nothing, and the derived state never saw it.
         if self.store.counters != before:
             self.forget_derived()
-        elif self._derived is not None:
-            self._derived.attach(self.store)
         self._turns.suspect = False
 
     @property

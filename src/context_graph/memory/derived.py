@@ -63,10 +63,6 @@ class Derived:
         self.index.restore(node.id)
         self.figures.added(node, embedding, edges)
 
-    def attach(self, store: GraphStore) -> None:
-        """Go on over the same records, read through another object: the database was opened again."""
-        self._store = store
-
     def save_if_due(self) -> None:
         """Write the snapshots when enough has changed since they were written."""
         if self.seq - self._saved > max(SAVE_AFTER, self._store.counters.nodes // 4):

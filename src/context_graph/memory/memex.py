@@ -24,9 +24,10 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import editing, linking, listing
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.figures import figures_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.listing import MemoryPage
-from context_graph.memory.metrics import figures_of, prometheus_text
+from context_graph.memory.metrics import prometheus_text
 from context_graph.memory.recall import Recall
 from context_graph.memory.status import MemeticStatus
 from context_graph.memory.utl_metrics import UtlMetrics
@@ -34,10 +35,11 @@ from context_graph.memory.writing import Draft, TextRedactor, as_uuid, text_to_e
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone
 from context_graph.redact import load_redactor
-from context_graph.store.engine import Durability, Engine, Tuning
-from context_graph.store.graph import StoredNode
+from context_graph.store.failures import translate
+from context_graph.store.graph import GraphStore, StoredNode
+from context_graph.store.tuning import Durability, Tuning
 
-__all__ = ["Memex"]
+__all__ = ["Memex", "tuning_of"]
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_BATCH: Final = 1000
@@ -47,11 +49,11 @@ _EVERYTHING: Final = RecallFilters()
 
 
 class Memex:
-    """The memories of one store. Make one with `open`, or `over` an engine that is open already."""
+    """The memories of one store. Make one with `open`, or `over` memories that are open already."""
 
-    def __init__(self, core: Core, *, owns_engine: bool) -> None:
+    def __init__(self, core: Core, *, owns_store: bool) -> None:
         self._core = core
-        self._owns_engine = owns_engine
+        self._owns_store = owns_store
 
     @classmethod
     def open(
@@ -83,32 +85,31 @@ class Memex:
         folder = Path(os.path.abspath(path))
         if create:
             _make_folder(folder)
-        tuning = Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
-        engine = Engine.open(folder / "db", create=create, tuning=tuning)
+        store = GraphStore.open(folder / "db", create=create, tuning=tuning_of(config, durability))
         try:
             memex = cls.over(
-                engine,
+                store,
                 config=config,
                 redactor=redactor or load_redactor(data_root() / "cache", _LOG),
                 provider=provider,
             )
         except BaseException:
-            engine.close()
+            store.close()
             raise
-        memex._owns_engine = True
+        memex._owns_store = True
         return memex
 
     @classmethod
     def over(
         cls,
-        engine: Engine,
+        store: GraphStore,
         *,
         redactor: TextRedactor,
         config: MemoryConfig = _DEFAULT,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """Over an open engine, which gains the families of memory if it has none; closing leaves it open."""
-        memex = cls(Core(engine, config=config, redactor=redactor, provider=provider), owns_engine=False)
+        """Over memories that are open already (`GraphStore.beside` sessions); closing leaves them open."""
+        memex = cls(Core(store, config=config, redactor=redactor, provider=provider), owns_store=False)
         memex.purge()
         return memex
 
@@ -460,23 +461,35 @@ class Memex:
 
     # Life
 
+    def count(self) -> int:
+        """Live memories."""
+        return self._core.store.counters.nodes
+
+    def save(self) -> None:
+        """Write snapshots of the derived state, so that the next opening is short."""
+        with self._core.turn("save") as core:
+            core.save()
+
     def flush(self) -> None:
         """Write buffers to tables and snapshots of the derived state to files. Not needed for durability."""
         with self._core.turn("flush") as core:
-            core.engine.flush()
+            core.store.flush()
             core.save()
 
     def close(self) -> None:
         """Save what makes the next opening short, and close. Safe to call twice."""
         self._core.close()
-        if self._owns_engine:
-            self._core.engine.close()
+        if self._owns_store:
+            self._core.store.close()
+
+
+def tuning_of(config: MemoryConfig, durability: Durability) -> Tuning:
+    """What of ``config`` is the database's."""
+    return Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
 
 
 def _make_folder(folder: Path) -> None:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError as error:
-        from context_graph.store.failures import translate
-
         raise translate(error, folder) from error

@@ -6,15 +6,9 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from context_graph.store.engine import Engine
-from context_graph.store.graph_layout import MEMORY_FAMILIES
-
-if TYPE_CHECKING:
-    from context_graph.memory.core import Core
-
-__all__ = ["Timings", "bloom_figures", "figures_of", "prometheus_text"]
+__all__ = ["Timings", "bloom_figures", "prometheus_text"]
 
 BUCKETS_S: Final = (0.00002, 0.0001, 0.001, 0.006, 0.012, 0.06, 0.25, 1.0)
 """Upper bounds in seconds; our goals are among them."""
@@ -112,34 +106,6 @@ def bloom_figures(tickers: Mapping[str, int]) -> dict[str, float]:
         "bloom_full_true_positive": true_positive,
         "bloom_false_positive_rate": (positive - true_positive) / absent if absent else 0.0,
     }
-
-
-def figures_of(core: Core) -> dict[str, int | float]:
-    """The numbers of one store's memory now. Cost: some 0.1 ms, most of it RocksDB's own counting."""
-    counters, cache = core.store.counters, core.cache.stats()
-    engine = core.engine
-    return {
-        "nodes": counters.nodes,
-        "deleted": counters.deleted,
-        "edges": counters.edges,
-        "content_bytes": counters.content_bytes,
-        "commits": counters.seq,
-        "cache_nodes": cache.nodes,
-        "cache_bytes": cache.bytes,
-        "cache_hits": cache.hits,
-        "cache_misses": cache.misses,
-        "cache_evictions": cache.evictions,
-        "cache_hit_rate": round(cache.hit_rate, 6),
-        **bloom_figures(engine.statistics()),
-        "memtable_bytes": _property(engine, "rocksdb.cur-size-all-mem-tables"),
-        "table_bytes": _property(engine, "rocksdb.live-sst-files-size"),
-        **{f"index_{name}": count for name, count in core.index_stats().items()},
-    }
-
-
-def _property(engine: Engine, name: str) -> int:
-    """Of all families of memories together."""
-    return sum(int(engine.property(family, name) or 0) for family in MEMORY_FAMILIES)
 
 
 def prometheus_text(figures: Mapping[str, object], timings: Timings, store: str) -> str:

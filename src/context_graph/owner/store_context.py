@@ -7,8 +7,10 @@ import os
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from context_graph.config import Settings
+from context_graph.config.memory import MemoryConfig
 from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, StoreError
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import DriftMetrics, classify_ic
@@ -20,7 +22,11 @@ from context_graph.owner.requirement_records import entries_of
 from context_graph.owner.spooled import apply_spooled
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions import SessionStore
+from context_graph.store.tuning import Tuning
 from context_graph.wire.spool import SpoolRecord
+
+if TYPE_CHECKING:
+    from context_graph.memory.memex import Memex
 
 __all__ = ["Applied", "Started", "StoreContext", "project_of"]
 
@@ -81,6 +87,7 @@ class StoreContext:
         self._brief = BriefCache(folder / "brief.bin")
         self._log = log
         self._redactor = redactor
+        self._memory: Memex | None = None
 
     @classmethod
     def open(
@@ -101,10 +108,36 @@ class StoreContext:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
             raise StoreError(f"store folder {folder} can't be made: {error.strerror}") from error
-        store = SessionStore.open(folder / "db", durability=settings.durability)
+        store = SessionStore.open(folder / "db", tuning=_tuning(settings))
         context = cls(folder, store, project=project, settings=settings, log=log, redactor=redactor)
         context._note_project()
         return context
+
+    @property
+    def memory(self) -> Memex:
+        """The memories in this store's database, opened when first used; a store without any gains them.
+
+        Raises:
+            StoreError: They can't be opened; its subclass says why.
+        """
+        if self._memory is None:
+            from context_graph.memory.memex import Memex  # the engine of recall: not every owner needs it
+            from context_graph.store.graph import GraphStore
+
+            self._memory = Memex.over(
+                GraphStore.beside(self.store),
+                config=MemoryConfig.of(self.settings),
+                redactor=self._redactor,
+            )
+        return self._memory
+
+    def memory_count(self) -> int:
+        """Memories in the store; opens nothing, so that a store without any costs a hook one lookup."""
+        if self._memory is not None:
+            return self._memory.count()
+        from context_graph.store.graph import GraphStore
+
+        return GraphStore.count_beside(self.store)
 
     def session(self, session_id: str) -> LiveSession | None:
         """The live session of that id, loaded from the store if need be; None if there is none."""
@@ -193,6 +226,8 @@ class StoreContext:
         Raises:
             StoreError: The session is then dropped from memory; its events make it up when it is asked for.
         """
+        if self._memory is not None:
+            self._memory.purge_if_due()
         while self._unsettled:
             session_id, due = self._unsettled.popitem()
             live = self.sessions.get(session_id)
@@ -235,16 +270,21 @@ class StoreContext:
         """Write every live session's goals."""
         for live in list(self.sessions.values()):
             self.persist(live)
+        if self._memory is not None:
+            self._memory.save()
 
     def close(self) -> None:
         """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
         self.settle()
         self.sessions.clear()
+        if self._memory is not None:
+            self._memory.close()
         self.store.close()
 
     def abandon(self) -> None:
         """Close without writing: after a failed write memory may be ahead of the disk."""
         self.sessions.clear()
+        self._memory = None
         try:
             self.store.close()
         except StoreError as error:
@@ -375,6 +415,11 @@ class StoreContext:
             (self.folder / "project").write_bytes(os.fsencode(self.project) + b"\n")
         except OSError as error:
             self._log.warning("project note of %s: %s", self.folder.name, error)
+
+
+def _tuning(settings: Settings) -> Tuning:
+    config = MemoryConfig.of(settings)
+    return Tuning(settings.durability, config.wal, config.wal_dir, config.bloom_bits)
 
 
 def project_of(folder: Path) -> Path | None:

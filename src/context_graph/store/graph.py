@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from context_graph.errors import (
@@ -23,7 +24,8 @@ from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.engine import Engine
+from context_graph.store.graph_batch import Work, content_bytes
 from context_graph.store.graph_layout import ACCESS, EMBEDDINGS, INDEX, LOG, META, NODES, TOMBSTONES, key_name
 from context_graph.store.graph_records import Change, Counters, Op
 from context_graph.store.layout import FORMAT_KEY, after
@@ -35,14 +37,16 @@ from context_graph.store.node_records import (
     decode_node,
     encode_access,
     encode_embedding,
-    encode_node,
 )
+from context_graph.store.sessions import SessionStore
+from context_graph.store.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["Access", "Change", "Counters", "GraphStore", "Op", "Place", "StoredNode"]
 
 PURGE_BATCH: Final = 64
 _ID_BYTES: Final = 16
 _UID: Final = "uid"
+_SIZES: Final = ("rocksdb.cur-size-all-mem-tables", "rocksdb.live-sst-files-size")
 
 
 class Place(NamedTuple):
@@ -64,10 +68,53 @@ class GraphStore:
         """
         if not engine.has_memory:
             engine.gain_memory()
-        self.engine = engine
+        self._engine = engine
         self.edges = EdgeTable(engine)
         self._counters = self._load_counters()
         self.uid = self._load_uid()
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, create: bool = True, tuning: Tuning = DEFAULT_TUNING
+    ) -> GraphStore:
+        """Open the database folder ``path``; arguments and errors as Engine.open."""
+        engine = Engine.open(path, create=create, tuning=tuning)
+        try:
+            return cls(engine)
+        except BaseException:
+            engine.close()
+            raise
+
+    @classmethod
+    def beside(cls, sessions: SessionStore) -> GraphStore:
+        """The memories in the database of ``sessions``, which stays its owner. Raises as the constructor."""
+        return cls(sessions.engine)
+
+    @property
+    def path(self) -> Path:
+        """The database's folder, absolute."""
+        return self._engine.path
+
+    def flush(self) -> None:
+        """Write buffers to tables. Not needed for durability."""
+        self._engine.flush()
+
+    def close(self) -> None:
+        """Close the database. Safe to call twice."""
+        self._engine.close()
+
+    def reopen(self) -> None:
+        """Open the database again after a failed write; see Engine.reopen."""
+        self._engine.reopen()
+        self._counters = self._load_counters()
+
+    def storage(self) -> dict[str, int]:
+        """RocksDB's tickers since the database was opened, and ``memtable_bytes`` and ``table_bytes``."""
+        sizes = dict.fromkeys(("memtable_bytes", "table_bytes"), 0)
+        for family in layout.MEMORY_FAMILIES:
+            for name, its in zip(sizes, _SIZES, strict=True):
+                sizes[name] += int(self._engine.property(family, its) or 0)
+        return {**self._engine.statistics(), **sizes}
 
     # Reading
 
@@ -89,10 +136,10 @@ class GraphStore:
             DatabaseCorruptionError, ReadFailedError: The database can't.
         """
         try:
-            record = self.engine.get(NODES, node_id)
+            record = self._engine.get(NODES, node_id)
             if record is None or len(node_id) != _ID_BYTES:
                 return None
-            access = self.engine.get(ACCESS, node_id)
+            access = self._engine.get(ACCESS, node_id)
         except StoreError as error:
             if type(error) is StoreError:  # none of the causes that have a class of their own
                 name = key_name(node_id)
@@ -108,7 +155,7 @@ class GraphStore:
     def embedding(self, seq: int) -> bytes | None:
         """The embedding of the memory with commit number ``seq``: 1536 float32."""
         key = layout.seq_key(seq)
-        record = self.engine.get(EMBEDDINGS, key)
+        record = self._engine.get(EMBEDDINGS, key)
         return None if record is None else decode_embedding(key, record)
 
     def page(
@@ -122,15 +169,15 @@ class GraphStore:
         end = after(prefix)
         at = b"" if start is None else layout.index_key(prefix, start.created_at_ms, start.seq)
         if newest_first:
-            scan = self.engine.scan(INDEX, at or end, prefix, reverse=True)
+            scan = self._engine.scan(INDEX, at or end, prefix, reverse=True)
         else:
-            scan = self.engine.scan(INDEX, at + b"\0" if at else prefix, end)
+            scan = self._engine.scan(INDEX, at + b"\0" if at else prefix, end)
         return [Place(*layout.split_index_key(key), node_id) for key, node_id in islice(scan, limit)]
 
     def ids_with_prefix(self, start: bytes, limit: int) -> list[bytes]:
         """At most ``limit`` ids of memories, soft-deleted or not, that begin with the bytes ``start``."""
         found: list[bytes] = []
-        for key, _ in self.engine.scan(NODES, start):
+        for key, _ in self._engine.scan(NODES, start):
             if not key.startswith(start) or len(found) == limit:
                 break
             if len(key) == _ID_BYTES:
@@ -149,36 +196,37 @@ class GraphStore:
 
     def embeddings(self, after_seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``after_seq``."""
-        for key, record in self.engine.scan(EMBEDDINGS, layout.seq_key(after_seq + 1)):
+        for key, record in self._engine.scan(EMBEDDINGS, layout.seq_key(after_seq + 1)):
             if key != FORMAT_KEY:
                 yield layout.split_seq(key), decode_embedding(key, record)
 
     def changes_after(self, seq: int) -> Iterator[Change]:
         """The change log from after commit ``seq``."""
-        for key, record in self.engine.scan(LOG, layout.seq_key(seq + 1)):
+        for key, record in self._engine.scan(LOG, layout.seq_key(seq + 1)):
             if key != FORMAT_KEY:
                 yield records.decode_change(key, record)
 
     def tombstone(self, node_id: bytes) -> Tombstone | None:
         """When and why that memory was deleted; None if it was not."""
-        record = self.engine.get(TOMBSTONES, node_id) if len(node_id) == _ID_BYTES else None
+        record = self._engine.get(TOMBSTONES, node_id) if len(node_id) == _ID_BYTES else None
         return None if record is None else records.decode_tombstone(node_id, record)
 
     def tombstones(self, after_id: bytes = b"") -> Iterator[Tombstone]:
         """All tombstones, by id, from after ``after_id``."""
-        for key, record in self.engine.scan(TOMBSTONES, after_id + b"\0" if after_id else b""):
+        for key, record in self._engine.scan(TOMBSTONES, after_id + b"\0" if after_id else b""):
             if key != FORMAT_KEY:
                 yield records.decode_tombstone(key, record)
 
     @staticmethod
-    def count(engine: Engine) -> int:
-        """Live memories of a database, without opening its memory: one or two lookups."""
+    def count_beside(sessions: SessionStore) -> int:
+        """Live memories in the database of ``sessions``, without opening its memory: one or two lookups."""
+        engine = sessions.engine
         record = engine.get(META, layout.COUNTERS_KEY) if engine.has_memory else None
         return 0 if record is None else records.decode_counters(layout.COUNTERS_KEY, record).nodes
 
     def meta(self, name: str) -> dict[str, Any] | None:
         """A fact about the store, such as ``provider``; None if it was never written."""
-        record = self.engine.get(META, name.encode())
+        record = self._engine.get(META, name.encode())
         return None if record is None else records.decode_meta(name.encode(), record)
 
     # Writing
@@ -204,7 +252,7 @@ class GraphStore:
             InvalidParamsError: A field that no record can hold.
             StoreError: The write failed; nothing of it is stored, and this object is as it was.
         """
-        work = _Work(self)
+        work = self._work()
         for node, embedding in nodes:
             work.add_node(node, embedding, (deleted or {}).get(node.id.bytes))
         for edge in edges:
@@ -221,17 +269,17 @@ class GraphStore:
             GraphQueryError: One of them is not in the store.
             InvalidParamsError, StoreError: As `add`.
         """
-        work = _Work(self)
+        work = self._work()
         for node in nodes:
             work.update_node(node)
         self._commit(work)
 
     def put_access(self, accesses: Iterable[tuple[bytes, Access]]) -> None:
         """Note uses of memories. Not a change of them: it has no commit number."""
-        batch = self.engine.batch()
+        batch = self._engine.batch()
         for node_id, access in accesses:
             batch.put(ACCESS, node_id, encode_access(node_id, access))
-        self.engine.write(batch)
+        self._engine.write(batch)
 
     def put_edges(self, edges: Iterable[GraphEdge]) -> None:
         """Store new or changed edges in one batch. Raises as `add`."""
@@ -239,14 +287,14 @@ class GraphStore:
 
     def remove_edges(self, edges: Iterable[GraphEdge]) -> None:
         """Take edges out in one batch. Raises as `add`."""
-        work = _Work(self)
+        work = self._work()
         for edge in edges:
             work.remove_edge(edge)
         self._commit(work)
 
     def put_embeddings(self, embeddings: Iterable[tuple[MemoryNode, bytes]]) -> None:
         """Replace embeddings of memories in one batch (another provider). Raises as `add`."""
-        work = _Work(self)
+        work = self._work()
         for node, embedding in embeddings:
             key = layout.seq_key(node.commit_seq)
             work.batch.put(EMBEDDINGS, key, encode_embedding(key, embedding))
@@ -261,7 +309,7 @@ class GraphStore:
             StoreError: As `add`.
         """
         found = self._live(node_id)
-        work = _Work(self)
+        work = self._work()
         work.bury(found, tombstone)
         self._commit(work)
         return found
@@ -276,7 +324,7 @@ class GraphStore:
         found = self.read(node_id)
         if found is None or not found.deleted:
             raise GraphQueryError(f"no soft-deleted memory {key_name(node_id)}; nothing to restore")
-        work = _Work(self)
+        work = self._work()
         work.unbury(found.node)
         self._commit(work)
         return found.node
@@ -294,7 +342,7 @@ class GraphStore:
         found = self.read(node_id)
         if found is None:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
-        work = _Work(self)
+        work = self._work()
         work.remove_node(found)
         if tombstone is not None:
             work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, tombstone))
@@ -310,7 +358,7 @@ class GraphStore:
         due = [stone for stone in self.tombstones() if stone.deleted_at_ms < before_ms]
         removed: list[MemoryNode] = []
         for at in range(0, len(due), PURGE_BATCH):
-            work = _Work(self)
+            work = self._work()
             for stone in due[at : at + PURGE_BATCH]:
                 found = self.read(stone.id.bytes) if stone.soft else None
                 if found is not None and found.deleted:
@@ -323,27 +371,27 @@ class GraphStore:
     def put_meta(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a fact about the store: a JSON object. Raises as `add`."""
         key = name.encode()
-        self.engine.put(META, key, records.encode_meta(key, content))
+        self._engine.put(META, key, records.encode_meta(key, content))
 
     def recount(self) -> Counters:
         """Work the counters out anew from the records. Cost: a scan of all memories."""
-        nodes = deleted = content_bytes = 0
-        for key, record in self.engine.scan(NODES):
+        nodes = deleted = size = 0
+        for key, record in self._engine.scan(NODES):
             if key != FORMAT_KEY:
                 found = decode_node(key, record)
                 deleted, nodes = deleted + found.deleted, nodes + (not found.deleted)
-                content_bytes += _content_bytes(found.node)
+                size += content_bytes(found.node)
         edges = sum(1 for _ in self.edges.all())
         last = next(
-            (key for key, _ in self.engine.scan(LOG, b"\x80", reverse=True) if key != FORMAT_KEY), b""
+            (key for key, _ in self._engine.scan(LOG, b"\x80", reverse=True) if key != FORMAT_KEY), b""
         )
-        counters = Counters(layout.split_seq(last), nodes, deleted, edges, content_bytes)
-        self.engine.put(META, layout.COUNTERS_KEY, records.encode_counters(layout.COUNTERS_KEY, counters))
+        counters = Counters(layout.split_seq(last), nodes, deleted, edges, size)
+        self._engine.put(META, layout.COUNTERS_KEY, records.encode_counters(layout.COUNTERS_KEY, counters))
         self._counters = counters
         return counters
 
     def _load_counters(self) -> Counters:
-        record = self.engine.get(META, layout.COUNTERS_KEY)
+        record = self._engine.get(META, layout.COUNTERS_KEY)
         if record is None:
             return Counters()
         try:
@@ -356,7 +404,7 @@ class GraphStore:
         found = self.meta(_UID)
         if found is None:
             found = {"uid": os.urandom(16).hex()}
-            if not self.engine.read_only:
+            if not self._engine.read_only:
                 self.put_meta(_UID, found)
         return bytes.fromhex(found["uid"])
 
@@ -366,140 +414,17 @@ class GraphStore:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
         return found
 
-    def _commit(self, work: _Work) -> None:
+    def _work(self) -> Work:
+        return Work(self._engine.batch(), self._counters, self.read, self.edges)
+
+    def _commit(self, work: Work) -> None:
         key = layout.COUNTERS_KEY
         work.batch.put(META, key, records.encode_counters(key, work.counters()))
-        self.engine.write(work.batch)
+        self._engine.write(work.batch)
         self._counters = work.counters()
 
     def _scrub(self, node: MemoryNode) -> None:
         """Have RocksDB drop what a removed memory left in tables; its log goes with the next flush."""
         key = layout.seq_key(node.commit_seq)
         for family, at in ((NODES, node.id.bytes), (EMBEDDINGS, key)):
-            self.engine.compact_range(family, at, at + b"\0")
-
-
-class _Work:
-    """One batch on its way: what it writes, and what the counters will be."""
-
-    def __init__(self, store: GraphStore) -> None:
-        self._store = store
-        self.batch: Batch = store.engine.batch()
-        self.seq, self._nodes, self._deleted, self._edges, self._bytes = store.counters
-
-    def counters(self) -> Counters:
-        return Counters(self.seq, self._nodes, self._deleted, self._edges, self._bytes)
-
-    def note(self, op: int, subject: bytes) -> None:
-        """One entry of the change log, under the next commit number."""
-        self.seq += 1
-        key = layout.seq_key(self.seq)
-        self.batch.put(LOG, key, records.encode_change(key, op, subject))
-
-    def add_node(self, node: MemoryNode, embedding: bytes | None, tombstone: Tombstone | None) -> None:
-        key = node.id.bytes
-        there = self._store.read(key)
-        if there is not None:
-            self._clear(there)
-        self.note(Op.ADD, key)
-        if node.commit_seq != self.seq:
-            raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, the next is {self.seq}")
-        self.batch.put(NODES, key, encode_node(key, node, deleted=tombstone is not None))
-        if embedding is not None:
-            at = layout.seq_key(self.seq)
-            self.batch.put(EMBEDDINGS, at, encode_embedding(at, embedding))
-        if node.access_count or there is not None:
-            access = Access(node.access_count, node.last_accessed_ms)
-            self.batch.put(ACCESS, key, encode_access(key, access))
-        self._bytes += _content_bytes(node)
-        if tombstone is None:
-            self._nodes += 1
-            self._index(node)
-        else:
-            self._deleted += 1
-            self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
-
-    def update_node(self, node: MemoryNode) -> None:
-        key = node.id.bytes
-        there = self._store._live(key)
-        for at in _index_keys(there):
-            self.batch.delete(INDEX, at)
-        self._bytes += _content_bytes(node) - _content_bytes(there)
-        self.batch.put(NODES, key, encode_node(key, node))
-        self._index(node)
-        self.note(Op.UPDATE, key)
-
-    def bury(self, node: MemoryNode, tombstone: Tombstone) -> None:
-        key = node.id.bytes
-        for at in _index_keys(node):
-            self.batch.delete(INDEX, at)
-        self.batch.put(NODES, key, encode_node(key, node, deleted=True))
-        self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
-        self._nodes, self._deleted = self._nodes - 1, self._deleted + 1
-        self.note(Op.FORGET, key)
-
-    def unbury(self, node: MemoryNode) -> None:
-        key = node.id.bytes
-        self.batch.put(NODES, key, encode_node(key, node))
-        self.batch.delete(TOMBSTONES, key)
-        self._index(node)
-        self._nodes, self._deleted = self._nodes + 1, self._deleted - 1
-        self.note(Op.RESTORE, key)
-
-    def remove_node(self, found: StoredNode) -> None:
-        self._clear(found)
-        key = found.node.id.bytes
-        self.batch.delete(NODES, key)
-        self.batch.delete(ACCESS, key)
-        for edge in self._store.edges.of(key):
-            self.remove_edge(edge)
-        self.note(Op.REMOVE, key)
-
-    def put_edge(self, edge: GraphEdge) -> None:
-        if self._store.edges.get(edge.id.bytes) is None:
-            self._edges += 1
-        self._store.edges.put(self.batch, edge)
-        self.note(Op.LINK, edge.id.bytes)
-
-    def remove_edge(self, edge: GraphEdge) -> None:
-        self._store.edges.remove(self.batch, edge)
-        self._edges -= 1
-        self.note(Op.UNLINK, edge.id.bytes)
-
-    def _clear(self, found: StoredNode) -> None:
-        """Everything that is kept of a memory elsewhere than under its id."""
-        node = found.node
-        if found.deleted:
-            self._deleted -= 1
-            self.batch.delete(TOMBSTONES, node.id.bytes)
-        else:
-            self._nodes -= 1
-            for at in _index_keys(node):
-                self.batch.delete(INDEX, at)
-        self._bytes -= _content_bytes(node)
-        self.batch.delete(EMBEDDINGS, layout.seq_key(node.commit_seq))
-
-    def _index(self, node: MemoryNode) -> None:
-        for at in _index_keys(node):
-            self.batch.put(INDEX, at, node.id.bytes)
-
-
-_ALL: Final = layout.index_prefix(layout.BY_TIME)
-
-
-def _index_keys(node: MemoryNode) -> list[bytes]:
-    """The secondary keys of a live memory."""
-    prefixes = [_ALL]
-    if node.session_id is not None:
-        prefixes.append(layout.index_prefix(layout.SESSION, node.session_id))
-    if node.agent_id is not None:
-        prefixes.append(layout.index_prefix(layout.AGENT, node.agent_id))
-    if node.project is not None:
-        prefixes.append(layout.index_prefix(layout.PROJECT, node.project))
-    prefixes.extend(layout.index_prefix(layout.TAG, tag) for tag in node.tags)
-    return [layout.index_key(prefix, node.created_at_ms, node.commit_seq) for prefix in prefixes]
-
-
-def _content_bytes(node: MemoryNode) -> int:
-    text = node.content
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+            self._engine.compact_range(family, at, at + b"\0")

@@ -20,6 +20,7 @@ from context_graph.errors import CorruptedIdentityError, FormatVersionError, Inv
 from context_graph.model import cut_session_id
 
 __all__ = [
+    "CAPTURE_PREFIX",
     "CRC_BYTES",
     "DEFAULT",
     "DREAM_PREFIX",
@@ -38,6 +39,7 @@ __all__ = [
     "TIME_PREFIX",
     "after",
     "applied_key",
+    "capture_key",
     "damaged",
     "dream_key",
     "event_key",
@@ -83,6 +85,7 @@ _EVIDENCE: Final = b"v:"
 _EVENT: Final = b"e:"
 _APPLIED: Final = b"d:"
 DREAM_PREFIX: Final = b"q:"
+CAPTURE_PREFIX: Final = b"c:"
 REQUIREMENT_LOG_PREFIX: Final = b"l:"
 """In EVENTS: what the requirement gates refused and what satisfied them."""
 
@@ -156,6 +159,11 @@ def goals_key(session_id: str) -> bytes:
 def evidence_key(session_id: str) -> bytes:
     """``v:`` + id: what callers of the library reported (D3.4)."""
     return _EVIDENCE + id_bytes(session_id)
+
+
+def capture_key(session_id: str) -> bytes:
+    """``c:`` + id: the session's memory is to be refreshed."""
+    return CAPTURE_PREFIX + id_bytes(session_id)
 
 
 def event_prefix(session_id: str) -> bytes:

@@ -196,6 +196,9 @@ class _Salvage:
         if family == RUNTIME and prefix in (b"r:", b"g:", b"v:"):
             self._know(key[2:])
             _RUNTIME_CHECKS[prefix](key, record)
+        elif family == RUNTIME and prefix == layout.CAPTURE_PREFIX:
+            if len(record) != 8:
+                raise layout.damaged(key, "no mark of a session that is to be captured")
         elif family == EVENTS and prefix == b"e:":
             self._know(key[2:-_SEQ_AT])
             records.decode_event(key, record)

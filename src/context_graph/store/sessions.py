@@ -25,6 +25,7 @@ from context_graph.store.engine import Batch, Durability, Engine
 from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.listing import Chain, SessionRow
 from context_graph.store.requirement_log import RequirementLog
+from context_graph.store.tuning import Tuning
 
 __all__ = ["EVENTS_KEPT", "EVIDENCE_KEPT", "Chain", "Durability", "SessionRow", "SessionStore"]
 
@@ -50,9 +51,12 @@ class SessionStore:
         create: bool = True,
         durability: Durability = "normal",
         read_only: bool = False,
+        tuning: Tuning | None = None,
     ) -> SessionStore:
         """Open the database folder ``path``; arguments and errors as Engine.open."""
-        return cls(Engine.open(path, create=create, durability=durability, read_only=read_only))
+        return cls(
+            Engine.open(path, create=create, durability=durability, read_only=read_only, tuning=tuning)
+        )
 
     def __enter__(self) -> SessionStore:
         return self
@@ -199,13 +203,18 @@ class SessionStore:
         self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
         self._engine.write(batch)
 
-    def append_event(self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str) -> None:
+    def append_event(
+        self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
+    ) -> None:
         """The event alone, durable on return; `save_state` follows. What it did can be worked out again.
 
-        A session whose runtime is behind its events is brought up by applying `events_after` it.
+        A session whose runtime is behind its events is brought up by applying `events_after` it. With
+        ``capture`` the same batch says that the session's memory is to be refreshed.
         """
         batch = self._engine.batch()
         self._put_event(batch, session_id, event, seq, dedupe_key)
+        if capture:
+            batch.put(RUNTIME, layout.capture_key(session_id), seq.to_bytes(8, "big"))
         self._engine.write(batch)
 
     def save_state(
@@ -267,6 +276,16 @@ class SessionStore:
         first, end = layout.event_key(session_id, seq + 1), layout.after(prefix)
         for key, record in self._engine.scan(EVENTS, first, end):
             yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
+
+    def captures_due(self) -> list[str]:
+        """The sessions whose memory is to be refreshed: `append_event` said so, `captured` did not yet."""
+        prefix = layout.CAPTURE_PREFIX
+        found = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
+        return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
+
+    def captured(self, session_id: str) -> None:
+        """The session's memory has been refreshed."""
+        self._engine.delete(RUNTIME, layout.capture_key(session_id))
 
     def put_runtime(self, session_id: str, runtime: bytes) -> None:
         """Store the session's live state alone."""

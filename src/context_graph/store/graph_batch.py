@@ -1,0 +1,181 @@
+"""One batch of changes to memories on its way: what it writes, and what the counters will be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from context_graph.errors import GraphQueryError, StoreError
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store import graph_layout as layout
+from context_graph.store import graph_records as records
+from context_graph.store.edge_table import EdgeTable
+from context_graph.store.engine import Batch
+from context_graph.store.graph_layout import ACCESS, EMBEDDINGS, INDEX, LOG, NODES, TOMBSTONES
+from context_graph.store.graph_records import Counters, Op
+from context_graph.store.node_records import (
+    Access,
+    StoredNode,
+    encode_access,
+    encode_embedding,
+    encode_node,
+)
+
+__all__ = ["Work", "content_bytes"]
+
+
+class Work:
+    """One batch on its way: what it writes, and what the counters will be."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        counters: Counters,
+        read: Callable[[bytes], StoredNode | None],
+        edges: EdgeTable,
+    ) -> None:
+        """
+        Args:
+            batch: Empty; what its caller writes in the end.
+            counters: As they are before it.
+            read: Finds a memory by its id.
+            edges: Of the same database.
+        """
+        self.batch = batch
+        self.seq, self._nodes, self._deleted, self._edge_count, self._bytes = counters
+        self._read = read
+        self._edges = edges
+        self._gone: set[UUID] = set()
+
+    def counters(self) -> Counters:
+        """What they will be."""
+        return Counters(self.seq, self._nodes, self._deleted, self._edge_count, self._bytes)
+
+    def note(self, op: int, subject: bytes) -> None:
+        """One entry of the change log, under the next commit number."""
+        self.seq += 1
+        key = layout.seq_key(self.seq)
+        self.batch.put(LOG, key, records.encode_change(key, op, subject))
+
+    def add_node(self, node: MemoryNode, embedding: bytes | None, tombstone: Tombstone | None) -> None:
+        """A memory comes, under the next commit number; ``tombstone`` if it is soft-deleted."""
+        key = node.id.bytes
+        there = self._read(key)
+        if there is not None:
+            self._clear(there)
+        self.note(Op.ADD, key)
+        if node.commit_seq != self.seq:
+            raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, the next is {self.seq}")
+        self.batch.put(NODES, key, encode_node(key, node, deleted=tombstone is not None))
+        if embedding is not None:
+            at = layout.seq_key(self.seq)
+            self.batch.put(EMBEDDINGS, at, encode_embedding(at, embedding))
+        if node.access_count or there is not None:
+            access = Access(node.access_count, node.last_accessed_ms)
+            self.batch.put(ACCESS, key, encode_access(key, access))
+        self._bytes += content_bytes(node)
+        if tombstone is None:
+            self._nodes += 1
+            self._index(node)
+        else:
+            self._deleted += 1
+            self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
+
+    def update_node(self, node: MemoryNode) -> None:
+        """A live memory has other fields."""
+        key = node.id.bytes
+        found = self._read(key)
+        if found is None or found.deleted:
+            raise GraphQueryError(f"no memory {node.id} in this store")
+        there = found.node
+        for at in _index_keys(there):
+            self.batch.delete(INDEX, at)
+        self._bytes += content_bytes(node) - content_bytes(there)
+        self.batch.put(NODES, key, encode_node(key, node))
+        self._index(node)
+        self.note(Op.UPDATE, key)
+
+    def bury(self, node: MemoryNode, tombstone: Tombstone) -> None:
+        """A live memory is soft-deleted."""
+        key = node.id.bytes
+        for at in _index_keys(node):
+            self.batch.delete(INDEX, at)
+        self.batch.put(NODES, key, encode_node(key, node, deleted=True))
+        self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
+        self._nodes, self._deleted = self._nodes - 1, self._deleted + 1
+        self.note(Op.FORGET, key)
+
+    def unbury(self, node: MemoryNode) -> None:
+        """A soft-deleted memory comes back."""
+        key = node.id.bytes
+        self.batch.put(NODES, key, encode_node(key, node))
+        self.batch.delete(TOMBSTONES, key)
+        self._index(node)
+        self._nodes, self._deleted = self._nodes + 1, self._deleted - 1
+        self.note(Op.RESTORE, key)
+
+    def remove_node(self, found: StoredNode) -> None:
+        """A memory goes for good, with its edges."""
+        self._clear(found)
+        key = found.node.id.bytes
+        self.batch.delete(NODES, key)
+        self.batch.delete(ACCESS, key)
+        for edge in self._edges.of(key):
+            if edge.id not in self._gone:  # its other end may go in the same batch
+                self._gone.add(edge.id)
+                self.remove_edge(edge)
+        self.note(Op.REMOVE, key)
+
+    def put_edge(self, edge: GraphEdge) -> None:
+        """An edge comes, or changes."""
+        if self._edges.get(edge.id.bytes) is None:
+            self._edge_count += 1
+        self._edges.put(self.batch, edge)
+        self.note(Op.LINK, edge.id.bytes)
+
+    def remove_edge(self, edge: GraphEdge) -> None:
+        """An edge goes."""
+        self._edges.remove(self.batch, edge)
+        self._edge_count -= 1
+        self.note(Op.UNLINK, edge.id.bytes)
+
+    def _clear(self, found: StoredNode) -> None:
+        """Everything that is kept of a memory elsewhere than under its id."""
+        node = found.node
+        if found.deleted:
+            self._deleted -= 1
+            self.batch.delete(TOMBSTONES, node.id.bytes)
+        else:
+            self._nodes -= 1
+            for at in _index_keys(node):
+                self.batch.delete(INDEX, at)
+        self._bytes -= content_bytes(node)
+        self.batch.delete(EMBEDDINGS, layout.seq_key(node.commit_seq))
+
+    def _index(self, node: MemoryNode) -> None:
+        for at in _index_keys(node):
+            self.batch.put(INDEX, at, node.id.bytes)
+
+
+_ALL: Final = layout.index_prefix(layout.BY_TIME)
+
+
+def _index_keys(node: MemoryNode) -> list[bytes]:
+    """The secondary keys of a live memory."""
+    prefixes = [_ALL]
+    if node.session_id is not None:
+        prefixes.append(layout.index_prefix(layout.SESSION, node.session_id))
+    if node.agent_id is not None:
+        prefixes.append(layout.index_prefix(layout.AGENT, node.agent_id))
+    if node.project is not None:
+        prefixes.append(layout.index_prefix(layout.PROJECT, node.project))
+    prefixes.extend(layout.index_prefix(layout.TAG, tag) for tag in node.tags)
+    return [layout.index_key(prefix, node.created_at_ms, node.commit_seq) for prefix in prefixes]
+
+
+def content_bytes(node: MemoryNode) -> int:
+    """UTF-8 bytes of its content."""
+    text = node.content
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
