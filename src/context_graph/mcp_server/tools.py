@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_graph.errors import InvalidParamsError, SessionNotFoundError
+from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError
 from context_graph.mcp_server.call import ToolCall, ToolResult
 from context_graph.mcp_server.registry import Tool
 from context_graph.mcp_server.schemas import (
@@ -26,13 +26,12 @@ from context_graph.mcp_server.schemas import (
 from context_graph.mcp_server.sessions import session_missing
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.views import injection_view, node_view, recall_view, status_view
+from context_graph.memory.views import injection_view, node_view, recall_view
 from context_graph.model.edge import Domain
 from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
     MemoryNode,
     Modality,
-    SuggestedAction,
     VerbosityLevel,
     check_content,
     check_rationale,
@@ -52,12 +51,9 @@ def memory_tools() -> list[Tool]:
     ]
 
 
-def _answer(memex: Memex, found: Mapping[str, Any], action: SuggestedAction | None = None) -> ToolResult:
+def _answer(memex: Memex, found: Mapping[str, Any], *, empty_recall: bool = False) -> ToolResult:
     """``found`` with the pulse that every answer has (REQ-CORE-019)."""
-    pulse = memex.pulse().as_dict()
-    if action is not None:
-        pulse["suggested_action"] = action.value
-    return ToolResult({**found, "pulse": pulse})
+    return ToolResult({**found, "pulse": memex.pulse(empty_recall=empty_recall).as_dict()})
 
 
 def _store_memory(call: ToolCall) -> ToolResult:
@@ -147,9 +143,7 @@ def _recall_memory(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
-    view = recall_view(memex, found, call.verbosity)
-    # EC-CORE-004: nothing found is no error, and says what to do next.
-    return _answer(memex, view, None if found.nodes else SuggestedAction.EXPLORE)
+    return _answer(memex, recall_view(memex, found, call.verbosity), empty_recall=not found.nodes)
 
 
 def _inject_context(call: ToolCall) -> ToolResult:
@@ -169,14 +163,13 @@ def _inject_context(call: ToolCall) -> ToolResult:
         include=include,
         session_id=call.session_id,
     )
-    view = injection_view(memex, found, call.verbosity)
-    return _answer(memex, view, None if found.node_ids else SuggestedAction.EXPLORE)
+    return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
 
 
 def _get_memetic_status(call: ToolCall) -> ToolResult:
     call.arguments.finish()
     memex = call.host.memory()
-    return _answer(memex, status_view(memex.status()))
+    return _answer(memex, memex.status().as_dict())
 
 
 def _set_verbosity(call: ToolCall) -> ToolResult:
@@ -202,10 +195,13 @@ def _forget_memory(call: ToolCall) -> ToolResult:
     reason = given.text("reason", high=500) or ""
     given.finish()
     memex = call.host.memory()
-    memex.forget(node_id, soft=soft, reason=reason)
-    found: dict[str, Any] = {"node_id": str(node_id), "soft_delete": soft}
-    if soft:
-        found["restorable_days"] = memex.config.retention_days
+    tombstone = memex.forget(node_id, soft=soft, reason=reason)
+    found = {
+        "node_id": str(node_id),
+        "soft_delete": tombstone.soft,
+        "deleted_at": _iso(tombstone.deleted_at_ms),
+        "reason": tombstone.reason,
+    }
     return _answer(memex, found)
 
 
@@ -231,7 +227,7 @@ def _link_memories(call: ToolCall) -> ToolResult:
         target,
         relationship,
         weight=0.5 if weight is None else weight,
-        confidence=0.5 if confidence is None else confidence,
+        confidence=1.0 if confidence is None else confidence,
         domain=domain,
         metadata=metadata,
         edge_id=call.new_id(),
@@ -252,7 +248,7 @@ def _get_memory(call: ToolCall) -> ToolResult:
     memex = call.host.memory()
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
-        raise InvalidParamsError.of("node_id", f"there is no memory {node_id} in this project")
+        raise GraphQueryError(f"no memory {node_id} in this store")
     memex.touch((node_id,))
     return _answer(memex, {"node": node_view(memex, node, call.verbosity)})
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.config import Settings, locate
 from context_graph.errors import (
-    CorruptedMemoryError,
+    DatabaseCorruptionError,
     InvalidInputError,
-    MemoryFormatError,
     SessionNotFoundError,
-    StoreBusyError,
+    StoreClosedError,
     StoreError,
 )
 from context_graph.mcp_server.endpoint import Endpoint
@@ -33,8 +32,8 @@ __all__ = ["McpHost", "Stores"]
 
 _PEER_NAMES: Final = ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CONTEXT_GRAPH_DB_PATH", "HOME")
 _ENVIRON_BYTES: Final = 1 << 20
-_ONE_RECORD: Final = (CorruptedMemoryError, MemoryFormatError, StoreBusyError)
-"""Failures that say nothing against the store as a whole."""
+_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError)
+"""Failures after which the store must be opened anew; from others the memory recovers by itself."""
 
 
 class Stores(Protocol):
@@ -149,7 +148,7 @@ class _StoreHost:
             self._log.error("mcp %s failed", operation[:40], exc_info=error)
             return
         self._log.error("mcp %s: %s", operation[:40], error)
-        if not isinstance(error, _ONE_RECORD):
+        if isinstance(error, _OF_THE_STORE):
             self._stores.drop_store(self._request)
 
 

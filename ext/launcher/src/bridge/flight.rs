@@ -26,7 +26,6 @@ pub struct Flights {
     flying: Vec<Flight>,
     /// `initialize` as it was sent, once answered.
     initialize: Option<(Id, Vec<u8>)>,
-    initialized: Option<Vec<u8>>,
     /// The last logging/setLevel, once answered.
     log_level: Option<(Id, Vec<u8>)>,
     /// Answers that the client has had from an owner before.
@@ -49,7 +48,6 @@ impl Flights {
         let (key, method) = match sent(line.trim_ascii()) {
             Sent::Request { id, method } => (Key::Id(id), method),
             Sent::Batch(ids) if !ids.is_empty() => (Key::Batch(ids), b"batch".to_vec()),
-            Sent::Initialized => return self.initialized = Some(line.to_vec()),
             Sent::Cancelled(id) => return self.flying.retain(|flight| flight.key != Key::Id(id.clone())),
             Sent::Batch(_) | Sent::Other => return,
         };
@@ -101,15 +99,13 @@ impl Flights {
         flying.iter().map(of).collect()
     }
 
-    /// What a new owner is sent first: the handshake it has not seen, then what still waits.
+    /// What a new owner is sent first: the handshake it has not seen, then what still waits. Not the client's
+    /// `initialized`: what an owner says to that, the client has been told.
     pub fn replay(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         for (id, line) in self.initialize.iter().chain(&self.log_level) {
             out.extend_from_slice(line);
             self.swallow.push(id.clone());
-        }
-        if let (Some(_), Some(line)) = (&self.initialize, &self.initialized) {
-            out.extend_from_slice(line);
         }
         for flight in &mut self.flying {
             out.extend_from_slice(&flight.line);
@@ -150,14 +146,13 @@ mod tests {
     use super::*;
 
     const INITIALIZE: &[u8] = b"{\"id\":0,\"method\":\"initialize\"}\n";
-    const INITIALIZED: &[u8] = b"{\"method\":\"notifications/initialized\"}\n";
     const CALL: &[u8] = b"{\"id\":7,\"method\":\"tools/call\"}\n";
 
     fn opened() -> Flights {
         let mut flights = Flights::default();
         flights.sent(INITIALIZE);
         assert!(flights.got(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
-        flights.sent(INITIALIZED);
+        flights.sent(b"{\"method\":\"notifications/initialized\"}\n");
         flights
     }
 
@@ -166,11 +161,11 @@ mod tests {
         let mut flights = opened();
         flights.sent(CALL);
         assert!(flights.lost_owner().is_empty());
-        assert_eq!(flights.replay(), [INITIALIZE, INITIALIZED, CALL].concat());
+        assert_eq!(flights.replay(), [INITIALIZE, CALL].concat());
         assert!(!flights.got(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
         assert!(flights.got(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
         assert_eq!(flights.count(), 0);
-        assert_eq!(flights.replay(), [INITIALIZE, INITIALIZED].concat());
+        assert_eq!(flights.replay(), INITIALIZE);
     }
 
     #[test]
@@ -217,7 +212,7 @@ mod tests {
         let mut flights = opened();
         flights.sent(level);
         assert!(flights.got(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#));
-        assert_eq!(flights.replay(), [INITIALIZE, level, INITIALIZED].concat());
+        assert_eq!(flights.replay(), [INITIALIZE, level].concat());
         assert!(!flights.got(br#"{"jsonrpc":"2.0","id":3,"result":{}}"#));
     }
 }

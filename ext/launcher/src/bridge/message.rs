@@ -46,13 +46,9 @@ impl Id {
 #[derive(PartialEq, Eq, Debug)]
 pub enum Sent {
     /// It waits for an answer that bears this id.
-    Request {
-        id: Id,
-        method: Vec<u8>,
-    },
+    Request { id: Id, method: Vec<u8> },
     /// Several at once, of which these wait; their answers come together.
     Batch(Vec<Id>),
-    Initialized,
     /// It no longer waits for this answer.
     Cancelled(Id),
     /// Nothing that is answered, or nothing that we understand: the owner will say what is wrong with it.
@@ -148,7 +144,6 @@ pub fn sent(line: &[u8]) -> Sent {
     }
     match (head.method, head.id) {
         (Some(method), Some(id)) => Sent::Request { id, method },
-        (Some(method), None) if method == b"notifications/initialized" => Sent::Initialized,
         (Some(method), None) if method == b"notifications/cancelled" => {
             head.cancelled.map_or(Sent::Other, Sent::Cancelled)
         }
@@ -199,7 +194,7 @@ mod tests {
 
     #[test]
     fn notifications_that_matter_are_known() {
-        assert_eq!(sent(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Sent::Initialized);
+        assert_eq!(sent(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Sent::Other);
         let cancel = br#"{"method":"notifications/cancelled","params":{"reason":{"requestId":1},"requestId":7}}"#;
         assert_eq!(sent(cancel), Sent::Cancelled(number(b"7")));
         assert_eq!(sent(br#"{"method":"notifications/cancelled","params":{}}"#), Sent::Other);
