@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing itself would double the start of the hooks' slow path
 if TYPE_CHECKING:
+    from typing import Any
+
     from context_graph.memory.memex import Memex
 
 __all__ = ["Memex", "__version__"]

@@ -8,8 +8,6 @@ session, the newer ``satisfied_at`` winning.
 
 from __future__ import annotations
 
-import math
-
 from context_graph.requirements.session_ids import is_alias, same_session
 
 TYPE_CHECKING = False
@@ -198,7 +196,7 @@ def _last_use(record: object) -> float:
 
 def _stamp(value: object) -> float:
     """``value`` as Unix seconds; what is no number is as old as can be."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
         return 0.0
     return float(value)
 
