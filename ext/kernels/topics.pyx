@@ -1,7 +1,7 @@
 """What a store's memories are about, as counts and sums. The readable twin is
 context_graph/_kernels/_reference_topics.py, where every figure is described: change both.
 
-How it is fast: a centre is 256 16-bit numbers, whose product with a memory compilers turn into eight at a time; a
+How it is fast: a centre is 384 16-bit numbers, whose product with a memory compilers turn into eight at a time; a
 signature's 16 keys index a table of the last row that had them; ids are found by open addressing.
 """
 
@@ -14,43 +14,52 @@ from libc.string cimport memcmp, memcpy, memset
 
 from struct import Struct
 
-__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine", "pack"]
+__all__ = ["PACKED_BYTES", "Topics", "likeness", "mean_cosine", "pack"]
 
 cdef extern from *:
     int __builtin_popcountll(unsigned long long bits) noexcept nogil
 
 cdef enum:
-    DIM = 256
+    DIM = 384
+    FIRST = 256  # of them the Semantic space's
+    SECOND = 128  # SPLADE's
+    SPLADE = 1408  # where it begins
+    EMBEDDING = 6144  # bytes
+    COMMON = 1024
+    BITS = 256
     WORDS = 4  # of 64 bits in a signature
     ID = 16
-    VECTOR_BYTES = 512
-    PACKED = 544
+    VECTOR_BYTES = 768
+    PACKED = 800
     MAX_TOPICS = 1024
     BANDS = 16
     KEYS = 65536
     RECENT = 128
-    NEAR_BITS = 52
+    NEAR_BITS = 60
     NOWHERE = -1
     FIRST_ROWS = 1024
     FIRST_SLOTS = 4096  # a power of two
 
-DIMENSIONS = DIM
 PACKED_BYTES = PACKED
 
 MAGIC = b"CGT\x01"
 HEAD = Struct("<4sII")
-TOPIC = Struct("<Hq256q")
+TOPIC = Struct("<Hq384q")
 ROW = Struct("<16s32shII")
 
 cdef double LENGTH = 4096.0
 cdef double PI = 3.141592653589793
 cdef int64_t ONE = 4294967296
 
-cdef uint64_t[WORDS] SIGNS
+cdef double UNRELATED = 0.1
+
+cdef uint64_t[6] SIGNS
 SIGNS[0] = 0x243F6A8885A308D3
-SIGNS[1] = 0x13198A2E03707344
-SIGNS[2] = 0xA4093822299F31D0
+SIGNS[1] = 0xBE5466CF34E90C6C
+SIGNS[2] = 0x452821E638D01377
 SIGNS[3] = 0x082EFA98EC4E6C89
+SIGNS[4] = 0xA4093822299F31D0
+SIGNS[5] = 0x13198A2E03707344
 
 
 cdef struct Signature:
@@ -89,23 +98,31 @@ cdef inline int64_t _looseness(uint32_t links) noexcept nogil:
     return ONE // (<int64_t>links + 1)
 
 
-cdef int _quantise(const uint8_t[::1] vector, int16_t* q) except -1:
-    """1 when ``q`` holds the vector, 0 when it says nothing."""
-    if vector.shape[0] < 4 * DIM:
-        raise ValueError(f"vector must have at least {4 * DIM} bytes, got {vector.shape[0]}")
-    cdef float[DIM] values
+cdef void _free(double* vector, const uint8_t* common) noexcept nogil:
+    """Take the part of a Semantic vector along ``common`` away."""
+    cdef float[FIRST] other
+    cdef double along = 0.0
+    cdef int i
+    memcpy(other, common, COMMON)
+    for i in range(FIRST):
+        along += vector[i] * <double>other[i]
+    for i in range(FIRST):
+        vector[i] -= along * <double>other[i]
+
+
+cdef int _unit(double* vector, int size) except -1:
     cdef double squares = 0.0, scale
     cdef int i
-    memcpy(values, &vector[0], 4 * DIM)
-    for i in range(DIM):
-        squares += <double>values[i] * <double>values[i]
+    for i in range(size):
+        squares += vector[i] * vector[i]
     if not squares <= 1e300:
-        raise ValueError("vector must be finite")
+        raise ValueError("embedding must be finite")
     if squares < 1e-12:
+        memset(vector, 0, size * sizeof(double))
         return 0
-    scale = LENGTH / sqrt(squares)
-    for i in range(DIM):
-        q[i] = <int16_t>floor(values[i] * scale + 0.5)
+    scale = 1.0 / sqrt(squares)
+    for i in range(size):
+        vector[i] *= scale
     return 1
 
 
@@ -115,9 +132,11 @@ cdef void _sign(const int16_t* q, Signature* signature) noexcept nogil:
     cdef int half = 1, start, i
     for i in range(DIM):
         mixed[i] = -q[i] if SIGNS[i >> 6] >> (i & 63) & 1 else q[i]
-    while half < DIM:
+    for i in range(SECOND):
+        mixed[i] += mixed[BITS + i]
+    while half < BITS:
         start = 0
-        while start < DIM:
+        while start < BITS:
             for i in range(start, start + half):
                 a = mixed[i]
                 b = mixed[i + half]
@@ -126,9 +145,13 @@ cdef void _sign(const int16_t* q, Signature* signature) noexcept nogil:
             start += 2 * half
         half *= 2
     memset(signature, 0, sizeof(Signature))
-    for i in range(DIM):
+    for i in range(BITS):
         if mixed[i] > 0:
             signature.words[i >> 6] |= <uint64_t>1 << (i & 63)
+
+
+cdef inline double _likeness(double cosine) noexcept nogil:
+    return min(1.0, max(0.0, (cosine - UNRELATED) / (1.0 - UNRELATED)))
 
 
 cdef inline int _differing(const Signature* a, const Signature* b) noexcept nogil:
@@ -150,7 +173,7 @@ cdef void _derive(Topic* topic) noexcept nogil:
         squared += <double>topic.sums[i] * <double>topic.sums[i]
     if others > 0:
         mean = (squared - topic.squares) / (others * <double>topic.squares)
-    topic.likeness = sqrt(min(1.0, max(0.0, mean)))
+    topic.likeness = sqrt(_likeness(mean))
     topic.fit = topic.likeness * others / topic.members if others > 0 else 0.0
     scale = LENGTH / sqrt(squared) if squared >= 1.0 else 0.0
     for i in range(DIM):
@@ -289,11 +312,10 @@ cdef class Topics:
                 nearest[0] = row
                 fewest[0] = bits
 
-    def place(self, vector):
+    def place(self, bytes packed not None):
         """Where a memory would belong; see the twin."""
-        cdef bytes packed = pack(vector)
-        if packed is None:
-            return (NOWHERE, 0.0, 0, None, 0.0, None)
+        if PyBytes_GET_SIZE(packed) != PACKED:
+            raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
         cdef const int16_t* q = <const int16_t*>PyBytes_AS_STRING(packed)
         cdef const Signature* signature = <const Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES)
         cdef double best
@@ -305,10 +327,10 @@ cdef class Topics:
         near, alike = None, 0.0
         if row >= 0:
             near = PyBytes_FromStringAndSize(<const char*>self.rows[row].id, ID)
-            alike = cos(PI * bits / DIM)
+            alike = cos(PI * bits / BITS)
         if slot < 0:
-            return (NOWHERE, 0.0, 0, near, alike, packed)
-        return (slot, best, self.topics[slot].members, near, alike, packed)
+            return (NOWHERE, 0.0, 0, near, alike)
+        return (slot, best, self.topics[slot].members, near, alike)
 
     def add(self, bytes node not None, int slot, bytes packed):
         """Count a memory in; see the twin."""
@@ -553,36 +575,55 @@ cdef class Topics:
             self._enter_bands(row)
 
 
-cpdef bytes pack(vector):
-    """A vector as `Topics` counts it; see the twin."""
-    cdef int16_t[DIM] q
-    cdef Signature signature
-    if vector is None:
-        raise TypeError("vector must be a buffer of float32, not None")
-    cdef const uint8_t[::1] view = memoryview(vector).cast("B")
-    if not _quantise(view, q):
+def likeness(double cosine):
+    """A cosine as likeness in [0, 1]; see the twin."""
+    return _likeness(cosine)
+
+
+def pack(embedding, common):
+    """A memory as `Topics` counts it; see the twin."""
+    cdef const uint8_t[::1] view = memoryview(embedding).cast("B")
+    cdef const uint8_t[::1] shared = memoryview(common).cast("B")
+    cdef float[DIM] values
+    cdef double[DIM] both
+    cdef int16_t* q
+    cdef int i
+    if view.shape[0] != EMBEDDING:
+        raise ValueError(f"embedding must have {EMBEDDING} bytes, got {view.shape[0]}")
+    if shared.shape[0] not in (0, COMMON, 2 * COMMON):
+        raise ValueError(f"common must have 0, 1024 or 2048 bytes, got {shared.shape[0]}")
+    memcpy(values, &view[0], COMMON)
+    memcpy(values + FIRST, &view[4 * SPLADE], 4 * SECOND)
+    for i in range(DIM):
+        both[i] = values[i]
+    for i in range(shared.shape[0] // COMMON):
+        _free(both, &shared[i * COMMON])
+    _unit(both, FIRST)
+    _unit(both + FIRST, SECOND)
+    if not _unit(both, DIM):
         return None
-    _sign(q, &signature)
     cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
-    memcpy(PyBytes_AS_STRING(packed), q, VECTOR_BYTES)
-    memcpy(PyBytes_AS_STRING(packed) + VECTOR_BYTES, &signature, sizeof(Signature))
+    q = <int16_t*>PyBytes_AS_STRING(packed)
+    for i in range(DIM):
+        q[i] = <int16_t>floor(both[i] * LENGTH + 0.5)
+    _sign(q, <Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES))
     return packed
 
 
-def mean_cosine(vectors):
-    """The mean cosine over all pairs of ``vectors``; see the twin."""
+def mean_cosine(packed):
+    """The mean cosine over all pairs of memories from `pack`; see the twin."""
     cdef int64_t[DIM] sums
-    cdef int16_t[DIM] q
+    cdef const int16_t* q
     cdef int64_t squares = 0
     cdef double squared = 0.0
-    cdef const uint8_t[::1] view
     cdef Py_ssize_t found = 0
+    cdef bytes one
     cdef int i
     memset(sums, 0, sizeof(sums))
-    for vector in vectors:
-        view = memoryview(vector).cast("B")
-        if not _quantise(view, q):
-            continue
+    for one in packed:
+        if one is None or PyBytes_GET_SIZE(one) != PACKED:
+            raise ValueError(f"packed must have {PACKED} bytes, got {len(one)}")
+        q = <const int16_t*>PyBytes_AS_STRING(one)
         found += 1
         squares += _dot(q, q)
         for i in range(DIM):

@@ -24,28 +24,35 @@ def module(request: pytest.FixtureRequest) -> ModuleType:
     return COMPILED if request.param == "compiled" else _reference_topics
 
 
-def vector(*at: int, noise: float = 0.0, seed: int = 0) -> bytes:
-    """A vector along the given dimensions, with some noise."""
+def embedding(*at: int, noise: float = 0.0, seed: int = 0, splade: int | None = None) -> bytes:
+    """An embedding whose Semantic space lies along the given dimensions, with some noise."""
     source = random.Random(seed)
-    values = array("f", [noise * source.gauss(0, 1) for _ in range(256)])
+    values = array("f", [noise * source.gauss(0, 1) if i < 256 else 0.0 for i in range(1536)])
     for dimension in at:
         values[dimension] += 1.0
+    if splade is not None:
+        values[1408 + splade] = 1.0
     return values.tobytes()
 
 
-NOTHING = bytes(1024)
+def vector(*at: int, **how) -> bytes | None:
+    """The same as a topic counts it."""
+    return COMPILED.pack(embedding(*at, **how), b"")
+
+
+NOTHING = None
 
 
 def node(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
-def add(topics, number: int, what: bytes) -> int:
-    placed = topics.place(what)
-    return topics.add(node(number), placed[0], placed[5])
+def add(topics, number: int, what: bytes | None) -> int:
+    slot = -1 if what is None else topics.place(what)[0]
+    return topics.add(node(number), slot, what)
 
 
-def filled(module: ModuleType, vectors: list[bytes], capacity: int = 16):
+def filled(module: ModuleType, vectors: list[bytes | None], capacity: int = 16):
     topics = module.Topics(capacity, JOIN)
     for number, what in enumerate(vectors):
         add(topics, number, what)
@@ -63,7 +70,7 @@ def coherence(topics) -> float:
 def test_nothing_stored_is_neither_diverse_nor_coherent(module) -> None:
     topics = module.Topics(16, JOIN)
     assert topics.summary() == (0, 0, 0.0, 0.0, 0)
-    assert topics.place(vector(1))[:5] == (-1, 0.0, 0, None, 0.0)
+    assert topics.place(vector(1)) == (-1, 0.0, 0, None, 0.0)
 
 
 def test_a_memory_joins_the_topic_it_is_like_and_starts_one_else(module) -> None:
@@ -91,7 +98,7 @@ def test_the_same_text_again_is_found_whatever_lies_between(module) -> None:
 def test_a_forgotten_memory_is_no_longer_near_and_counts_nowhere(module) -> None:
     topics = filled(module, [vector(1), vector(2)])
     before = topics.summary()
-    packed = topics.place(vector(3))[5]
+    packed = vector(3)
     topics.add(node(9), -1, packed)
     topics.link(node(9), node(0), False, 1)
     topics.link(node(9), node(0), False, -1)
@@ -106,7 +113,7 @@ def test_what_comes_back_is_as_if_it_had_stayed(module) -> None:
     vectors = [vector(1), vector(1, 2), vector(5)]
     topics = filled(module, vectors)
     before = topics.summary()
-    packed = topics.place(vectors[1])[5]
+    packed = vectors[1]
     topics.remove(node(1), packed)
     topics.add(node(1), 0, packed)
     assert topics.summary() == before
@@ -127,7 +134,7 @@ def test_each_further_copy_lowers_diversity(module) -> None:
 
 def test_a_tight_topic_is_more_coherent_than_a_loose_one_and_strangers_are_not(module) -> None:
     tight = [vector(1, noise=0.02, seed=i) for i in range(9)]
-    loose = [vector(1, noise=0.06, seed=i) for i in range(9)]
+    loose = [vector(1, noise=0.05, seed=i) for i in range(9)]
     strangers = [vector(i) for i in range(9)]
     figures = [coherence(filled(module, vectors)) for vectors in (tight, loose, strangers)]
     assert figures[0] > figures[1] > figures[2] == 0.0
@@ -164,6 +171,13 @@ def test_an_edge_needs_two_memories_that_are_counted(module) -> None:
     assert topics.links(node(0)) == 0
 
 
+def test_alone_is_who_has_neither_link_nor_topic_mate(module) -> None:
+    topics = filled(module, [vector(1), vector(1), vector(2), vector(3), NOTHING])
+    assert topics.alone() == [node(2), node(3)]
+    topics.link(node(2), node(0), False, 1)
+    assert topics.alone() == [node(3)]
+
+
 def test_a_memory_without_a_vector_has_no_topic_but_can_be_linked(module) -> None:
     topics = filled(module, [NOTHING, vector(1)])
     assert topics.slot(node(0)) == -1
@@ -177,7 +191,7 @@ def test_a_memory_without_a_vector_has_no_topic_but_can_be_linked(module) -> Non
 
 def test_what_can_not_be_counted_is_refused(module) -> None:
     topics = filled(module, [vector(1)])
-    packed = topics.place(vector(2))[5]
+    packed = vector(2)
     with pytest.raises(ValueError, match="counted already"):
         topics.add(node(0), 0, packed)
     with pytest.raises(ValueError, match="16 bytes"):
@@ -188,9 +202,10 @@ def test_what_can_not_be_counted_is_refused(module) -> None:
         topics.add(node(2), 0, b"short")
     with pytest.raises(ValueError, match="what the node was added with"):
         topics.remove(node(0), None)
-    for wrong in (bytes(100), array("f", [math.nan] * 256).tobytes(), array("f", [math.inf] * 256).tobytes()):
-        with pytest.raises(ValueError, match="vector must"):
-            topics.place(wrong)
+    with pytest.raises(ValueError, match="packed must have"):
+        topics.place(b"short")
+    with pytest.raises(ValueError, match="packed must have"):
+        module.mean_cosine([packed, b"short"])
     for capacity, join in ((0, 0.5), (5000, 0.5), (4, 1.5), (4, math.nan)):
         with pytest.raises(ValueError, match="must be in"):
             module.Topics(capacity, join)
@@ -205,7 +220,7 @@ def test_what_was_written_reads_back_equal_and_damage_changes_nothing(module) ->
     again.load_bytes(packed)
     assert again.summary() == topics.summary()
     assert again.to_bytes() == packed
-    assert again.place(vector(1))[:5] == topics.place(vector(1))[:5]
+    assert again.place(vector(1)) == topics.place(vector(1))
     for damaged in (b"", packed[:-1], b"XXXX" + packed[4:], packed + b"\0"):
         with pytest.raises(ValueError, match="not the bytes of topics"):
             again.load_bytes(damaged)
@@ -218,7 +233,50 @@ def test_mean_cosine_of_copies_strangers_and_too_few(module) -> None:
     assert module.mean_cosine([vector(1)] * 4) == pytest.approx(1.0)
     assert module.mean_cosine([vector(i) for i in range(4)]) == 0.0
     assert module.mean_cosine([vector(1), vector(1, 2)]) == pytest.approx(math.sqrt(0.5), abs=1e-3)
-    assert module.mean_cosine([vector(1), NOTHING]) == module.mean_cosine([]) == 0.0
+    assert module.mean_cosine([vector(1)]) == module.mean_cosine([]) == 0.0
+
+
+def test_likeness_begins_where_unrelated_texts_end(module) -> None:
+    assert [module.likeness(cosine) for cosine in (-1.0, 0.1, 1.0)] == [0.0, 0.0, 1.0]
+    assert 0.0 < module.likeness(0.3) < module.likeness(0.5) < 0.5
+
+
+def test_what_all_texts_share_is_taken_away_before_they_are_compared(module) -> None:
+    shared = array("f", [1.0 if i == 7 else 0.0 for i in range(256)]).tobytes()
+    one, other = embedding(7, 7, 1), embedding(7, 7, 2)
+    assert module.mean_cosine([module.pack(one, b""), module.pack(other, b"")]) == pytest.approx(
+        0.8, abs=1e-3
+    )
+    assert module.mean_cosine([module.pack(one, shared), module.pack(other, shared)]) == 0.0
+    assert module.pack(embedding(7), shared) is None
+
+
+def test_meaning_and_terms_count_alike(module) -> None:
+    packed = [module.pack(embedding(1, splade=3), b""), module.pack(embedding(2, 2, 2, splade=3), b"")]
+    assert module.mean_cosine(packed) == pytest.approx(0.5, abs=1e-3)
+    assert module.pack(embedding(splade=3), b"") is not None
+
+
+@pytest.mark.parametrize(
+    ("vector", "common"),
+    [
+        (bytes(100), b""),
+        (array("f", [math.nan] * 1536).tobytes(), b""),
+        (array("f", [math.inf] * 1536).tobytes(), b""),
+        (bytes(6144), bytes(100)),
+    ],
+)
+def test_what_is_no_embedding_is_refused(module, vector, common) -> None:
+    with pytest.raises(ValueError, match=r"embedding must|common must"):
+        module.pack(vector, common)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40), st.integers(0, 40))
+def test_twins_pack_to_the_same_bytes(values, shift) -> None:
+    spread = array("f", [values[(i * 7 + shift) % len(values)] if i % 3 else 0.0 for i in range(1536)])
+    common = array("f", [1 / 16.0] * 256).tobytes()
+    assert COMPILED.pack(spread, common) == _reference_topics.pack(spread, common)
 
 
 STEPS = st.lists(
@@ -250,8 +308,7 @@ def _apply(topics, what: str, a: int, b: int, vectors: list[bytes]) -> object:
     if what in ("add", "restore"):
         if topics.links(node(a)) >= 0:
             return None
-        placed = topics.place(vectors[a])
-        return placed, topics.add(node(a), placed[0], placed[5])
+        return add(topics, a, vectors[a]), vectors[a] and topics.place(vectors[a])
     if what == "remove":
-        return topics.remove(node(a), topics.place(vectors[a])[5])
+        return topics.remove(node(a), vectors[a])
     return topics.link(node(a), node(b), what == "contradict", -1 if what == "unlink" else 1)

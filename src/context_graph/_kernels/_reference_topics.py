@@ -1,8 +1,9 @@
 """The readable twin of ext/kernels/topics.pyx: what a store's memories are about, as counts and sums.
 
-Standard library only. A memory is its Semantic vector as 256 whole numbers of length 4096. A topic is the sum
-of its members: joining and leaving are exact, and any order of them ends in the same state. Every figure is
-computed from whole numbers in one fixed order: both twins agree to the last bit and read each other's bytes.
+Standard library only. A memory is 384 whole numbers of length 4096: its Semantic vector, freed of what all
+texts have in common, beside its SPLADE vector. A topic is the sum of its members: joining and leaving are
+exact, and any order of them ends in the same state. Every figure is computed from whole numbers in one
+fixed order: the twins agree to the last bit and read each other's bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["DIMENSIONS", "PACKED_BYTES", "Topics", "mean_cosine", "pack"]
+__all__ = ["PACKED_BYTES", "Topics", "likeness", "mean_cosine", "pack"]
 
-DIMENSIONS: Final = 256
+SEMANTIC: Final = 256
+SPLADE: Final = slice(1408, 1536)
+EMBEDDING_BYTES: Final = 4 * 1536
+DIMENSIONS: Final = 384
+BITS: Final = 256
 LENGTH: Final = 4096.0
 """Length of a memory's whole-number vector."""
 MAX_TOPICS: Final = 1024
@@ -30,51 +35,67 @@ BANDS: Final = 16
 """A signature of 256 bits is 16 keys of 16 bits; memories that share a key are compared."""
 RECENT: Final = 128
 """The memories added last are compared with in any case."""
-NEAR_BITS: Final = 52
-"""Differing bits up to which the nearest memory counts: a cosine of about 0.8."""
+NEAR_BITS: Final = 60
+"""Differing bits up to which the nearest memory counts: a cosine of about 0.74."""
+UNRELATED: Final = 0.1
+"""Cosine of texts that have nothing to do with each other; what is beyond it counts as likeness."""
 NOWHERE: Final = -1
 
-VECTOR: Final = Struct("<256h")
-SIGNATURE_BYTES: Final = DIMENSIONS // 8
+VECTOR: Final = Struct("<384h")
+SIGNATURE_BYTES: Final = BITS // 8
 PACKED_BYTES: Final = VECTOR.size + SIGNATURE_BYTES
 
 MAGIC: Final = b"CGT\x01"
 HEAD: Final = Struct("<4sII")
 """Magic, topics, rows. Never renumber."""
-TOPIC: Final = Struct("<Hq256q")
+TOPIC: Final = Struct("<Hq384q")
 """Slot, sum of the members' squared lengths, sum of the members."""
 ROW: Final = Struct("<16s32shII")
 """Id, signature, slot (-1: none), links, contradictions."""
 
 # Random signs, fixed for ever (they decide what a stored signature means): digits of pi.
-_SIGNS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89)
-_FLIP: Final = [-1 if _SIGNS[i >> 6] >> (i & 63) & 1 else 1 for i in range(DIMENSIONS)]
+_SIGNS: Final = (
+    0x13198A2E03707344A4093822299F31D0082EFA98EC4E6C89452821E638D01377BE5466CF34E90C6C243F6A8885A308D3
+)
+_FLIP: Final = [-1 if _SIGNS >> i & 1 else 1 for i in range(DIMENSIONS)]
 
 
-def _quantised(vector: Buffer) -> list[int] | None:
-    """The first 256 float32 of ``vector`` as whole numbers of length 4096; None when they say nothing."""
-    view = memoryview(vector).cast("B")
-    if len(view) < 4 * DIMENSIONS:
-        raise ValueError(f"vector must have at least {4 * DIMENSIONS} bytes, got {len(view)}")
-    values = array("f")
-    values.frombytes(view[: 4 * DIMENSIONS])
+def _freed(vector: Sequence[float], common: Sequence[float]) -> list[float]:
+    """``vector`` without its part along ``common``, which has length 1."""
+    along = 0.0
+    for value, other in zip(vector, common, strict=True):
+        along += value * other
+    return [value - along * other for value, other in zip(vector, common, strict=True)]
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    """``vector`` at length 1; zeros where it says nothing."""
     squares = 0.0
-    for value in values:
+    for value in vector:
         squares += value * value
     if not squares <= 1e300:
-        raise ValueError("vector must be finite")
+        raise ValueError("embedding must be finite")
     if squares < 1e-12:
-        return None
-    scale = LENGTH / math.sqrt(squares)
-    return [math.floor(value * scale + 0.5) for value in values]
+        return [0.0] * len(vector)
+    scale = 1.0 / math.sqrt(squares)
+    return [value * scale for value in vector]
 
 
-def _signature(vector: list[int]) -> int:
+def _floats(packed: memoryview) -> array[float]:
+    values = array("f")
+    values.frombytes(packed)
+    return values
+
+
+def _signature(vector: Sequence[int]) -> int:
     """256 signs of a random rotation: two vectors at an angle a differ in 256 * a / pi bits on average."""
-    mixed = list(map(mul, vector, _FLIP))
+    flipped = list(map(mul, vector, _FLIP))
+    mixed = flipped[:BITS]
+    for i, value in enumerate(flipped[BITS:]):
+        mixed[i] += value
     half = 1
-    while half < DIMENSIONS:  # Walsh-Hadamard
-        for start in range(0, DIMENSIONS, 2 * half):
+    while half < BITS:  # Walsh-Hadamard
+        for start in range(0, BITS, 2 * half):
             for i in range(start, start + half):
                 a, b = mixed[i], mixed[i + half]
                 mixed[i], mixed[i + half] = a + b, a - b
@@ -94,6 +115,11 @@ def _unpacked(packed: bytes) -> tuple[tuple[int, ...], int]:
     if len(packed) != PACKED_BYTES:
         raise ValueError(f"packed must have {PACKED_BYTES} bytes, got {len(packed)}")
     return VECTOR.unpack_from(packed), int.from_bytes(packed[VECTOR.size :], "little")
+
+
+def likeness(cosine: float) -> float:
+    """A cosine as likeness in [0, 1]: 0 for texts that have nothing to do with each other."""
+    return min(1.0, max(0.0, (cosine - UNRELATED) / (1.0 - UNRELATED)))
 
 
 def _looseness(links: int) -> int:
@@ -127,7 +153,7 @@ class _Topic:
         # The likeness of two members, on average; its root: how near a member is to the topic's true centre.
         others = self.members - 1
         mean = (squared - self.squares) / (others * float(self.squares)) if others > 0 else 0.0
-        self.likeness = math.sqrt(min(1.0, max(0.0, mean)))
+        self.likeness = math.sqrt(likeness(mean))
         self.fit = self.likeness * others / self.members if others > 0 else 0.0
         scale = LENGTH / math.sqrt(squared) if squared >= 1.0 else 0.0
         self.centre = [math.floor(value * scale + 0.5) for value in self.sums]
@@ -175,20 +201,16 @@ class Topics:
         self._conflicted = 0
         self._alive = 0
 
-    def place(self, vector: Buffer) -> tuple[int, float, int, bytes | None, float, bytes | None]:
+    def place(self, packed: bytes) -> tuple[int, float, int, bytes | None, float]:
         """Where a memory would belong; nothing changes.
 
         Args:
-            vector: As for `pack`.
+            packed: From `pack`.
 
         Returns:
             (slot or -1 for a new topic, cosine to its centre, its members, id of the nearest memory if one is
-            found to be very like or None, estimated cosine to it, the packed vector for `add`). The packed
-            vector is None, and the rest empty, when the vector is all zeros.
+            found to be very like or None, estimated cosine to it).
         """
-        packed = pack(vector)
-        if packed is None:
-            return (NOWHERE, 0.0, 0, None, 0.0, None)
         q, signature = _unpacked(packed)
         slot, best = self._nearest_topic(q)
         full = all(topic.members for topic in self._topics)
@@ -196,9 +218,9 @@ class Topics:
             slot = NOWHERE
         near, alike = self._nearest_row(signature)
         members = self._topics[slot].members if slot >= 0 else 0
-        return (slot, best if slot >= 0 else 0.0, members, near, alike, packed)
+        return (slot, best if slot >= 0 else 0.0, members, near, alike)
 
-    def _nearest_topic(self, q: tuple[int, ...]) -> tuple[int, float]:
+    def _nearest_topic(self, q: Sequence[int]) -> tuple[int, float]:
         best, slot = 0.0, NOWHERE
         length = math.sqrt(_dot(q, q))
         for i, topic in enumerate(self._topics):
@@ -219,7 +241,7 @@ class Topics:
                     nearest, fewest = row, bits
         if nearest < 0:
             return None, 0.0
-        return self._rows[nearest].id, math.cos(math.pi * fewest / DIMENSIONS)
+        return self._rows[nearest].id, math.cos(math.pi * fewest / BITS)
 
     def add(self, node: bytes, slot: int, packed: bytes | None) -> int:
         """Count a memory in; one that was removed comes back without its links.
@@ -227,7 +249,7 @@ class Topics:
         Args:
             node: 16 bytes.
             slot: From `place`; -1 takes a free slot.
-            packed: From `place` or `pack`; None for a memory without a vector, which belongs to no topic.
+            packed: From `pack`; None for a memory without a vector, which belongs to no topic.
 
         Returns:
             The slot, -1 without a vector.
@@ -428,27 +450,35 @@ class Topics:
             topic.derive()
 
 
-def pack(vector: Buffer) -> bytes | None:
-    """A vector as `Topics` counts it, 544 bytes; None when it is all zeros.
+def pack(embedding: Buffer, common: Buffer) -> bytes | None:
+    """A memory as `Topics` counts it, 800 bytes; None when its embedding says nothing.
 
     Args:
-        vector: At least 256 float32; the first 256, of any length, are read.
+        embedding: 6144 bytes: 1536 float32.
+        common: What all Semantic vectors have in common: up to two vectors of 256 float32, of length 1 and at
+            right angles.
 
     Raises:
-        ValueError: Fewer values, or one that is not finite.
+        ValueError: Another length, or a value that is not finite.
     """
-    q = _quantised(vector)
-    if q is None:
+    view, shared = memoryview(embedding).cast("B"), memoryview(common).cast("B")
+    if len(view) != EMBEDDING_BYTES:
+        raise ValueError(f"embedding must have {EMBEDDING_BYTES} bytes, got {len(view)}")
+    if len(shared) not in (0, 1024, 2048):
+        raise ValueError(f"common must have 0, 1024 or 2048 bytes, got {len(shared)}")
+    meaning: Sequence[float] = _floats(view[: 4 * SEMANTIC])
+    for start in range(0, len(shared), 4 * SEMANTIC):
+        meaning = _freed(meaning, _floats(shared[start : start + 4 * SEMANTIC]))
+    both = _unit(_unit(meaning) + _unit(_floats(view[4 * SPLADE.start : 4 * SPLADE.stop])))
+    if not any(both):
         return None
+    q = [math.floor(value * LENGTH + 0.5) for value in both]
     return VECTOR.pack(*q) + _signature(q).to_bytes(SIGNATURE_BYTES, "little")
 
 
-def mean_cosine(vectors: Sequence[Buffer]) -> float:
-    """The mean cosine over all pairs of ``vectors`` (as for `pack`), clamped to [0, 1].
-
-    Vectors that are all zeros are left out; with fewer than two others it is 0.
-    """
-    found = [q for q in map(_quantised, vectors) if q is not None]
+def mean_cosine(packed: Sequence[bytes]) -> float:
+    """The mean cosine over all pairs of memories from `pack`, clamped to [0, 1]; 0 with fewer than two."""
+    found = [_unpacked(one)[0] for one in packed]
     if len(found) < 2:
         return 0.0
     squares = sum(_dot(q, q) for q in found)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from context_graph.memory.common_ground import common_of
 from context_graph.memory.embed import EmbeddingProvider, Encoded
 from context_graph.memory.index_file import open_index, save_index
 from context_graph.memory.introspection import Introspection
@@ -89,12 +90,14 @@ class Derived:
             seq, uid = _FIGURES_HEAD.unpack_from(packed)
             if uid != self._store.uid or seq > self._store.counters.seq:
                 raise ValueError("of another store, or of a later state of it")
-            figures = Introspection.from_bytes(packed[_FIGURES_HEAD.size :])
+            figures = Introspection.from_bytes(packed[_FIGURES_HEAD.size :], common_of(self.provider))
             return self._brought_up(figures, seq)
         except (OSError, ValueError, struct.error) as error:
             if not isinstance(error, FileNotFoundError):
                 _LOG.warning("figures of %s are worked out anew: %s", self._folder.name, error)
-            return Introspection.rebuilt(self._live_nodes(), self._store.edges.all())
+            return Introspection.rebuilt(
+                self._live_nodes(), self._store.edges.all(), common_of(self.provider)
+            )
 
     def _brought_up(self, figures: Introspection, seq: int) -> Introspection:
         for change in self._store.changes_after(seq):

@@ -17,7 +17,7 @@ from context_graph.model.memory import CognitivePulse, MemoryNode, SuggestedActi
 
 __all__ = ["Introspection"]
 
-NEAR: Final = 0.8
+NEAR: Final = 0.75
 """Estimated cosine from which a new memory is compared word by word with the one it is like."""
 PULSE_BUDGET: Final = 8
 """Curation candidates that one answer's pulse looks at; it stays below 1 ms (REQ-CORE-019)."""
@@ -32,8 +32,8 @@ _MAGIC: Final = b"CGI\x01"
 class Introspection:
     """The figures of one store with what follows from them. Not thread-safe: used under Memex's lock."""
 
-    def __init__(self, utl: Utl | None = None, pairs: Iterable[Pair] = ()) -> None:
-        self._utl = utl or Utl()
+    def __init__(self, utl: Utl, pairs: Iterable[Pair] = ()) -> None:
+        self._utl = utl
         self._curation = Curation(pairs)
         self._used = MostUsed()
 
@@ -89,6 +89,10 @@ class Introspection:
     def metrics(self) -> UtlMetrics:
         """The store's figures now."""
         return self._utl.metrics()
+
+    def pack(self, embedding: bytes) -> bytes | None:
+        """An embedding as the figures compare it; None when it says nothing."""
+        return self._utl.pack(embedding)
 
     def pulse(self, reader: Reader, now_ms: int, *, empty_recall: bool = False) -> CognitivePulse:
         """The header of an answer (REQ-CORE-003, 019), from the state of the store now.
@@ -148,8 +152,8 @@ class Introspection:
         return b"".join(parts)
 
     @classmethod
-    def from_bytes(cls, packed: bytes) -> Introspection:
-        """The state that `to_bytes` wrote.
+    def from_bytes(cls, packed: bytes, common: bytes) -> Introspection:
+        """The state that `to_bytes` wrote, with the same ``common``.
 
         Raises:
             ValueError: Other bytes, or damaged ones; `rebuilt` gives the same figures from the records.
@@ -162,7 +166,8 @@ class Introspection:
             raise ValueError("not the bytes of a store's figures: of another length or version")
         ids = [UUID(bytes=packed[at + 16 * i : at + 16 * (i + 1)]) for i in range(2 * pairs)]
         made = cls(
-            Utl.from_bytes(packed[_HEAD.size : at]), map(frozenset, zip(ids[::2], ids[1::2], strict=True))
+            Utl.from_bytes(packed[_HEAD.size : at], common),
+            map(frozenset, zip(ids[::2], ids[1::2], strict=True)),
         )
         at += 32 * pairs
         for i in range(at, len(packed), 20):
@@ -170,9 +175,11 @@ class Introspection:
         return made
 
     @classmethod
-    def rebuilt(cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge]) -> Introspection:
+    def rebuilt(
+        cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge], common: bytes
+    ) -> Introspection:
         """The state of a store from its live records, in order of commit; its figures equal the kept ones."""
-        made = cls()
+        made = cls(Utl(common))
         for node, embedding in nodes:
             made.added(node, embedding)
         for edge in edges:

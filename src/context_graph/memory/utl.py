@@ -26,17 +26,16 @@ from context_graph.model.spaces import SLICES
 
 __all__ = ["Measured", "Utl"]
 
-TOPIC_SLOTS: Final = 256
+TOPIC_SLOTS: Final = 128
 """Topics kept apart; beyond that a memory joins the nearest. A write compares with each."""
-JOIN_COSINE: Final = 0.45
-"""Semantic cosine to a topic's centre from which a memory belongs to it."""
-PRIOR: Final = 2.0
+JOIN_COSINE: Final = 0.35
+"""Cosine to a topic's centre from which a memory belongs to it (docs/memory-metrics.md)."""
+PRIOR: Final = 4.0
 """Memories at which the store's entropy counts half: three notes are no confusion."""
 SESSIONS: Final = 256
 """Sessions whose last memory is remembered, for the phase."""
 
 _ONE: Final = 1 << 32
-_SEMANTIC: Final = slice(4 * SLICES["Semantic"].start, 4 * SLICES["Semantic"].stop)
 _EMOTIONAL: Final = slice(4 * SLICES["Emotional"].start, 4 * SLICES["Emotional"].stop)
 _NO_EMOTION: Final = bytes(_EMOTIONAL.stop - _EMOTIONAL.start)
 _EMOTION_GAIN: Final = 0.25
@@ -68,7 +67,12 @@ class Utl:
     durable. Memory: some 80 bytes a node, 0.7 MB of topics, 4 MB of signature tables that fill as nodes come.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, common: bytes = b"") -> None:
+        """
+        Args:
+            common: What all texts share in the embedder's Semantic space (`common_ground.common_of`).
+        """
+        self._common = common
         self._kernel = kernel.Topics(TOPIC_SLOTS, JOIN_COSINE)
         self._topic_of_slot: list[UUID | None] = [None] * TOPIC_SLOTS
         self._slot_of_topic: dict[UUID, int] = {}
@@ -97,16 +101,17 @@ class Utl:
 
         Cost: 3 us, and 0.02 us a topic. Source: seed 003 REQ-CORE-006, D3.6.
         """
-        slot, cosine, members, near, near_cosine, packed = self._kernel.place(embedding)
+        packed = kernel.pack(embedding, self._common)
         if packed is None or not self._memories:
             topic = None if packed is None else node_id
             return Measured(UTLState(), JohariQuadrant.UNKNOWN, topic, None, 0.0, packed)
-        fit = max(0.0, cosine) * members / (members + 1)
+        slot, cosine, members, near, near_cosine = self._kernel.place(packed)
+        fit = kernel.likeness(cosine) * members / (members + 1)
         state = UTLState(
-            delta_s=max(0.0, 1.0 - max(0.0, cosine, near_cosine)),
-            delta_c=min(1.0, max(0.0, 1.0 - (1.0 - fit) / (links + 1))),
+            delta_s=1.0 - kernel.likeness(max(cosine, near_cosine)),
+            delta_c=1.0 - (1.0 - fit) / (links + 1),
             w_e=_emotional_weight(importance, embedding),
-            phi=self._phi(session_id, embedding),
+            phi=self._phi(session_id, packed),
         )
         return Measured(
             state=state,
@@ -117,9 +122,9 @@ class Utl:
             packed=packed,
         )
 
-    def _phi(self, session_id: str | None, embedding: bytes) -> float:
+    def _phi(self, session_id: str | None, packed: bytes) -> float:
         before = self._last_of_session.get(session_id) if session_id else None
-        return 0.0 if before is None else math.acos(kernel.mean_cosine((before, embedding)))
+        return 0.0 if before is None else math.acos(kernel.mean_cosine((before, packed)))
 
     def added(
         self,
@@ -137,8 +142,8 @@ class Utl:
         Raises:
             ValueError: It is counted already.
         """
-        packed = kernel.pack(embedding) if measured is None else measured.packed
-        slot = self._kernel.add(node.id.bytes, self._slot_for(node, embedding), packed)
+        packed = kernel.pack(embedding, self._common) if measured is None else measured.packed
+        slot = self._kernel.add(node.id.bytes, self._slot_for(node, packed), packed)
         if slot >= 0 and self._topic_of_slot[slot] is None:
             topic = node.semantic_cluster or node.id
             self._topic_of_slot[slot] = topic
@@ -147,17 +152,17 @@ class Utl:
         for edge in edges:
             self.linked(edge)
         if packed is not None and node.session_id:
-            self._remember(node.session_id, embedding)
+            self._remember(node.session_id, packed)
 
-    def _slot_for(self, node: MemoryNode, embedding: bytes) -> int:
+    def _slot_for(self, node: MemoryNode, packed: bytes | None) -> int:
         """The slot of its recorded topic, else -1 for a free one; when none is free, the nearest topic's."""
         slot = self._slot_of_topic.get(node.semantic_cluster, -1) if node.semantic_cluster else -1
-        if slot < 0 and len(self._slot_of_topic) == TOPIC_SLOTS:
-            return self._kernel.place(embedding)[0]
+        if slot < 0 and packed is not None and len(self._slot_of_topic) == TOPIC_SLOTS:
+            return self._kernel.place(packed)[0]
         return slot
 
-    def _remember(self, session_id: str, embedding: bytes) -> None:
-        self._last_of_session[session_id] = embedding[_SEMANTIC]
+    def _remember(self, session_id: str, packed: bytes) -> None:
+        self._last_of_session[session_id] = packed
         self._last_of_session.move_to_end(session_id)
         if len(self._last_of_session) > SESSIONS:
             self._last_of_session.popitem(last=False)
@@ -169,7 +174,7 @@ class Utl:
         for edge in edges:
             self._count(edge, -1)
         slot = self._kernel.slot(node.id.bytes)
-        self._kernel.remove(node.id.bytes, None if slot < 0 else kernel.pack(embedding))
+        self._kernel.remove(node.id.bytes, None if slot < 0 else kernel.pack(embedding, self._common))
         self._tally(node, -1)
         if slot >= 0 and not self._kernel.members(slot):
             topic, self._topic_of_slot[slot] = self._topic_of_slot[slot], None
@@ -192,6 +197,10 @@ class Utl:
         self._emotion += sign * round(state.w_e * _ONE)
         self._phase += sign * round(math.cos(state.phi) * _ONE)
         self._metrics = None
+
+    def pack(self, embedding: bytes) -> bytes | None:
+        """An embedding as these figures compare it, for `result_metrics`; None when it says nothing."""
+        return kernel.pack(embedding, self._common)
 
     def metrics(self) -> UtlMetrics:
         """The store's figures now, 0 while it is empty. Cost: 4 us after a change, else nothing."""
@@ -241,13 +250,13 @@ class Utl:
         return _HEAD.pack(_MAGIC, _checksum(sums, body), len(names), *sums) + body
 
     @classmethod
-    def from_bytes(cls, packed: bytes) -> Utl:
+    def from_bytes(cls, packed: bytes, common: bytes = b"") -> Utl:
         """The state that `to_bytes` wrote.
 
         Raises:
             ValueError: Other bytes, or damaged ones; `rebuilt` gives the same state from the records.
         """
-        made = cls()
+        made = cls(common)
         if len(packed) < _HEAD.size:
             raise ValueError("not the bytes of a Utl state: too few")
         magic, checksum, length, *sums = _HEAD.unpack_from(packed)
@@ -263,9 +272,11 @@ class Utl:
         return made
 
     @classmethod
-    def rebuilt(cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge]) -> Utl:
+    def rebuilt(
+        cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge], common: bytes = b""
+    ) -> Utl:
         """The state of a store from its live records: its figures equal those that were kept up to date."""
-        made = cls()
+        made = cls(common)
         for node, embedding in nodes:
             made.added(node, embedding)
         for edge in edges:

@@ -63,7 +63,7 @@ def with_conflict(diversity: float, novelty: float, conflict: float, trust: floa
 
 
 def result_metrics(
-    nodes: Sequence[MemoryNode], embeddings: Sequence[bytes | None], edges: Iterable[GraphEdge]
+    nodes: Sequence[MemoryNode], packed: Sequence[bytes | None], edges: Iterable[GraphEdge]
 ) -> UtlMetrics:
     """The figures of a result: of some memories and the edges among them, whatever else the store holds.
 
@@ -72,7 +72,7 @@ def result_metrics(
     delta_s and delta_c; none has zeros.
 
     Args:
-        embeddings: Of the nodes, 6144 bytes each; None for one without.
+        packed: Their embeddings by `Utl.pack`; None for one that says nothing.
         edges: Those with an end elsewhere are left out.
 
     Cost: 1 us a memory. Source: seed 003 REQ-CORE-025 (edge density in the retrieved subgraph).
@@ -86,7 +86,8 @@ def result_metrics(
     if count == 1:
         diversity, entropy, connectedness = 0.0, novelty, nodes[0].utl_state.delta_c
     else:
-        likeness = math.sqrt(kernel.mean_cosine([vector for vector in embeddings if vector is not None]))
+        cosine = kernel.mean_cosine([one for one in packed if one is not None])
+        likeness = math.sqrt(kernel.likeness(cosine))
         diversity = 1.0 - likeness
         entropy = with_conflict(diversity, novelty, conflict)
         density = len(linked) / (count * (count - 1) / 2)
