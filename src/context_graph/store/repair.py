@@ -193,12 +193,9 @@ class _Salvage:
             return True
         if family == SESSION_IDENTITY:
             return self._check_identity(key, record)
-        if family == RUNTIME and prefix in (b"r:", b"g:", b"v:"):
+        if family == RUNTIME and prefix in _RUNTIME_CHECKS:
             self._know(key[2:])
             _RUNTIME_CHECKS[prefix](key, record)
-        elif family == RUNTIME and prefix == layout.CAPTURE_PREFIX:
-            if len(record) != 8:
-                raise layout.damaged(key, "no mark of a session that is to be captured")
         elif family == EVENTS and prefix == b"e:":
             self._know(key[2:-_SEQ_AT])
             records.decode_event(key, record)
@@ -273,7 +270,14 @@ class _Salvage:
             self._report.notes.append(text)
 
 
+def _check_mark(key: bytes, record: bytes) -> bytes:
+    if len(record) != 8:
+        raise layout.damaged(key, "no mark of a session that is to be captured")
+    return record
+
+
 _RUNTIME_CHECKS: Final = {
+    layout.CAPTURE_PREFIX: _check_mark,
     b"r:": records.decode_runtime,
     b"g:": records.decode_goals,
     b"v:": records.decode_evidence,
