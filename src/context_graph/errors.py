@@ -8,7 +8,9 @@ same call may succeed later (``retryable``).
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False  # without typing, which costs a bare interpreter as much as its own start
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 __all__ = [
     "ConfigError",

@@ -36,6 +36,29 @@ impl<'a> Env<'a> {
         env
     }
 
+    /// What travels with a request, `NAME=value` separated by NUL.
+    pub fn travelling(&self) -> Vec<u8> {
+        let settings = [
+            (&b"CONTEXT_GRAPH_BRIEF="[..], self.brief),
+            (b"CONTEXT_GRAPH_AUTO_DREAM=", self.auto_dream),
+            (b"CONTEXT_GRAPH_INJECT=", self.inject),
+            (b"CONTEXT_GRAPH_CLOCK_OFFSET=", self.clock_offset),
+            (b"CLAUDE_CONFIG_DIR=", self.config_dir),
+            (b"CLAUDE_SKIP_REQUIREMENTS=", self.skip_requirements),
+            (b"CLAUDE_PROJECT_DIR=", self.project_dir),
+        ];
+        let mut out = Vec::new();
+        for (name, value) in settings {
+            let Some(value) = value else { continue };
+            if !out.is_empty() {
+                out.push(0);
+            }
+            out.extend_from_slice(name);
+            out.extend_from_slice(value);
+        }
+        out
+    }
+
     fn take(&mut self, entry: &'a [u8]) {
         // Nearly all entries are told apart by their first letter, without looking for the '='.
         if !matches!(entry.first(), Some(b'C' | b'H' | b'P' | b'T' | b'X')) {

@@ -167,7 +167,7 @@ impl Event<'_> {
         named.or_else(in_body).or_else(|| self.options.session_id.map(<[u8]>::to_vec))
     }
 
-    /// The request for the owner; `params` from `params(false)`, `env` from `request_env`.
+    /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`.
     pub fn request<'r>(&'r self, params: &'r [u8], env: &'r [u8], deadline_ms: u32) -> Request<'r> {
         Request {
             verb: self.options.kind.verb(),
@@ -184,29 +184,6 @@ impl Event<'_> {
             parent: sys::parent(),
             version: env!("CARGO_PKG_VERSION").as_bytes(),
         }
-    }
-
-    /// The settings that travel with a request, `NAME=value` separated by NUL.
-    pub fn request_env(&self) -> Vec<u8> {
-        let settings = [
-            (&b"CONTEXT_GRAPH_BRIEF="[..], self.env.brief),
-            (b"CONTEXT_GRAPH_AUTO_DREAM=", self.env.auto_dream),
-            (b"CONTEXT_GRAPH_INJECT=", self.env.inject),
-            (b"CONTEXT_GRAPH_CLOCK_OFFSET=", self.env.clock_offset),
-            (b"CLAUDE_CONFIG_DIR=", self.env.config_dir),
-            (b"CLAUDE_SKIP_REQUIREMENTS=", self.env.skip_requirements),
-            (b"CLAUDE_PROJECT_DIR=", self.env.project_dir),
-        ];
-        let mut out = Vec::new();
-        for (name, value) in settings {
-            let Some(value) = value else { continue };
-            if !out.is_empty() {
-                out.push(0);
-            }
-            out.extend_from_slice(name);
-            out.extend_from_slice(value);
-        }
-        out
     }
 
     /// The spool's JSON, redacted; a fault if the body is no JSON object.

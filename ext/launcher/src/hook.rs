@@ -186,7 +186,7 @@ impl Hook<'_> {
 
     fn ask_once(&self, client: &Client<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
         let socket = client.connect(deadline)?;
-        let (params, env) = (self.event.params(false), self.event.request_env());
+        let (params, env) = (self.event.params(false), self.event.env.travelling());
         // Counted from the hook's start, as the owner sees it: reading the input took its part.
         let waits_ms =
             u32::try_from(elapsed_ms(self.started_us)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));

@@ -27,6 +27,7 @@ pub mod paths;
 mod programs;
 pub mod redact;
 pub mod spool;
+mod statusline;
 mod sys;
 pub mod wire;
 
@@ -71,6 +72,11 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),
             None => sys::exit(unknown_hook(word, args(3))),
         },
+        (Some(b"req"), Some(b"statusline")) if words.next().is_none() => {
+            guard::exit_on_panic(0);
+            statusline::run(&ARENA.0, &env);
+            sys::exit(0)
+        }
         (Some(b"mcp"), _) if !args(2).any(|arg| matches!(arg, b"--help" | b"-h")) => {
             guard::exit_on_panic(1);
             sys::exit(bridge::run(&ARENA.0, &env, args(2)))

@@ -25,7 +25,7 @@ def is_native(words: Sequence[str]) -> bool:
     """Whether the launcher itself serves ``words``; a question for help is ours."""
     if any(word in _HELP for word in words):
         return False
-    if list(words[:2]) == ["consciousness", "brief"]:
+    if list(words[:2]) == ["consciousness", "brief"] or list(words) == ["req", "statusline"]:
         return True
     return len(words) > 1 and words[0] == "hooks" and words[1] in set(EventKind)
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.requirement_records import entries_of
@@ -86,16 +88,43 @@ class Gates:
         out = claude.render(name, context=told, system_message=shown, refusal=refusal)
         return Reply(0, APPLIED, stdout=out)
 
-    def _decide(self, request: Request, event: HookEvent) -> GateResult | None:
-        """The gate's result; None where it failed, so that a fresh process has its try."""
+    def status_line(self, request: Request) -> Reply:
+        """The status line for the client's status JSON; opens no store and never raises."""
+        from context_graph.requirements.statusline import status_line
+
+        env = request.env
+        try:
+            given = orjson.loads(request.body) if request.body.strip() else {}
+            event = GateEvent("", home=os.environ.get("HOME", ""), config_dir=env.get("CLAUDE_CONFIG_DIR", ""))
+            line = status_line(
+                given if isinstance(given, dict) else {},
+                project_dir=env.get("CLAUDE_PROJECT_DIR", "") or os.fspath(request.cwd or ""),
+                session_id=request.session_env,
+                claude_dir=event.claude_dir,
+                now=(request.at_ms or time.time_ns() // 1_000_000) / 1000 + clock_offset(env),
+                cache_dir=self._cache_dir,
+                cache=self._known(),
+            )
+        except Exception:  # whatever it is: a status line is no place for a traceback
+            self._cache = None
+            self._log.exception("status line")
+            line = "requirements: see the owner's log"
+        return Reply(0, 0, stdout=f"{line}\n".encode("utf-8", "replace"))
+
+    def _known(self) -> GateCache:
         # With all of the gates: an owner that no hook has asked yet has not loaded them.
         from context_graph.requirements.cache import GateCache
-        from context_graph.requirements.hooks import decide
 
         if self._cache is None:
             self._cache = GateCache()
+        return self._cache
+
+    def _decide(self, request: Request, event: HookEvent) -> GateResult | None:
+        """The gate's result; None where it failed, so that a fresh process has its try."""
+        from context_graph.requirements.hooks import decide
+
         try:
-            return decide(self._gate_event(request, event), cache=self._cache, may_run=False)
+            return decide(self._gate_event(request, event), cache=self._known(), may_run=False)
         except Exception:
             self._cache = None
             self._log.exception("gate of %s", request.verb)

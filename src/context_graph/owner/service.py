@@ -56,6 +56,8 @@ class OwnerService:
         Raises:
             ContextGraphError: For every verb but the hooks', as the command would report it.
         """
+        if request.verb == "req.statusline":
+            return self._gates.status_line(request)
         handler = _HANDLERS.get(request.verb)
         if handler is None:
             raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")

@@ -55,24 +55,13 @@ def main(words: list[str]) -> None:
         os._exit(code)  # nothing of ours needs the interpreter's farewell, which costs a tenth of its start
 
 
-def _answer(
-    verb: str,
-    root: str,
-    cwd: str,
-    session_id: str,
-    tool: str,
-    at_ms: str,
-    parent: str,
-    context: str,
-    notice: str,
-) -> str:
+def _answer(verb: str, root: str, *rest: str) -> str:
+    *facts, context, notice = rest
     if verb == "statusline":
-        from context_graph.requirements.statusline import status_line
-
-        return ANSWER + "\n" + status_line(_input(), root + CACHE_FOLDER, _clock(at_ms))
+        return _status_line(_Call(verb, root, *facts))
     from context_graph.requirements.hooks import decide
 
-    event = _Call(EVENT_OF_VERB[verb], root, cwd, session_id, tool, at_ms, parent)
+    event = _Call(EVENT_OF_VERB[verb], root, *facts)
     result = decide(event, cache=None, may_run=True)
     made = document(
         EVENT_OF_VERB[verb],
@@ -82,6 +71,20 @@ def _answer(
     )
     shown = plain_json.dumps(made) + "\n" if made else ""
     return f"{ANSWER}{_records(event, result)}\n{shown}"
+
+
+def _status_line(call: _Call) -> str:
+    from context_graph.requirements.statusline import status_line
+
+    line = status_line(
+        _input(),
+        project_dir=call.project_dir or call.cwd,
+        session_id=call.session_id,
+        claude_dir=call.claude_dir,
+        now=call.at,
+        cache_dir=call.cache_dir,
+    )
+    return f"{ANSWER}\n{line}\n"
 
 
 def _records(event: GateEvent, result: GateResult) -> str:

@@ -1,0 +1,82 @@
+//! `req statusline`: the client's status line about requirements, asked of the owner, else of Python.
+//!
+//! Pure: no event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
+
+use crate::arena::Arena;
+use crate::client::{self, Client};
+use crate::env::Env;
+use crate::gate::{self, Question};
+use crate::input::{self, Input};
+use crate::paths::{self, Places};
+use crate::sys::{self, Deadline};
+use crate::wire::{self, Progress, Request};
+
+/// The client asks some times a second at most, and shows the old line until it has the new one.
+const OWNER_MS: u32 = 150;
+const WITHIN_MS: u32 = 2_000;
+const STDIN_MS: u32 = 1_000;
+
+/// Prints the line; the exit code is 0 whatever happens.
+pub fn run(arena: &Arena, env: &Env<'_>) {
+    sys::ignore_write_signals();
+    let started_us = sys::monotonic_us();
+    let line = match paths::locate(arena, env, None) {
+        Ok(places) => {
+            let body = body(started_us);
+            from_owner(arena, env, &places, &body)
+                .or_else(|| from_python(env, &places, &body, started_us))
+                .unwrap_or_else(|| b"requirements ?\n".to_vec())
+        }
+        Err(error) => format!("requirements ? ({})\n", error.text()).into_bytes(),
+    };
+    sys::write_all(sys::STDOUT, &line);
+}
+
+/// The client's JSON as it came; nothing from a terminal.
+fn body(started_us: i64) -> Vec<u8> {
+    if sys::is_tty(sys::STDIN) {
+        return Vec::new();
+    }
+    match input::read(sys::STDIN, Deadline::after(started_us, STDIN_MS), false) {
+        Input::Whole(bytes) | Input::Unfinished(bytes) => bytes,
+        Input::TooLong(_) => Vec::new(),
+    }
+}
+
+fn from_owner(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) -> Option<Vec<u8>> {
+    let client = Client::new(arena, places.root)?;
+    let deadline = Deadline::from_now(OWNER_MS);
+    let socket = client.connect(deadline).ok()?;
+    let travelling = env.travelling();
+    let request = Request {
+        verb: b"req.statusline",
+        body,
+        session_env: env.session_id.unwrap_or(&[]),
+        cwd: places.cwd.bytes(),
+        env: &travelling,
+        at_ms: sys::unix_ms(),
+        version: env!("CARGO_PKG_VERSION").as_bytes(),
+        ..Request::default()
+    };
+    let answer = client::ask(&socket, &wire::encode(&request)?, body, deadline).ok()?;
+    match wire::decode(&answer.0) {
+        // An owner of before the status line has another answer to this verb.
+        Progress::Whole(said) if said.exit_code == 0 && !said.stdout.is_empty() => Some(said.stdout.to_vec()),
+        _ => None,
+    }
+}
+
+fn from_python(env: &Env<'_>, places: &Places<'_>, body: &[u8], started_us: i64) -> Option<Vec<u8>> {
+    let question = Question {
+        verb: b"statusline",
+        root: places.root,
+        cwd: places.cwd.bytes(),
+        session_id: env.session_id.unwrap_or(&[]),
+        tool_name: b"",
+        at_ms: sys::unix_ms(),
+        context: b"",
+        notice: "",
+    };
+    let deadline = Deadline::after(started_us, WITHIN_MS);
+    gate::ask(env, places.cwd.bytes(), &question, body, deadline).ok().map(|verdict| verdict.document)
+}
