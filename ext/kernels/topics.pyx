@@ -7,7 +7,7 @@ signature's 16 keys index a table of the last row that had them; ids are found b
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython cimport final
-from libc.math cimport cos, floor, log, sqrt
+from libc.math cimport cos, log, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -94,27 +94,45 @@ cdef inline int32_t _dot(const int16_t* a, const int16_t* b) noexcept nogil:
     return total
 
 
+cdef inline int16_t _whole(double value) noexcept nogil:
+    """The nearest whole number, above -8192: one instruction, unlike floor."""
+    return <int16_t>(<int32_t>(value + 8192.5) - 8192)
+
+
 cdef inline int64_t _looseness(uint32_t links) noexcept nogil:
     return ONE // (<int64_t>links + 1)
 
 
+cdef double _product(const double* a, const double* b, int size) noexcept nogil:
+    """Their product in four lanes: a sum in one has to wait for each addition."""
+    cdef double one = 0.0, two = 0.0, three = 0.0, four = 0.0
+    cdef int i = 0
+    while i < size:
+        one += a[i] * b[i]
+        two += a[i + 1] * b[i + 1]
+        three += a[i + 2] * b[i + 2]
+        four += a[i + 3] * b[i + 3]
+        i += 4
+    return (one + two) + (three + four)
+
+
 cdef void _free(double* vector, const uint8_t* common) noexcept nogil:
     """Take the part of a Semantic vector along ``common`` away."""
-    cdef float[FIRST] other
-    cdef double along = 0.0
+    cdef float[FIRST] packed
+    cdef double[FIRST] other
+    cdef double along
     cdef int i
-    memcpy(other, common, COMMON)
+    memcpy(packed, common, COMMON)
     for i in range(FIRST):
-        along += vector[i] * <double>other[i]
+        other[i] = packed[i]
+    along = _product(vector, other, FIRST)
     for i in range(FIRST):
-        vector[i] -= along * <double>other[i]
+        vector[i] -= along * other[i]
 
 
 cdef int _unit(double* vector, int size) except -1:
-    cdef double squares = 0.0, scale
+    cdef double squares = _product(vector, vector, size), scale
     cdef int i
-    for i in range(size):
-        squares += vector[i] * vector[i]
     if not squares <= 1e300:
         raise ValueError("embedding must be finite")
     if squares < 1e-12:
@@ -154,10 +172,13 @@ cdef inline double _likeness(double cosine) noexcept nogil:
     return min(1.0, max(0.0, (cosine - UNRELATED) / (1.0 - UNRELATED)))
 
 
-cdef inline int _differing(const Signature* a, const Signature* b) noexcept nogil:
+cdef inline int _differing(const Signature* a, const Signature* b, int limit) noexcept nogil:
+    """Differing bits; counted no further once there are ``limit``."""
     cdef int i, bits = 0
     for i in range(WORDS):
         bits += __builtin_popcountll(a.words[i] ^ b.words[i])
+        if bits >= limit:
+            break
     return bits
 
 
@@ -177,7 +198,7 @@ cdef void _derive(Topic* topic) noexcept nogil:
     topic.fit = topic.likeness * others / topic.members if others > 0 else 0.0
     scale = LENGTH / sqrt(squared) if squared >= 1.0 else 0.0
     for i in range(DIM):
-        topic.centre[i] = <int16_t>floor(topic.sums[i] * scale + 0.5)
+        topic.centre[i] = _whole(topic.sums[i] * scale)
     topic.centre_length = sqrt(<double>_dot(topic.centre, topic.centre))
 
 
@@ -307,7 +328,7 @@ cdef class Topics:
     ) noexcept nogil:
         cdef int bits
         if self.rows[row].alive and self.rows[row].slot >= 0:
-            bits = _differing(&self.rows[row].signature, signature)
+            bits = _differing(&self.rows[row].signature, signature, fewest[0])
             if bits < fewest[0]:
                 nearest[0] = row
                 fewest[0] = bits
@@ -605,7 +626,7 @@ def pack(embedding, common):
     cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
     q = <int16_t*>PyBytes_AS_STRING(packed)
     for i in range(DIM):
-        q[i] = <int16_t>floor(both[i] * LENGTH + 0.5)
+        q[i] = _whole(both[i] * LENGTH)
     _sign(q, <Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES))
     return packed
 

@@ -60,25 +60,34 @@ _SIGNS: Final = (
 _FLIP: Final = [-1 if _SIGNS >> i & 1 else 1 for i in range(DIMENSIONS)]
 
 
+def _total(products: Iterable[float]) -> float:
+    """Their sum in four lanes, in this order: as the compiled twin adds four at a time."""
+    lanes = [0.0] * 4
+    for i, value in enumerate(products):
+        lanes[i & 3] += value
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+
+
 def _freed(vector: Sequence[float], common: Sequence[float]) -> list[float]:
     """``vector`` without its part along ``common``, which has length 1."""
-    along = 0.0
-    for value, other in zip(vector, common, strict=True):
-        along += value * other
+    along = _total(map(mul, vector, common))
     return [value - along * other for value, other in zip(vector, common, strict=True)]
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
     """``vector`` at length 1; zeros where it says nothing."""
-    squares = 0.0
-    for value in vector:
-        squares += value * value
+    squares = _total(map(mul, vector, vector))
     if not squares <= 1e300:
         raise ValueError("embedding must be finite")
     if squares < 1e-12:
         return [0.0] * len(vector)
     scale = 1.0 / math.sqrt(squares)
     return [value * scale for value in vector]
+
+
+def _whole(value: float) -> int:
+    """The nearest whole number, above -8192."""
+    return int(value + 8192.5) - 8192
 
 
 def _floats(packed: memoryview) -> array[float]:
@@ -156,7 +165,7 @@ class _Topic:
         self.likeness = math.sqrt(likeness(mean))
         self.fit = self.likeness * others / self.members if others > 0 else 0.0
         scale = LENGTH / math.sqrt(squared) if squared >= 1.0 else 0.0
-        self.centre = [math.floor(value * scale + 0.5) for value in self.sums]
+        self.centre = [_whole(value * scale) for value in self.sums]
         self.centre_length = math.sqrt(_dot(self.centre, self.centre))
 
 
@@ -472,7 +481,7 @@ def pack(embedding: Buffer, common: Buffer) -> bytes | None:
     both = _unit(_unit(meaning) + _unit(_floats(view[4 * SPLADE.start : 4 * SPLADE.stop])))
     if not any(both):
         return None
-    q = [math.floor(value * LENGTH + 0.5) for value in both]
+    q = [_whole(value * LENGTH) for value in both]
     return VECTOR.pack(*q) + _signature(q).to_bytes(SIGNATURE_BYTES, "little")
 
 

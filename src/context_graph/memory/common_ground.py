@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from functools import lru_cache
 from operator import mul
 from typing import Final
 
@@ -34,12 +33,22 @@ failed because a file was missing; it was fixed by adding it to the project. def
 self.items[name] if name in self.items else None"""
 
 
-@lru_cache(maxsize=4)
+_KNOWN: Final[dict[str, bytes]] = {}
+"""By the embedder's digest."""
+
+
 def common_of(provider: EmbeddingProvider) -> bytes:
     """Up to two vectors of 256 float32, of length 1 and at right angles; the same for the same embedder.
 
     Cost: two texts encoded, once an embedder.
     """
+    digest = provider.digest
+    if digest not in _KNOWN:
+        _KNOWN[digest] = _computed(provider)
+    return _KNOWN[digest]
+
+
+def _computed(provider: EmbeddingProvider) -> bytes:
     found: list[list[float]] = []
     for text in (_TALK, _WORK):
         vector = list(space_vector(provider.encode(text).embedding, "Semantic"))
