@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from context_graph.requirements.session_ids import MAX_ID
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +44,8 @@ class GateEvent:
         pid: int = 0,
         cache_dir: str = "",
     ) -> None:
-        self.name, self.session_id, self.cwd, self.project_dir = name, session_id, cwd, project_dir
+        self.name, self.session_id = name, session_id[:MAX_ID]
+        self.cwd, self.project_dir = cwd, project_dir
         self.home, self.config_dir, self.tool_name = home, config_dir, tool_name
         self.tool_use_id, self.success, self.source, self.reason = tool_use_id, success, source, reason
         self.stop_hook_active, self.agent_id = stop_hook_active, agent_id

@@ -106,8 +106,10 @@ def append_line(path: str, line: bytes, *, limit: int) -> None:
     """
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        if os.fstat(handle).st_size > limit:
-            os.rename(path, path + ".1")
+        found = os.fstat(handle)
+        if found.st_size > limit:
+            if os.stat(path).st_ino == found.st_ino:  # else another process has just set it aside
+                os.rename(path, path + ".1")
             os.close(handle)
             handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.write(handle, line + b"\n")

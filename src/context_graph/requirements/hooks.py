@@ -37,7 +37,7 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
         handler = _handler(event.name)
         if handler is None or (event.env.get(SKIP) and event.name not in _STILL):
             return GateResult()
-        return handler(event, cache, may_run)
+        return _sayable(handler(event, cache, may_run))
     except Exception as error:  # whatever it is: a defect here must not stop the user's work, nor be silent
         return _failed(event, error)
 
@@ -71,6 +71,15 @@ def _handler(name: str) -> Callable[[GateEvent, GateCache | None, bool], GateRes
 
         return on_permission_request
     return None
+
+
+def _sayable(result: GateResult) -> GateResult:
+    """Its texts without halves of characters, which names of files and ids may hold and JSON may not."""
+    for name in ("reason", "context", "system_message"):
+        text = getattr(result, name)
+        if not text.isascii():
+            setattr(result, name, text.encode("utf-8", "replace").decode())
+    return result
 
 
 def _failed(event: GateEvent, error: Exception) -> GateResult:

@@ -188,11 +188,11 @@ def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
     result = GateResult()
     if not event.session_id:
         return result
+    Registry(event.claude_dir, cache).leave(event.session_id)
     project = project_of(event)
     if project is None or project.repo is None:
         return result
     result.project = project.root
-    Registry(event.claude_dir, cache).leave(event.session_id)
     from context_graph.requirements.pause import resume
 
     resume(project.repo.common_dir, event.session_id)

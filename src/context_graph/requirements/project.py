@@ -47,12 +47,12 @@ def find_project(
 
     Cost: two stat calls a level.
     """
-    here = os.path.realpath(cwd) if cwd.startswith("/") else ""
-    own = os.path.realpath(claude_dir) if claude_dir else ""
+    here = _resolved(cwd)
+    own = _resolved(claude_dir)
     found, worktree = _upwards(here, own) if here else (None, None)
     if found is not None and found.repo is not None:
         return found
-    hinted = os.path.realpath(hint) if hint.startswith("/") else ""
+    hinted = _resolved(hint)
     if not hinted or (worktree is None and f"{here}/".startswith(hinted.rstrip("/") + "/")):
         return found  # the way upwards led through it
     other, _ = _upwards(hinted, own)
@@ -62,6 +62,16 @@ def find_project(
     if elsewhere and not any(is_inside(path, other.repo.top, here) for path in targets()):
         return found
     return other
+
+
+def _resolved(path: str) -> str:
+    """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
+    if not path.startswith("/"):
+        return ""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return ""
 
 
 def is_inside(path: str, folder: str, cwd: str = "/") -> bool:

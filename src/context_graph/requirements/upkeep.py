@@ -22,6 +22,7 @@ __all__ = ["branches", "doctor", "prune", "sessions"]
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
+_LEFT_S = 3600.0
 
 
 def branches(place: Place) -> list[dict[str, Any]]:
@@ -96,10 +97,19 @@ def prune(place: Place, *, preview: bool = False) -> dict[str, Any]:
     markers = stale_markers(place.repo.common_dir, place.now)
     dead = 0
     if not preview:
-        for marker in markers:
-            os.unlink(marker)
+        for path in markers + _leftovers(place):
+            os.unlink(path)
         dead = place.registry.sweep(place.now)
     return {"pruned": gone, "markers": len(markers), "sessions": dead}
+
+
+def _leftovers(place: Place) -> list[str]:
+    """Temporary files that a killed process left behind."""
+    folder = place.files.folder
+    if not os.path.isdir(folder):
+        return []
+    paths = [f"{folder}/{name}" for name in os.listdir(folder) if name[0] == "." and name.endswith(".tmp")]
+    return [path for path in paths if place.now - os.stat(path).st_mtime > _LEFT_S]
 
 
 def _remove(path: str, branch: str) -> None:

@@ -1,0 +1,131 @@
+"""A git repository with requirements, and events for the gate, as the tests of the gates use them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from context_graph.requirements.cache import GateCache
+from context_graph.requirements.event import GateEvent, GateResult
+from context_graph.requirements.hooks import decide
+from context_graph.requirements.place import Place
+
+__all__ = ["A", "B", "Gate", "git", "named"]
+
+A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
+B = "08345d22-5b1c-4f0e-8d2a-7f6a1c2b3d4e"
+
+_GIT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    **{f"GIT_{who}_{what}": "t@t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def git(folder: Path, *args: str, check: bool = True) -> str:
+    """Run git in ``folder``; its output without the last newline."""
+    done = subprocess.run(
+        ["git", *args],
+        cwd=folder,
+        env={**os.environ, **_GIT},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done.stdout.rstrip("\n")
+
+
+def named(result: GateResult) -> set[str]:
+    """The requirements in the escape command: the words after `req satisfy ` in the last line that has it."""
+    lines = [line for line in result.reason.splitlines() if "req satisfy " in line]
+    if not lines:
+        return set()
+    words = lines[-1].split("req satisfy ", 1)[1].split("`")[0].split()
+    return set(words[: words.index("--session")] if "--session" in words else words)
+
+
+class Gate:
+    """One repository and home. ``clock`` moves with ``later``; every event asks ``decide`` for real."""
+
+    def __init__(self, base: Path, *, branch: str = "feature/auth", repo: bool = True) -> None:
+        self.home, self.repo = base / "home", base / "repo"
+        self.claude = self.home / ".claude"
+        self.claude.mkdir(parents=True)
+        (self.repo / "src").mkdir(parents=True)
+        (self.repo / "src" / "a.py").write_text("a\n")
+        self.clock = time.time()
+        self.cache: GateCache | None = None
+        if repo:
+            git(self.repo, "init", "-q", "-b", "main")
+            git(self.repo, "add", "-A")
+            git(self.repo, "commit", "-q", "-m", "init")
+            if branch != "main":
+                git(self.repo, "checkout", "-q", "-b", branch)
+
+    @property
+    def common(self) -> Path:
+        return self.repo / ".git"
+
+    @property
+    def state_folder(self) -> Path:
+        return self.common / "requirements"
+
+    def later(self, seconds: float) -> None:
+        self.clock += seconds
+
+    def config(self, requirements: Mapping[str, Any] | str, **top: Any) -> None:
+        """Write the project's file: a mapping of requirements (each enabled unless it says otherwise), or text."""
+        path = self.repo / ".claude" / "requirements.yaml"
+        path.parent.mkdir(exist_ok=True)
+        if isinstance(requirements, str):
+            path.write_text(requirements)
+            return
+        entries = {name: {"enabled": True, **entry} for name, entry in requirements.items()}
+        path.write_text(yaml.safe_dump({"version": "1.0", "inherit": False, **top, "requirements": entries}))
+
+    def local(self, content: Mapping[str, Any]) -> None:
+        (self.repo / ".claude" / "requirements.local.yaml").write_text(yaml.safe_dump(dict(content)))
+
+    def everywhere(self, content: Mapping[str, Any]) -> None:
+        (self.claude / "requirements.yaml").write_text(yaml.safe_dump(dict(content)))
+
+    def event(self, name: str, session: str = A, **fields: Any) -> GateResult:
+        """Ask the gate. ``at`` and ``cwd`` default to the clock and the repository."""
+        fields.setdefault("cwd", str(self.repo))
+        fields.setdefault("project_dir", str(self.repo))
+        given = {"home": str(self.home), "config_dir": str(self.claude), "at": self.clock}
+        given.update({"pid": os.getpid(), "cache_dir": str(self.home / "cache"), **fields})
+        may_run = given.pop("may_run", True)
+        return decide(GateEvent(name, session_id=session, **given), cache=self.cache, may_run=may_run)
+
+    def edit(self, session: str = A, path: str = "src/a.py", **fields: Any) -> GateResult:
+        fields.setdefault("tool_name", "Edit")
+        return self.event("PreToolUse", session, tool_input={"file_path": str(self.repo / path)}, **fields)
+
+    def bash(self, command: str, session: str = A, **fields: Any) -> GateResult:
+        return self.event("PreToolUse", session, tool_name="Bash", tool_input={"command": command}, **fields)
+
+    def after(self, tool: str, tool_input: object, session: str = A, **fields: Any) -> GateResult:
+        return self.event("PostToolUse", session, tool_name=tool, tool_input=tool_input, **fields)
+
+    def stop(self, session: str = A, **fields: Any) -> GateResult:
+        return self.event("Stop", session, **fields)
+
+    def place(self, *, cwd: Path | None = None, terminal: bool = False, pid: int = 0, **env: str) -> Place:
+        """What a command works with, as if given by a person in the repository."""
+        given = {"HOME": str(self.home), "CLAUDE_CONFIG_DIR": str(self.claude), **env}
+        return Place(
+            str(cwd or self.repo),
+            given,
+            cache_dir=str(self.home / "cache"),
+            pid=pid,
+            terminal=terminal,
+            now=self.clock,
+        )
