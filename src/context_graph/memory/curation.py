@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from context_graph.memory.likeness import opposition, same_saying
-from context_graph.memory.utl_metrics import CONTRADICTS
+from context_graph.memory.utl_metrics import CONTRADICTS, SETTLES
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
@@ -29,9 +29,6 @@ LONE_DAYS: Final = 14
 LONE_IMPORTANCE: Final = 0.8
 LONE_EVERY_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
-_SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
-"""An edge of such a type says which of two contradicting memories holds."""
-
 Pair = frozenset[UUID]
 
 
@@ -114,7 +111,7 @@ class Curation:
         self._waiting.append(frozenset((node, near)))
 
     def linked(self, edge: GraphEdge) -> None:
-        """An edge came: it may say that two memories contradict each other, or settle that."""
+        """An edge came or went: it may say that two memories contradict each other, or settle that."""
         pair = frozenset((edge.source_id, edge.target_id))
         if pair in self._found or edge.relationship_type == CONTRADICTS:
             self._drop(pair)
@@ -203,7 +200,7 @@ class Curation:
                     large += small
                     group_of.update(dict.fromkeys(small, large))
         distinct = {id(group): group for group in group_of.values()}
-        return sorted(distinct.values(), key=len, reverse=True)
+        return sorted(map(sorted, distinct.values()), key=len, reverse=True)
 
     def pairs(self) -> list[Pair]:
         """What is found and what waits, to be looked at again after a restart."""
@@ -216,7 +213,7 @@ def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> CurationTask:
 
 def _finding(one: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
     """What two memories are to each other; nothing more once an edge has settled it."""
-    if relations & _SETTLES:
+    if relations & SETTLES:
         return None
     if CONTRADICTS in relations:
         return _Finding(TaskType.CONTRADICTION, "linked as contradicting each other")

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.memory.common_ground import common_of
-from context_graph.memory.embed import EmbeddingProvider, Encoded
+from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index_file import open_index, save_index
 from context_graph.memory.introspection import Introspection
-from context_graph.memory.utl import Measured
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.store.graph import GraphStore, Op
@@ -46,13 +45,6 @@ class Derived:
         self.index = open_index(store, provider, folder / INDEX_FILE)
         self.figures = self._load_figures()
         self.seq = self._saved = store.counters.seq
-
-    def added(
-        self, node: MemoryNode, encoded: Encoded, measured: Measured | None, edges: list[GraphEdge]
-    ) -> None:
-        """A memory was stored, with the edges that came with it."""
-        self.index.add(node, encoded)
-        self.figures.added(node, node.embedding or encoded.embedding, edges, measured=measured)
 
     def forgotten(self, node: MemoryNode, embedding: bytes | None, edges: list[GraphEdge]) -> None:
         """A live memory is not to be seen any more."""

@@ -40,39 +40,58 @@ def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]
 
     A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
     """
-    there = [_existing(core, draft) for draft in drafts]
-    work = [(draft, one) for draft, one, known in zip(drafts, encoded, there, strict=True) if known is None]
-    if not work:
-        return [node for node in there if node is not None]
-    for draft, _ in work:
+    named = any(draft.node_id is not None for draft in drafts)
+    there = [_existing(core, draft) for draft in drafts] if named else [None] * len(drafts)
+    made = _made(
+        core,
+        [pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None],
+    )
+    if made:
+        edges = [edge for one in made for edge in one.edges]
+        core.store.add([(one.node, one.node.embedding) for one in made], edges, fresh=not named)
+        _follow_stored(core, made)
+    fresh = iter(made)
+    return [next(fresh).node if known is None else known for known in there]
+
+
+class _Made(NamedTuple):
+    """A memory that is about to be stored, and what is known of it."""
+
+    node: MemoryNode
+    encoded: Encoded
+    measured: Measured
+    edges: list[GraphEdge]
+
+
+def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
+    core.record_provider()
+    figures, at, seq = core.derived.figures, now_ms(), core.store.next_seq
+    made: list[_Made] = []
+    for draft, one in work:
+        node_id = draft.node_id or uuid4()
         for target in draft.links:
             core.live(target)
-    derived, at, seq = core.derived, now_ms(), core.store.next_seq
-    core.record_provider()
-    made: list[tuple[MemoryNode, Encoded, Measured, list[GraphEdge]]] = []
-    for number, (draft, one) in enumerate(work):
-        node_id = draft.node_id or uuid4()
         embedding = draft.embedding or one.embedding
-        measured = derived.figures.measure(
+        measured = figures.measure(
             node_id,
             embedding,
             importance=draft.importance,
             links=len(draft.links),
             session_id=draft.session_id,
         )
-        node = _node_of(draft, node_id, embedding, measured, at, seq + number)
-        edges = [_related(node_id, target, at) for target in draft.links]
-        made.append((node, one, measured, edges))
-    core.store.add(
-        [(node, node.embedding) for node, _, _, _ in made],
-        [edge for _, _, _, edges in made for edge in edges],
-    )
+        node = _node_of(draft, node_id, embedding, measured, at, seq)
+        made.append(_Made(node, one, measured, [_related(node_id, target, at) for target in draft.links]))
+        seq += 1
+    return made
+
+
+def _follow_stored(core: Core, made: Sequence[_Made]) -> None:
     with followed(core):
-        for node, one, measured, edges in made:
-            # Measured before others of its batch were counted: what it packed is then no longer the place.
-            derived.added(node, one, measured if len(made) == 1 else None, edges)
-    fresh = iter(made)
-    return [next(fresh)[0] if known is None else known for known in there]
+        derived = core.derived
+        for one in made:
+            # Measured before others of its batch were counted: what it says of its place no longer holds.
+            measured = one.measured if len(made) == 1 else None
+            derived.added(one.node, one.encoded, measured, one.edges)
 
 
 def put_nodes(
@@ -186,11 +205,14 @@ def checked_edges(
 def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
     """Write changed fields of live memories, but their content, time and embedding, in one batch."""
     changed = [replace(node, embedding=None) for node in nodes]
+    before = [core.node(node.id) for node in changed]
     core.store.update(changed)
     with followed(core):
-        for node in changed:
+        for old, node in zip(before, changed, strict=True):
             core.cache.discard(node.id.bytes)
             core.derived.index.update(node)
+            if old is not None:
+                core.derived.figures.updated(old, node)
 
 
 def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
@@ -259,6 +281,7 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int) -> None:
         core.store.put_access((node.id.bytes, Access(node.access_count, at_ms)) for node in used)
         for node in used:
             core.cache.replace(node)
+            core.derived.figures.touched(node)
             core.derived.figures.touched(node)
 
 

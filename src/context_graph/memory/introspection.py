@@ -81,6 +81,15 @@ class Introspection:
         self._utl.linked(edge)
         self._curation.linked(edge)
 
+    def unlinked(self, edge: GraphEdge) -> None:
+        """An edge was taken out."""
+        self._utl.unlinked(edge)
+        self._curation.linked(edge)
+
+    def updated(self, before: MemoryNode, after: MemoryNode) -> None:
+        """Fields of a memory changed, but not its content or embedding."""
+        self._utl.updated(before, after)
+
     def touched(self, node: MemoryNode) -> None:
         """A memory was used; it has its new access count."""
         self._used.touched(node)

@@ -73,10 +73,10 @@ def traverse(core: Core, edge_ids: Iterable[UUID], reward: float) -> list[GraphE
 
 def unlink(core: Core, edge_id: UUID) -> GraphEdge:
     """Take an edge out."""
-    edge = _edge(core, edge_id)
+    edge, derived = _edge(core, edge_id), core.derived
     core.store.remove_edges([edge])
     with followed(core):
-        core.forget_derived()  # figures only ever count edges in
+        derived.figures.unlinked(edge)
     return edge
 
 

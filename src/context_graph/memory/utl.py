@@ -18,7 +18,7 @@ from uuid import UUID
 
 from context_graph._kernels import topics as kernel
 from context_graph.identity.johari import johari_knowledge
-from context_graph.memory.utl_metrics import CONTRADICTS, UtlMetrics, learning_score, with_conflict
+from context_graph.memory.utl_metrics import CONTRADICTS, SETTLES, UtlMetrics, learning_score, with_conflict
 from context_graph.model.edge import GraphEdge
 from context_graph.model.johari import JohariQuadrant
 from context_graph.model.memory import MemoryNode, UTLState
@@ -77,6 +77,7 @@ class Utl:
         self._topic_of_slot: list[UUID | None] = [None] * TOPIC_SLOTS
         self._slot_of_topic: dict[UUID, int] = {}
         self._memories = self._surprise = self._emotion = self._phase = 0  # sums, in units of 2**-32
+        self._disputes: dict[frozenset[UUID], list[int]] = {}
         self._last_of_session: OrderedDict[str, bytes] = OrderedDict()
         self._metrics: UtlMetrics | None = None
 
@@ -185,10 +186,38 @@ class Utl:
         """Count a new edge in; one to a memory that is not counted changes nothing."""
         self._count(edge, 1)
 
+    def unlinked(self, edge: GraphEdge) -> None:
+        """Count an edge out."""
+        self._count(edge, -1)
+
+    def updated(self, before: MemoryNode, after: MemoryNode) -> None:
+        """Count a memory's own state as it is now; its topic and links stay."""
+        if self._kernel.links(before.id.bytes) >= 0 and before.utl_state != after.utl_state:
+            self._tally(before, -1)
+            self._tally(after, 1)
+
     def _count(self, edge: GraphEdge, by: int) -> None:
+        a, b = edge.source_id.bytes, edge.target_id.bytes
+        if a == b or self._kernel.links(a) < 0 or self._kernel.links(b) < 0:
+            return
+        self._metrics = None
         contradicts = edge.relationship_type == CONTRADICTS
-        if self._kernel.link(edge.source_id.bytes, edge.target_id.bytes, contradicts, by):
-            self._metrics = None
+        if not contradicts:
+            self._kernel.link(a, b, False, by)
+        if contradicts or edge.relationship_type in SETTLES:
+            self._dispute(frozenset((edge.source_id, edge.target_id)), 0 if contradicts else 1, by)
+
+    def _dispute(self, pair: frozenset[UUID], which: int, by: int) -> None:
+        """Two memories contradict each other while an edge says so and none settles it."""
+        counts = self._disputes.setdefault(pair, [0, 0])
+        before = counts[0] > 0 and counts[1] == 0
+        counts[which] = max(0, counts[which] + by)
+        after = counts[0] > 0 and counts[1] == 0
+        if before != after:
+            one, other = pair
+            self._kernel.link(one.bytes, other.bytes, True, 1 if after else -1)
+        if not any(counts):
+            del self._disputes[pair]
 
     def _tally(self, node: MemoryNode, sign: int) -> None:
         state = node.utl_state
@@ -244,7 +273,10 @@ class Utl:
     def to_bytes(self) -> bytes:
         """The state, without what belongs to running sessions: some 54 bytes a memory."""
         topics = {str(slot): topic.hex for topic, slot in sorted(self._slot_of_topic.items())}
-        names = json.dumps(topics, separators=(",", ":")).encode()
+        disputes = [
+            [*(node.hex for node in sorted(pair)), *counts] for pair, counts in self._disputes.items()
+        ]
+        names = json.dumps([topics, sorted(disputes)], separators=(",", ":")).encode()
         sums = (self._memories, self._surprise, self._emotion, self._phase)
         body = names + self._kernel.to_bytes()
         return _HEAD.pack(_MAGIC, _checksum(sums, body), len(names), *sums) + body
@@ -264,10 +296,13 @@ class Utl:
         if magic != _MAGIC or checksum != _checksum(tuple(sums), body):
             raise ValueError("not the bytes of a Utl state: damaged, or of another version")
         made._kernel.load_bytes(body[length:])
-        for slot, name in json.loads(body[:length]).items():
+        topics, disputes = json.loads(body[:length])
+        for slot, name in topics.items():
             topic = UUID(hex=name)
             made._topic_of_slot[int(slot)] = topic
             made._slot_of_topic[topic] = int(slot)
+        for one, other, *counts in disputes:
+            made._disputes[frozenset((UUID(hex=one), UUID(hex=other)))] = counts
         made._memories, made._surprise, made._emotion, made._phase = sums
         return made
 

@@ -15,10 +15,12 @@ from context_graph._kernels import topics as kernel
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["CONTRADICTS", "UtlMetrics", "learning_score", "result_metrics", "with_conflict"]
+__all__ = ["CONTRADICTS", "SETTLES", "UtlMetrics", "learning_score", "result_metrics", "with_conflict"]
 
 CONTRADICTS: Final = "contradicts"
-"""The relationship type that counts against coherence."""
+"""The relationship type that counts against coherence, until one that settles it joins the same two."""
+SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
+"""Such an edge says which of two contradicting memories holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,11 @@ def _pairs(ids: set[UUID], edges: Iterable[GraphEdge]) -> tuple[set[frozenset[UU
     """(pairs that are linked, pairs that contradict each other) among ``ids``."""
     linked: set[frozenset[UUID]] = set()
     opposed: set[frozenset[UUID]] = set()
+    settled: set[frozenset[UUID]] = set()
     for edge in edges:
-        if edge.source_id in ids and edge.target_id in ids and edge.source_id != edge.target_id:
-            into = opposed if edge.relationship_type == CONTRADICTS else linked
-            into.add(frozenset((edge.source_id, edge.target_id)))
-    return linked, opposed
+        pair = frozenset((edge.source_id, edge.target_id))
+        if len(pair) == 2 and pair <= ids:
+            (opposed if edge.relationship_type == CONTRADICTS else linked).add(pair)
+            if edge.relationship_type in SETTLES:
+                settled.add(pair)
+    return linked, opposed - settled
