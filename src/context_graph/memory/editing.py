@@ -42,14 +42,11 @@ def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]
     """
     named = any(draft.node_id is not None for draft in drafts)
     there = [_existing(core, draft) for draft in drafts] if named else [None] * len(drafts)
-    made = _made(
+    made = _measured_and_stored(
         core,
         [pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None],
+        fresh=not named,
     )
-    if made:
-        edges = [edge for one in made for edge in one.edges]
-        core.store.add([(one.node, one.node.embedding) for one in made], edges, fresh=not named)
-        _follow_stored(core, made)
     fresh = iter(made)
     return [next(fresh).node if known is None else known for known in there]
 
@@ -59,18 +56,35 @@ class _Made(NamedTuple):
 
     node: MemoryNode
     encoded: Encoded
-    measured: Measured
     edges: list[GraphEdge]
 
 
-def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
+def _measured_and_stored(core: Core, work: Sequence[tuple[Draft, Encoded]], *, fresh: bool) -> list[_Made]:
+    if not work:
+        return []
     core.record_provider()
+    try:
+        made = _made(core, work)
+        edges = [edge for one in made for edge in one.edges]
+        core.store.add([(one.node, one.node.embedding) for one in made], edges, fresh=fresh)
+    except BaseException:
+        core.forget_derived()  # its figures may hold what the disk does not
+        raise
+    with followed(core):
+        for one in made:
+            core.derived.index.add(one.node, one.encoded)
+    return made
+
+
+def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
+    """The memories to be stored; each is counted at once, so that the next is measured against it."""
+    for draft, _ in work:
+        for target in draft.links:
+            core.live(target)
     figures, at, seq = core.derived.figures, now_ms(), core.store.next_seq
     made: list[_Made] = []
     for draft, one in work:
         node_id = draft.node_id or uuid4()
-        for target in draft.links:
-            core.live(target)
         embedding = draft.embedding or one.embedding
         measured = figures.measure(
             node_id,
@@ -80,18 +94,11 @@ def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
             session_id=draft.session_id,
         )
         node = _node_of(draft, node_id, embedding, measured, at, seq)
-        made.append(_Made(node, one, measured, [_related(node_id, target, at) for target in draft.links]))
+        edges = [_related(node_id, target, at) for target in draft.links]
+        figures.added(node, embedding, edges, measured=measured)
+        made.append(_Made(node, one, edges))
         seq += 1
     return made
-
-
-def _follow_stored(core: Core, made: Sequence[_Made]) -> None:
-    with followed(core):
-        derived = core.derived
-        for one in made:
-            # Measured before others of its batch were counted: what it says of its place no longer holds.
-            measured = one.measured if len(made) == 1 else None
-            derived.added(one.node, one.encoded, measured, one.edges)
 
 
 def put_nodes(
