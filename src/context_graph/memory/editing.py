@@ -62,6 +62,9 @@ class _Made(NamedTuple):
 def _measured_and_stored(core: Core, work: Sequence[tuple[Draft, Encoded]], *, fresh: bool) -> list[_Made]:
     if not work:
         return []
+    for draft, _ in work:
+        for target in draft.links:
+            core.live(target)
     core.record_provider()
     try:
         made = _made(core, work)
@@ -78,9 +81,6 @@ def _measured_and_stored(core: Core, work: Sequence[tuple[Draft, Encoded]], *, f
 
 def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
     """The memories to be stored; each is counted at once, so that the next is measured against it."""
-    for draft, _ in work:
-        for target in draft.links:
-            core.live(target)
     figures, at, seq = core.derived.figures, now_ms(), core.store.next_seq
     made: list[_Made] = []
     for draft, one in work:
@@ -288,7 +288,6 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int) -> None:
         core.store.put_access((node.id.bytes, Access(node.access_count, at_ms)) for node in used)
         for node in used:
             core.cache.replace(node)
-            core.derived.figures.touched(node)
             core.derived.figures.touched(node)
 
 
