@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 from uuid import UUID
 
@@ -16,7 +15,7 @@ from context_graph.memory.derived import Derived
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.metrics import Timings
 from context_graph.memory.recall import Recaller
-from context_graph.memory.turn import Turns
+from context_graph.memory.turn import Turn, Turns
 from context_graph.memory.writing import TextRedactor
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode
@@ -44,7 +43,7 @@ class Core:
         self.store = store
         self.cache = NodeCache(config.cache_nodes, config.cache_bytes)
         self.timings = Timings()
-        self._turns = Turns(config.lock_timeout_s, self.timings)
+        self._turns = Turns(self, config.lock_timeout_s, self.timings)
         self._provider = provider
         self._derived: Derived | None = None
         self._recaller: Recaller | None = None
@@ -57,7 +56,7 @@ class Core:
         """The store's folder, that of the database's own."""
         return self.store.path.parent
 
-    def turn(self, operation: str) -> _CoreTurn:
+    def turn(self, operation: str) -> Turn[Core]:
         """This core under its lock, for one operation (a name for metrics and errors).
 
         Raises on entering:
@@ -65,7 +64,7 @@ class Core:
             StoreClosedError: It was closed.
             StoreError: A write failed before and the database can't be opened again yet.
         """
-        return _CoreTurn(self, operation)
+        return Turn(self._turns, operation)
 
     # Nodes
 
@@ -176,13 +175,17 @@ class Core:
 
     def close(self) -> None:
         """Save and let go; the engine stays open. Safe to call twice."""
-        with self._turns.take("close"):
-            if not self._closed:
-                self._closed = True
-                if not self._turns.suspect:
-                    self.save()
-                self.forget_derived()
-                self.cache.clear()
+        if self._closed:
+            return
+        self._turns.acquire("close")
+        try:
+            self._closed = True
+            if not self._turns.suspect:
+                self.save()
+            self.forget_derived()
+            self.cache.clear()
+        finally:
+            self._turns.release()
 
     def begin(self) -> None:
         """Called with the lock held, at the start of each turn."""
@@ -200,33 +203,6 @@ class Core:
         if self.store.counters != before:
             self.forget_derived()
         self._turns.suspect = False
-
-    @property
-    def turns(self) -> Turns:
-        """The lock, for `turn`."""
-        return self._turns
-
-
-class _CoreTurn:
-    __slots__ = ("_core", "_turn")
-
-    def __init__(self, core: Core, operation: str) -> None:
-        self._core = core
-        self._turn = core.turns.take(operation)
-
-    def __enter__(self) -> Core:
-        self._turn.__enter__()
-        try:
-            self._core.begin()
-        except BaseException as error:
-            self._turn.__exit__(type(error), error, error.__traceback__)
-            raise
-        return self._core
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._turn.__exit__(kind, error, trace)
 
 
 def now_ms() -> int:

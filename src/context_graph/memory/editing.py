@@ -40,15 +40,51 @@ def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]
 
     A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
     """
-    named = any(draft.node_id is not None for draft in drafts)
-    there = [_existing(core, draft) for draft in drafts] if named else [None] * len(drafts)
-    made = _measured_and_stored(
-        core,
-        [pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None],
-        fresh=not named,
-    )
-    fresh = iter(made)
-    return [next(fresh).node if known is None else known for known in there]
+    if len(drafts) == 1 and drafts[0].node_id is None:
+        return [_store_one(core, drafts[0], encoded[0])]
+    there = [_existing(core, draft) for draft in drafts]
+    work = [
+        pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None
+    ]
+    fresh = iter(_store_new(core, work) if work else ())
+    return [next(fresh) if known is None else known for known in there]
+
+
+def _store_one(core: Core, draft: Draft, encoded: Encoded) -> MemoryNode:
+    core.record_provider()
+    made = _made(core, draft, encoded, core.store.next_seq)
+    core.store.add(((made.node, made.node.embedding),), made.edges, fresh=True)
+    try:
+        derived = core.derived
+        derived.index.add(made.node, encoded)
+        derived.figures.added(made.node, made.node.embedding or b"", made.edges, measured=made.measured)
+        core.committed()
+    except Exception:
+        start_anew(core)
+    return made.node
+
+
+def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[MemoryNode]:
+    """Several in one batch, each measured against those before it in the batch too."""
+    core.record_provider()
+    derived, seq = core.derived, core.store.next_seq
+    made: list[_Made] = []
+    try:
+        for number, (draft, encoded) in enumerate(work):
+            one = _made(core, draft, encoded, seq + number)
+            made.append(one)
+            derived.figures.added(one.node, one.node.embedding or b"", measured=one.measured)
+        edges = [edge for one in made for edge in one.edges]
+        core.store.add([(one.node, one.node.embedding) for one in made], edges)
+    except BaseException:
+        core.forget_derived()  # its figures count what was not stored
+        raise
+    with followed(core):
+        for one in made:
+            derived.index.add(one.node, one.encoded)
+            for edge in one.edges:
+                derived.figures.linked(edge)
+    return [one.node for one in made]
 
 
 class _Made(NamedTuple):
@@ -56,49 +92,25 @@ class _Made(NamedTuple):
 
     node: MemoryNode
     encoded: Encoded
+    measured: Measured
     edges: list[GraphEdge]
 
 
-def _measured_and_stored(core: Core, work: Sequence[tuple[Draft, Encoded]], *, fresh: bool) -> list[_Made]:
-    if not work:
-        return []
-    for draft, _ in work:
-        for target in draft.links:
-            core.live(target)
-    core.record_provider()
-    try:
-        made = _made(core, work)
-        edges = [edge for one in made for edge in one.edges]
-        core.store.add([(one.node, one.node.embedding) for one in made], edges, fresh=fresh)
-    except BaseException:
-        core.forget_derived()  # its figures may hold what the disk does not
-        raise
-    with followed(core):
-        for one in made:
-            core.derived.index.add(one.node, one.encoded)
-    return made
-
-
-def _made(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[_Made]:
-    """The memories to be stored; each is counted at once, so that the next is measured against it."""
-    figures, at, seq = core.derived.figures, now_ms(), core.store.next_seq
-    made: list[_Made] = []
-    for draft, one in work:
-        node_id = draft.node_id or uuid4()
-        embedding = draft.embedding or one.embedding
-        measured = figures.measure(
-            node_id,
-            embedding,
-            importance=draft.importance,
-            links=len(draft.links),
-            session_id=draft.session_id,
-        )
-        node = _node_of(draft, node_id, embedding, measured, at, seq)
-        edges = [_related(node_id, target, at) for target in draft.links]
-        figures.added(node, embedding, edges, measured=measured)
-        made.append(_Made(node, one, edges))
-        seq += 1
-    return made
+def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
+    node_id, at = draft.node_id or uuid4(), now_ms()
+    for target in draft.links:
+        core.live(target)
+    embedding = draft.embedding or encoded.embedding
+    measured = core.derived.figures.measure(
+        node_id,
+        embedding,
+        importance=draft.importance,
+        links=len(draft.links),
+        session_id=draft.session_id,
+    )
+    node = _node_of(draft, node_id, embedding, measured, at, seq)
+    edges = [_related(node_id, target, at) for target in draft.links] if draft.links else []
+    return _Made(node, encoded, measured, edges)
 
 
 def put_nodes(
@@ -302,9 +314,14 @@ def followed(core: Core) -> Iterator[None]:
         yield
         core.committed()
     except Exception:
-        _LOG.exception("derived state of %s is made anew", core.folder.name)
-        core.cache.clear()
-        core.forget_derived()
+        start_anew(core)
+
+
+def start_anew(core: Core) -> None:
+    """Log the exception at hand, and have the derived state made from the records when it is next needed."""
+    _LOG.exception("derived state of %s is made anew", core.folder.name)
+    core.cache.clear()
+    core.forget_derived()
 
 
 def _existing(core: Core, draft: Draft) -> MemoryNode | None:

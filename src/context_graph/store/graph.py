@@ -238,6 +238,7 @@ class GraphStore:
         *,
         deleted: Mapping[bytes, Tombstone] | None = None,
         tombstones: Iterable[Tombstone] = (),
+        fresh: bool = False,
     ) -> None:
         """Store memories with their embeddings, then edges, in one batch.
 
@@ -247,14 +248,17 @@ class GraphStore:
             edges: New ones, or changed ones under their id.
             deleted: Tombstones of those among ``nodes`` that are soft-deleted (an import's).
             tombstones: Of memories that are gone.
+            fresh: The ids were drawn just now, so that none of them can be there.
 
         Raises:
             InvalidParamsError: A field that no record can hold.
             StoreError: The write failed; nothing of it is stored, and this object is as it was.
         """
         work = self._work()
+        buried = deleted or {}
         for node, embedding in nodes:
-            work.add_node(node, embedding, (deleted or {}).get(node.id.bytes))
+            stone = buried.get(node.id.bytes) if buried else None
+            work.add_node(node, embedding, stone, fresh=fresh)
         for edge in edges:
             work.put_edge(edge)
         for stone in tombstones:
@@ -418,10 +422,11 @@ class GraphStore:
         return Work(self._engine.batch(), self._counters, self.read, self.edges)
 
     def _commit(self, work: Work) -> None:
-        key = layout.COUNTERS_KEY
-        work.batch.put(META, key, records.encode_counters(key, work.counters()))
+        counters = work.counters()
+        record = records.encode_counters(layout.COUNTERS_KEY, counters)
+        work.batch.put(META, layout.COUNTERS_KEY, record)
         self._engine.write(work.batch)
-        self._counters = work.counters()
+        self._counters = counters
 
     def _scrub(self, node: MemoryNode) -> None:
         """Have RocksDB drop what a removed memory left in tables; its log goes with the next flush."""

@@ -59,10 +59,22 @@ class Work:
         key = layout.seq_key(self.seq)
         self.batch.put(LOG, key, records.encode_change(key, op, subject))
 
-    def add_node(self, node: MemoryNode, embedding: bytes | None, tombstone: Tombstone | None) -> None:
-        """A memory comes, under the next commit number; ``tombstone`` if it is soft-deleted."""
+    def add_node(
+        self,
+        node: MemoryNode,
+        embedding: bytes | None,
+        tombstone: Tombstone | None = None,
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """A memory comes, under the next commit number.
+
+        Args:
+            tombstone: If it is soft-deleted.
+            fresh: Its id was drawn just now: nothing is looked for that it would replace.
+        """
         key = node.id.bytes
-        there = self._read(key)
+        there = None if fresh else self._read(key)
         if there is not None:
             self._clear(there)
         self.note(Op.ADD, key)

@@ -211,8 +211,9 @@ def key_text(key: bytes) -> str:
 
 def wrap(key: bytes, version: int, payload: bytes) -> bytes:
     """The envelope of ``payload`` as it is stored under ``key``."""
-    body = _HEAD.pack(version, len(payload)) + payload
-    return body + _CRC.pack(zlib.crc32(body, zlib.crc32(key)))
+    head = _HEAD.pack(version, len(payload))
+    checksum = zlib.crc32(payload, zlib.crc32(head, zlib.crc32(key)))
+    return b"".join((head, payload, _CRC.pack(checksum)))
 
 
 def unwrap(key: bytes, record: bytes, version: int) -> bytes:
