@@ -4,7 +4,7 @@ context_graph/_kernels/_reference_ranking.py: change both.
 Every function is one pass over the rows with the GIL released; scores are floats, sums are doubles.
 """
 
-from libc.math cimport exp2, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -98,7 +98,7 @@ def add_by_class(classes, weights, out):
 
 
 def add_by_age(times, int64_t now, double half_life, double weight, out):
-    """Add weight * 2 ** (-age / half_life) to every row; a time in the future has age 0."""
+    """Add weight / (1 + age / half_life) to every row; a time in the future has age 0."""
     cdef const int64_t[::1] time = times
     cdef float[::1] total = out
     cdef Py_ssize_t n = time.shape[0]
@@ -110,7 +110,7 @@ def add_by_age(times, int64_t now, double half_life, double weight, out):
     with nogil:
         for i in range(n):
             age = <double>now - <double>time[i]
-            total[i] += <float>(weight * exp2(-(age if age > 0.0 else 0.0) / half_life))
+            total[i] += <float>(weight / (1.0 + (age if age > 0.0 else 0.0) / half_life))
 
 
 def spread(scores, live, before, asks, double after_question, double forward, double back, out):

@@ -88,7 +88,9 @@ def add_by_class(classes: Buffer, weights: Buffer, out: array[float]) -> None:
 
 
 def add_by_age(times: Buffer, now: int, half_life: float, weight: float, out: array[float]) -> None:
-    """Add weight * 2 ** (-age / half_life) to every row in ``out``; a time in the future has age 0.
+    """Add weight / (1 + age / half_life) to every row in ``out``; a time in the future has age 0.
+
+    Half of the weight is left after a half-life, a third after two: old and very old still differ.
 
     Raises:
         ValueError: A half-life that is not positive.
@@ -98,7 +100,7 @@ def add_by_age(times: Buffer, now: int, half_life: float, weight: float, out: ar
     if not half_life > 0.0:
         raise ValueError(f"half_life must be positive, got {half_life!r}")
     for row in range(len(time)):
-        out[row] += _single(weight * 2.0 ** (-max(float(now) - float(time[row]), 0.0) / half_life))
+        out[row] += _single(weight / (1.0 + max(float(now) - float(time[row]), 0.0) / half_life))
 
 
 def spread(

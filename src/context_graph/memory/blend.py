@@ -56,7 +56,7 @@ class Blend:
     session: float = 0.4
     """Share of the best score in its session that each memory gets."""
     recency: float = 3.0
-    """What the newest gets with recency 1; half after each half-life."""
+    """What the newest gets with recency 1; half of it after a half-life, a third after two."""
     half_life_ms: float = 14 * 86_400_000.0
     edge: float = 0.5
     """Share of its score that a good hit passes along an edge of effective weight 1."""

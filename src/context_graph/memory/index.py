@@ -118,6 +118,18 @@ class MemoryIndex:
             count = lexical.tally(self.piece_counts, data[start : self.piece_ends[row]], live)
         self.pieces += count if live else -count
 
+    def counted_before(self, row: int) -> tuple[array[int], int]:
+        """Counts of pieces, and their sum, as they would be without this row and all after it."""
+        counts, total = self.piece_counts[:], self.pieces
+        start = self.piece_ends[row - 1] if row else 0
+        with memoryview(self.piece_data) as data:
+            for later in range(row, len(self.rows)):
+                end = self.piece_ends[later]
+                if self.rows.live[later]:
+                    total -= lexical.tally(counts, data[start:end], False)
+                start = end
+        return counts, total
+
     def remove(self, node_id: UUID) -> bool:
         """Let a memory count no more; whether it did."""
         return self._turn(node_id, False)

@@ -172,12 +172,13 @@ class Recaller:
         key = _key(query, filters, recency)
         start, watermark = _read_cursor(cursor, key)
         with self.index.lock:
-            live = self._live(watermark)
+            known = self._known(watermark)
+            live = self._live(known)
             mask = filters.mask(self.index.rows, live)
             total = mask.count(1)
             if not total:
                 return Recall([], 0)
-            wanted = self._wanted(query)
+            wanted = self._wanted(query, known)
             if not wanted.terms and not any(wanted.dense):
                 return Recall([], 0)
             self._rank(wanted, live, mask, recency)
@@ -188,17 +189,22 @@ class Recaller:
         nodes = self._nodes(page, parts)
         return Recall(nodes, total, _cursor(after, watermark, key) if after < len(order.ids) else None)
 
-    def _live(self, watermark: int | None) -> bytearray:
-        """Which rows count: all live ones, up to the commit that a cursor names."""
-        live = self.index.rows.live
-        if watermark is None or watermark >= self.index.commit_seq:
-            return live
-        known = bisect_right(self.index.rows.commit, watermark)
-        return live[:known] + bytes(len(live) - known)
+    def _known(self, watermark: int | None) -> int:
+        """How many rows there were at the commit that a cursor names."""
+        rows = self.index.rows
+        return len(rows) if watermark is None else bisect_right(rows.commit, watermark)
 
-    def _wanted(self, query: str) -> Wanted:
+    def _live(self, known: int) -> bytearray:
+        """Which rows count: the live ones of those that a cursor knows."""
+        live = self.index.rows.live
+        return live if known == len(live) else live[:known] + bytes(len(live) - known)
+
+    def _wanted(self, query: str, known: int) -> Wanted:
         index = self.index
-        encoded = self.provider.query(query, index.piece_counts, index.pieces)
+        counts, total = index.piece_counts, index.pieces
+        if known < len(index.rows):
+            counts, total = index.counted_before(known)
+        encoded = self.provider.query(query, counts, total)
         extra = None
         if self.extra is not None and index.extra is not None and len(index.extra):
             extra = self.extra.encode_query(query)

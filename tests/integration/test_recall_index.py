@@ -1,0 +1,293 @@
+"""The index is derived: kept up, loaded, brought up or made anew, it is the same index."""
+
+from __future__ import annotations
+
+import logging
+import random
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from context_graph._kernels import _reference_lexical, ranking
+from context_graph.memory.derived import INDEX_FILE
+from context_graph.memory.embed import default_provider
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.index import MemoryIndex
+from context_graph.memory.index_file import MAGIC, load_index, open_index, rebuilt_index, save_index
+from context_graph.memory.memex import Memex
+from context_graph.store.graph import GraphStore
+
+WHY = "needed by the index tests"
+WORDS = ("cache", "deploy", "parser", "zebra", "guinea", "pig", "redis", "clock", "paint?", "login", "head")
+QUERIES = ("where is the cache?", "zebra", "who paints the guinea pig", "redis session login head")
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[GraphStore]:
+    """The store without a Memex over it."""
+    store = GraphStore.open(folder / "db")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def text(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(1, 12)))
+
+
+def lived(memex: Memex, seed: int, steps: int = 120) -> None:
+    """A life of a store, all kinds of change in it."""
+    chance = random.Random(seed)
+    live: list[UUID] = []
+    buried: list[UUID] = []
+    for _ in range(steps):
+        roll = chance.random()
+        if roll < 0.55 or len(live) < 5:
+            node = memex.store(
+                text(chance),
+                rationale=WHY,
+                importance=chance.random(),
+                session_id=chance.choice([None, "a", "b"]),
+                agent_id=chance.choice([None, "ada"]),
+                tags=chance.sample(["x", "y", "z"], chance.randint(0, 2)),
+                metadata={"speaker": chance.choice(["Ada", "Bob"])},
+            )
+            live.append(node.id)
+        elif roll < 0.7:
+            live.remove(gone := chance.choice(live))
+            buried.append(gone)
+            memex.forget(gone)
+        elif roll < 0.78 and buried:
+            buried.remove(back := chance.choice(buried))
+            live.append(back)
+            memex.restore(back)
+        elif roll < 0.85:
+            live.remove(gone := chance.choice(live))
+            memex.forget(gone, soft=False, reason="user_requested")
+        elif roll < 0.93:
+            node = memex.get(chance.choice(live))
+            memex.update([replace(node, importance=chance.random(), tags=("y",), session_id="b")])
+        else:
+            node = memex.get(chance.choice(live))
+            memex.put(replace(node, content=text(chance), embedding=None))
+
+
+def canonical(index: MemoryIndex) -> dict:
+    """Everything that an index holds, without what depends on its history."""
+    index.sweep()
+    rows = index.rows
+    held: dict = {name: list(column) for name, column in rows.columns().items()}
+    for name, names in rows.names.items():
+        held[name] = [names.text(ordinal) for ordinal in held[name]]
+    postings = _reference_lexical.Postings()
+    postings.load_bytes(index.postings.to_bytes())
+    lists = {term: list(found) for term, found in postings._lists.items()}
+    return held | {
+        "postings": lists,
+        "lengths": [postings.length_of(row) for row in range(len(postings))],
+        "vectors": index.vectors.to_bytes(),
+        "tags": {tag: list(found) for tag, found in rows.tags.items() if found},
+        "before": list(rows.before),
+        "piece_counts": list(index.piece_counts),
+        "pieces": index.pieces,
+        "piece_data": bytes(index.piece_data),
+        "piece_ends": list(index.piece_ends),
+        "commit_seq": index.commit_seq,
+    }
+
+
+def answers(memex: Memex) -> list:
+    return [
+        [(one.node.id, one.score, one.parts) for one in memex.recall(query, top_k=100, filters=filters).nodes]
+        for query in QUERIES
+        for filters in (RecallFilters(), RecallFilters(min_importance=0.5, tags=("y",)))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rebuilt_index_equals_the_one_that_was_kept_up(tmp_path: Path, seed: int) -> None:
+    """Item for item, after stores, soft and permanent deletes, restores, updates and replacements."""
+    with Memex.open(tmp_path) as memex:
+        lived(memex, seed)
+        before = answers(memex)
+        index = memex._core.derived.index
+        rebuilt = rebuilt_index(memex._core.store, default_provider())
+        assert canonical(rebuilt) == canonical(index)
+        assert answers(memex) == before
+    (tmp_path / INDEX_FILE).unlink()
+    with Memex.open(tmp_path) as memex:
+        assert answers(memex) == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_snapshot_and_the_log_after_it_give_the_same_index(tmp_path: Path, seed: int) -> None:
+    """What happens after the snapshot and is never saved (kill -9) is brought up from the change log."""
+    with Memex.open(tmp_path) as memex:
+        lived(memex, seed, 60)
+        memex.save()
+        snapshot = (tmp_path / INDEX_FILE).read_bytes()
+        lived(memex, seed + 100, 60)
+        expected, said = canonical(memex._core.derived.index), answers(memex)
+    (tmp_path / INDEX_FILE).write_bytes(snapshot)
+    with opened(tmp_path) as store:
+        index = open_index(store, default_provider(), tmp_path / INDEX_FILE)
+        assert canonical(index) == expected
+    with Memex.open(tmp_path) as memex:
+        assert answers(memex) == said
+
+
+def test_a_clean_close_leaves_a_snapshot_that_needs_no_replay(tmp_path: Path, caplog) -> None:
+    with Memex.open(tmp_path) as memex:
+        lived(memex, 1, 30)
+        expected = canonical(memex._core.derived.index)
+    with opened(tmp_path) as store:
+        index = load_index(tmp_path / INDEX_FILE, store.uid, default_provider())
+        assert index.commit_seq == store.counters.seq
+    assert canonical(index) == expected
+
+
+def flip(at: int) -> Callable[[bytes], bytes]:
+    def change(packed: bytes) -> bytes:
+        place = at % len(packed)
+        return packed[:place] + bytes([packed[place] ^ 1]) + packed[place + 1 :]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda b: b"", "cut short"),
+        (lambda b: b[:100], "cut short"),
+        (lambda b: b[:-1], "cut short"),
+        (lambda b: b[: len(b) // 2] + b[-12:], "table is damaged"),
+        (lambda b: b + b"\0", "cut short"),
+        (flip(0), "no index snapshot"),
+        (flip(4), "has format 0"),
+        (flip(40), "section live is damaged|section ids is damaged"),
+        (flip(5000), "is damaged"),
+        (flip(-40), "table is damaged"),
+        (flip(-10), "table is damaged"),
+        (lambda b: bytes(len(b)), "cut short"),
+    ],
+)
+def test_a_damaged_snapshot_is_made_anew_with_a_line_in_the_log(
+    tmp_path: Path, caplog, damage, reason
+) -> None:
+    """A damaged file is never trusted, and costs time, not memories."""
+    with Memex.open(tmp_path) as memex:
+        lived(memex, 3, 30)
+        said = answers(memex)
+    file = tmp_path / INDEX_FILE
+    file.write_bytes(damage(file.read_bytes()))
+    with caplog.at_level(logging.WARNING), Memex.open(tmp_path) as memex:
+        assert answers(memex) == said
+    lines = [record.getMessage() for record in caplog.records if "index snapshot" in record.getMessage()]
+    assert len(lines) == 1
+    assert INDEX_FILE in lines[0]
+    assert any(part in lines[0] for part in reason.split("|"))
+
+
+def test_a_snapshot_of_another_store_or_of_a_later_state_is_not_used(tmp_path: Path, caplog) -> None:
+    for name in ("a", "b"):
+        with Memex.open(tmp_path / name) as memex:
+            lived(memex, 5, 20)
+    other = (tmp_path / "b" / INDEX_FILE).read_bytes()
+    (tmp_path / "a" / INDEX_FILE).write_bytes(other)
+    with opened(tmp_path / "a") as store, caplog.at_level(logging.WARNING):
+        index = open_index(store, default_provider(), tmp_path / "a" / INDEX_FILE)
+        assert canonical(index) == canonical(rebuilt_index(store, default_provider()))
+        assert "another store's" in caplog.text
+        index.seen(store.counters.seq + 1)
+        save_index(index, tmp_path / "ahead")
+        open_index(store, default_provider(), tmp_path / "ahead")
+        assert "the store ends at" in caplog.text
+
+
+def test_a_snapshot_of_another_provider_is_not_used(tmp_path: Path) -> None:
+    with Memex.open(tmp_path) as memex:
+        lived(memex, 5, 20)
+        index = memex._core.derived.index
+        index.digest = "another"
+        save_index(index, tmp_path / "foreign")
+        with pytest.raises(ValueError, match="another provider's"):
+            load_index(tmp_path / "foreign", memex._core.store.uid, default_provider())
+
+
+def test_a_snapshot_that_can_not_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    with Memex.open(tmp_path / "s") as memex:
+        lived(memex, 6, 20)
+        index = memex._core.derived.index
+        with pytest.raises(OSError, match="No such file"):
+            save_index(index, tmp_path / "missing" / "file")
+        save_index(index, tmp_path / "file")
+        before = (tmp_path / "file").read_bytes()
+        index.rows.columns()["live"].append(1)  # what is half built must not be read as whole
+        save_index(index, tmp_path / "torn")
+        with pytest.raises(ValueError, match="different numbers of rows"):
+            load_index(tmp_path / "torn", memex._core.store.uid, default_provider())
+        del index.rows.live[-1]
+    assert (tmp_path / "file").read_bytes() == before
+    assert before.startswith(MAGIC)
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".new"] == []
+
+
+def test_the_second_vectors_survive_the_snapshot_and_missing_ones_are_listed(tmp_path: Path) -> None:
+    with Memex.open(tmp_path) as memex:
+        nodes = [memex.store(f"memory {number}", rationale=WHY) for number in range(5)]
+        store = memex._core.store
+        index = rebuilt_index(store, default_provider(), extra_dim=3)
+        assert index.without_extra(2) == [nodes[4].id, nodes[3].id]
+        index.put_extra(nodes[3].id, array("f", [0.6, 0.8, 0.0]).tobytes())
+        assert index.without_extra(9) == [nodes[number].id for number in (4, 2, 1, 0)]
+        save_index(index, tmp_path / "extra")
+        again = load_index(tmp_path / "extra", store.uid, default_provider(), extra_dim=3)
+        assert again.without_extra(9) == index.without_extra(9)
+        assert again.stats()["with_extra"] == 1
+        with pytest.raises(ValueError, match="another provider's"):
+            load_index(tmp_path / "extra", store.uid, default_provider())
+
+
+def test_rows_of_memories_that_are_gone_are_swept_out(tmp_path: Path) -> None:
+    """A store whose memories come and go does not grow in memory."""
+    provider = default_provider()
+    with Memex.open(tmp_path) as memex:
+        node = memex.store("the one that stays", rationale=WHY, session_id="s")
+        index = MemoryIndex(provider.digest, provider.vocabulary_size)
+        index.add(node, provider.encode(node.content))
+        for number in range(5000):
+            gone = replace(node, id=UUID(int=number), commit_seq=number + 2)
+            index.add(gone, provider.encode(f"one that goes {number}"))
+            index.remove(gone.id)
+            index.drop([gone.id])
+        assert index.stats()["rows"] < 2000
+        assert len(index) == 1
+        assert node.id in index
+        assert index.pieces == len(provider.encode(node.content).pieces) // 2
+        with pytest.raises(ValueError, match="is live; remove it first"):
+            index.drop([node.id])
+
+
+def test_a_book_neither_fills_the_memory_nor_drowns_the_counts(tmp_path: Path) -> None:
+    provider = default_provider()
+    index = MemoryIndex(provider.digest, provider.vocabulary_size)
+    with Memex.open(tmp_path) as memex:
+        node = memex.store("word " * 10_000, rationale=WHY)
+    index.add(node, provider.encode(node.content))
+    assert index.pieces == 512
+    index.remove(node.id)
+    assert index.pieces == sum(index.piece_counts) == 0
+
+
+def test_neighbours_are_the_live_rows_of_the_session_in_order_of_commit(tmp_path: Path) -> None:
+    with Memex.open(tmp_path) as memex:
+        for session in ("a", "b", "a", None, "a", "b"):
+            memex.store("x y z", rationale=WHY, session_id=session)
+        before = memex._core.derived.index.rows.before
+    assert list(before) == [ranking.NONE, ranking.NONE, 0, ranking.NONE, 2, 1]
