@@ -57,7 +57,8 @@ def test_the_commands_are_those_of_the_issue() -> None:
         *(f"session {name}" for name in sessions),
         *(f"consciousness {name}" for name in states),
         *(f"hooks {name}" for name in hooks),
-        *(f"owner {name}" for name in ("start", "stop", "status", "restart")),
+        *(f"owner {name}" for name in ("start", "stop", "status", "restart", "serve")),
+        "mcp",
         "repair",
     }
 

@@ -15,15 +15,16 @@ import sys
 import time
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from context_graph.config import Settings
 from context_graph.errors import UsageError, error_for_code
-from context_graph.mcp_server.call import ToolCall, ToolResult
-from context_graph.mcp_server.endpoint import Endpoint
-from context_graph.mcp_server.registry import Tool, Toolbox
-from context_graph.mcp_server.sessions import Sessions
 from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
+
+if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
+    from context_graph.mcp_server.call import ToolCall, ToolResult
+    from context_graph.mcp_server.endpoint import Endpoint
 
 
 class EchoHost:
@@ -44,14 +45,20 @@ class EchoHost:
         """Nothing to drop."""
 
 
+def _result(*args: Any, **kwargs: Any) -> ToolResult:
+    from context_graph.mcp_server.call import ToolResult
+
+    return ToolResult(*args, **kwargs)
+
+
 def _echo(call: ToolCall) -> ToolResult:
-    return ToolResult(
+    return _result(
         {"said": call.arguments.raw("say"), "store": call.host.store_name, "session": call.session_id}
     )
 
 
 def _large(call: ToolCall) -> ToolResult:
-    return ToolResult(content=({"type": "text", "text": "x" * int(call.arguments.raw("bytes"))},))
+    return _result(content=({"type": "text", "text": "x" * int(call.arguments.raw("bytes"))},))
 
 
 def _boom(call: ToolCall) -> ToolResult:
@@ -95,6 +102,10 @@ class EchoService:
         return self._endpoint(os.readlink(f"/proc/{pid}/cwd"), b"")
 
     def _endpoint(self, store: str, client: bytes) -> Endpoint:
+        from context_graph.mcp_server.endpoint import Endpoint
+        from context_graph.mcp_server.registry import Tool, Toolbox
+        from context_graph.mcp_server.sessions import Sessions
+
         runs = {"echo": _echo, "sleep": self._sleep, "large": _large, "boom": _boom, "count": self._count}
         tools = [Tool(name, name, {"type": "object"}, run) for name, run in runs.items()]
         return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client)
@@ -102,7 +113,7 @@ class EchoService:
     def _sleep(self, call: ToolCall) -> ToolResult:
         (self._root / "asleep").touch()
         time.sleep(float(call.arguments.raw("ms")) / 1000.0)
-        return ToolResult({"slept": True})
+        return _result({"slept": True})
 
     def _count(self, call: ToolCall) -> ToolResult:
         made = self._root / "made"
@@ -113,10 +124,15 @@ class EchoService:
             if not once.exists() or call.arguments.raw("die") == "always":
                 once.touch()
                 os._exit(9)
-        return ToolResult({"made": len(list(made.iterdir()))})
+        return _result({"made": len(list(made.iterdir()))})
 
     def stats(self) -> dict[str, object]:
         return {"stores": 0, "sessions": 0, "spool_pending": 0}
+
+    has_work = False
+
+    def tidy(self) -> None:
+        """Nothing ever waits."""
 
     def settle(self) -> None:
         """Nothing is left for later here."""

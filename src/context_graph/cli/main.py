@@ -55,7 +55,7 @@ def build_app() -> typer.Typer:
     import typer  # 40 ms: not before it is known that a command is Typer's
 
     from context_graph import __version__
-    from context_graph.cli import consciousness, hooks, owner, repair, session
+    from context_graph.cli import consciousness, hooks, mcp, owner, repair, session
 
     app = typer.Typer(
         name=PROGRAM,
@@ -86,6 +86,7 @@ def build_app() -> typer.Typer:
         ("owner", owner.app),
     ):
         app.add_typer(group, name=name)
+    app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
     return app
 

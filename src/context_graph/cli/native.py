@@ -27,6 +27,8 @@ def is_native(words: Sequence[str]) -> bool:
         return False
     if list(words[:2]) == ["consciousness", "brief"] or list(words) == ["req", "statusline"]:
         return True
+    if list(words[:1]) == ["mcp"]:
+        return True
     return len(words) > 1 and words[0] == "hooks" and words[1] in set(EventKind)
 
 

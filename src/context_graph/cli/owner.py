@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 
 from context_graph.cli.calling import Finished
 from context_graph.cli.options import Json
 from context_graph.cli.tables import owner_text
-from context_graph.client import request, restart_owner, start_owner, stop_owner, wait_ready
-from context_graph.config import Location, data_root
+from context_graph.client import (
+    find_owner_command,
+    request,
+    restart_owner,
+    start_owner,
+    stop_owner,
+    wait_ready,
+)
+from context_graph.config import Location, data_root, locate
 from context_graph.errors import OwnerUnavailableError
 
 __all__ = ["app"]
@@ -87,6 +95,39 @@ def status(json_: Json = False) -> None:
         print(json.dumps({"running": False, "root": str(root)}) if json_ else f"no owner runs for {root}")
         raise Finished(1) from error
     print(json.dumps({"running": True, **found}) if json_ else owner_text(found))
+
+
+@app.command("serve", short_help="Be the owner, in the foreground, over HTTP too")
+def serve(
+    http: Annotated[
+        int,
+        typer.Option(
+            "--http",
+            min=1,
+            max=65_535,
+            metavar="PORT",
+            help="Serve MCP on http://127.0.0.1:PORT/mcp as well.",
+        ),
+    ],
+) -> NoReturn:
+    """Be the owner of this data root until told to end, and serve MCP over HTTP as well, on loopback only.
+
+    Clients send the token of the file http-token in the data root as `Authorization: Bearer TOKEN`; it is
+    drawn when there is none. Their project is the one this is run in, or the one that the URL names with
+    ?project=/its/folder. The setting http_port has the same from an owner in the background.
+
+    Exit codes: 0 told to end; 75 another owner runs (`owner stop` ends it); 70 and others: it says why.
+
+    Example: context-graph-cli owner serve --http 8765
+    """
+    place = locate()
+    environment = {
+        **os.environ,
+        "CONTEXT_GRAPH_HTTP_PORT": str(http),
+        "CONTEXT_GRAPH_HTTP_PROJECT": str(place.project),
+    }
+    command = [*find_owner_command(), "--root", str(place.root), "--foreground"]
+    os.execve(command[0], command, environment)
 
 
 def _status(timeout_s: float) -> dict[str, object]:

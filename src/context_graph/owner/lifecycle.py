@@ -9,15 +9,19 @@ import logging
 import os
 import signal
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from context_graph import __version__
 from context_graph.config import Settings, lock_path, socket_path
+from context_graph.errors import ConfigError
 from context_graph.owner.lock import bind, fingerprint
 from context_graph.owner.server import OwnerServer, Service
 from context_graph.owner.status import OwnerStatus
 from context_graph.owner.watch import FolderWatch
 from context_graph.wire.lockfile import same_file
+
+if TYPE_CHECKING:
+    from context_graph.owner.mcp_http import HttpDoor
 
 __all__ = ["Owner"]
 
@@ -34,7 +38,7 @@ class Owner:
     Args:
         lock: The descriptor that holds the lock; it stays open until the process ends, so that
             the next owner opens the stores only after this one has closed them.
-        settings: ``idle_s`` and ``max_clients`` are read.
+        settings: ``idle_s``, ``max_clients`` and those of HTTP are read.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Owner:
         self._root = root
         self._lock = lock
         self._service = service
+        self._settings = settings
         self._idle_s = settings.idle_s
         self._log = log
         self._loop = asyncio.SelectorEventLoop()
@@ -63,6 +68,7 @@ class Owner:
         self._idle: asyncio.TimerHandle | None = None
         self._quiet_since = self._loop.time()
         self._leaving = False
+        self._door: HttpDoor | None = None
 
     def run(self, *, ready: int | None = None) -> int:
         """Serve until something makes the owner leave; the process's exit code.
@@ -84,6 +90,8 @@ class Owner:
         self._server.listen(listener)
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
+        if self._settings.http_port:
+            self._open_door()
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
         self._loop.call_later(_CATCH_UP_S, self._service.catch_up)
@@ -110,9 +118,20 @@ class Owner:
         else:
             self._loop.stop()
 
+    def _open_door(self) -> None:
+        """Serve MCP over HTTP too. A port that is taken must not keep the hooks from being served."""
+        from context_graph.owner.mcp_http import HttpDoor
+
+        try:
+            self._door = HttpDoor(self._root, self._service.mcp_host(), self._settings, self._loop, self._log)
+        except (OSError, ConfigError) as error:
+            self._log.error("http: port %d is not served: %s", self._settings.http_port, error)
+
     def _close(self) -> int:
         """Checkpoint and close the stores; the lock goes with the process."""
         self._server.close()
+        if self._door is not None:
+            self._door.close()
         self._watch.close()
         clean = True
         for step in (self._service.checkpoint, self._service.close):
@@ -163,7 +182,7 @@ class Owner:
     def _on_idle(self) -> None:
         """One timer for all of a busy time: it looks how long it has been quiet, and sleeps the rest."""
         self._idle = None
-        if self._server.clients or self._leaving:
+        if self._server.clients or self._leaving or self._door is not None:
             return
         left = self._quiet_since + self._idle_s - self._loop.time()
         if left > 0:

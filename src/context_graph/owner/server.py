@@ -33,6 +33,7 @@ from context_graph.wire.peer import peer_pid, peer_uid
 if TYPE_CHECKING:
     from context_graph.mcp_server.endpoint import Endpoint
     from context_graph.owner.lines import LineConnection
+    from context_graph.owner.mcp_host import McpHost
 
 __all__ = ["EXIT_BUSY", "OwnerServer", "Service", "is_newer"]
 
@@ -45,6 +46,8 @@ _ATTACH: Final = "mcp.attach"
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
 _PAUSE_S: Final = 0.5
+_TIDY_S: Final = 0.25
+"""From an answer to the work that can wait: long enough that the next hooks of a burst don't wait for it."""
 _OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -63,7 +66,20 @@ class Service(Protocol):
         """The conversation of a client of which only the process is known, for the store of where it runs."""
         ...
 
+    def mcp_host(self) -> McpHost:
+        """What serves MCP, to whoever brings its clients."""
+        ...
+
     def settle(self) -> None: ...
+    @property
+    def has_work(self) -> bool:
+        """Whether `tidy` has anything to do."""
+        ...
+
+    def tidy(self) -> None:
+        """What can wait for a quiet moment."""
+        ...
+
     def stats(self) -> dict[str, object]: ...
     def catch_up(self) -> None: ...
     def checkpoint(self) -> None: ...
@@ -120,6 +136,7 @@ class OwnerServer:
         self._leave = leave
         self._quiet = quiet
         self._listener: socket.socket | None = None
+        self._tidying: asyncio.TimerHandle | None = None
         self._connections: set[Connection | LineConnection] = set()
 
     @property
@@ -202,7 +219,7 @@ class OwnerServer:
         """Count and log one message of a line connection, and do what need not come before its answer."""
         self._status.count("mcp", took_s * 1000.0)
         self._log.info("mcp store=%s ms=%.2f in=%d out=%d", connection.name, took_s * 1000.0, received, sent)
-        self._service.settle()
+        self._settle()
 
     def expired(self, connection: Connection | LineConnection) -> None:
         """A client took too long over a frame or a reply."""
@@ -213,6 +230,16 @@ class OwnerServer:
         self._connections.discard(connection)
         if not self._connections:
             self._quiet()
+
+    def _settle(self) -> None:
+        """After an answer: what must not wait, and the rest once in a while."""
+        self._service.settle()
+        if self._tidying is None and self._service.has_work:
+            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
+
+    def _tidy(self) -> None:
+        self._tidying = None
+        self._service.tidy()
 
     def _upgrade_for(self, request: Request) -> Upgrade:
         endpoint = self._service.endpoint(request)
@@ -299,7 +326,7 @@ class OwnerServer:
             if request.verb == _ATTACH:
                 greeting = _json({"pid": os.getpid(), "version": self._version})
                 return greeting, None, self._upgrade_for(request)
-            return self._service.handle(request), self._service.settle, None
+            return self._service.handle(request), self._settle, None
         except ContextGraphError as error:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
