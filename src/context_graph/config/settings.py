@@ -63,6 +63,22 @@ class Settings:
             "range": (1, 32),
         },
     )
+    memory_capture: bool = field(
+        default=True,
+        metadata={"doc": "Whether a session is kept as one memory, its summary, when it pauses or ends."},
+    )
+    memory_inject: bool = field(
+        default=True,
+        metadata={"doc": "Whether session starts and prompts bring what is remembered of the project."},
+    )
+    memory_inject_tokens: int = field(
+        default=400,
+        metadata={"doc": "Most tokens that one of them brings; 0 brings nothing.", "range": (0, 2000)},
+    )
+    memory_floor: float = field(
+        default=0.6,
+        metadata={"doc": "Relevance below which a prompt brings no memory.", "range": (0.0, 1.0)},
+    )
     memory_cache_nodes: int = field(
         default=10_000,
         metadata={"doc": "Memories a store keeps in memory for reading.", "range": (1, 10_000_000)},

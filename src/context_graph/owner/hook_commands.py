@@ -16,7 +16,7 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
 from context_graph.owner.events import hook_event
-from context_graph.owner.store_context import Applied
+from context_graph.owner.store_context import Applied, Started
 from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
 from context_graph.protocol import claude, spec
@@ -68,10 +68,23 @@ def _session_start(call: Call) -> Reply:
     fmt = _format(call)
     event = _event(call, EventKind.SESSION_START)
     started = call.context.start(event)
+    text = "\n".join(part for part in (started.text, _last_summary(call, event, started)) if part)
     if fmt == "claude":
         warning = f"context-graph: {started.warning}" if started.warning else ""
-        return _tell(call, event, context=started.text, message=warning)
-    return _say(call, fmt, _output(call, started.live, started.text, started.drift), stderr=started.warning)
+        return _tell(call, event, context=text, message=warning)
+    return _say(call, fmt, _output(call, started.live, text, started.drift), stderr=started.warning)
+
+
+def _last_summary(call: Call, event: HookEvent, started: Started) -> str:
+    """What a session's start brings of memory."""
+    own, store = started.live.snapshot.session_id, call.context.store
+
+    def previous() -> list[str]:
+        if event.source == "clear":  # it continues no session, yet there is one that was cleared
+            return [row.session_id for row in store.list_sessions(limit=2)[0] if row.session_id != own]
+        return [row.session_id for row in store.chain(own, limit=9).sessions[1:]]
+
+    return call.context.memory_hooks.for_start(event, previous, call.settings)
 
 
 def _pre_tool(call: Call) -> Reply:
@@ -114,9 +127,11 @@ def _prompt_submit(call: Call) -> Reply:
     fmt, event = _format(call), _event(call, EventKind.PROMPT_SUBMIT)
     live = _apply_known(call, fmt, event).live
     block = state_block(live.metrics if live.has_evidence else None) if call.settings.inject else ""
+    recalled = call.context.memory_hooks.for_prompt(event, call.settings)
+    text = "\n".join(part for part in (block, recalled) if part)
     if fmt == "claude":
-        return _tell(call, event, context=block)
-    return _say(call, fmt, _output(call, live, block))
+        return _tell(call, event, context=text)
+    return _say(call, fmt, _output(call, live, text))
 
 
 def _quiet(kind: EventKind) -> Callable[[Call], Reply]:

@@ -123,6 +123,16 @@ class OwnerService:
             "settings_problems": list(self._settings.problems),
         }
 
+    @property
+    def has_work(self) -> bool:
+        """Whether `tidy` has anything to do."""
+        return any(context.memory_hooks.has_work for context in self._stores.values())
+
+    def tidy(self) -> None:
+        """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger."""
+        for context in list(self._stores.values()):
+            context.memory_hooks.tidy()
+
     def catch_up(self) -> None:
         """Apply what waits in the spools below the root: a session's last hook may have spooled."""
         for folder in self._folders():

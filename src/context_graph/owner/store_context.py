@@ -18,6 +18,7 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner import spool
 from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.memory_hooks import MemoryHooks
 from context_graph.owner.requirement_records import entries_of
 from context_graph.owner.spooled import apply_spooled
 from context_graph.redact import TextRedactor
@@ -88,6 +89,14 @@ class StoreContext:
         self._log = log
         self._redactor = redactor
         self._memory: Memex | None = None
+        self.memory_hooks = MemoryHooks(
+            store,
+            lambda: self.memory,
+            lambda: self.memory_count() > 0,
+            project=str(project) if project is not None else None,
+            settings=settings,
+            log=log,
+        )
 
     @classmethod
     def open(
@@ -267,7 +276,8 @@ class StoreContext:
         return spool.pending(self.folder)
 
     def checkpoint(self) -> None:
-        """Write every live session's goals."""
+        """Write every live session's goals, and what memory has still to write."""
+        self.memory_hooks.tidy()
         for live in list(self.sessions.values()):
             self.persist(live)
         if self._memory is not None:
@@ -295,7 +305,13 @@ class StoreContext:
         outcome = live.apply(event)
         session_id = live.snapshot.session_id
         try:
-            self.store.append_event(session_id, event=event, seq=live.sequence, dedupe_key=key)
+            self.store.append_event(
+                session_id,
+                event=event,
+                seq=live.sequence,
+                dedupe_key=key,
+                capture=self.memory_hooks.wants_capture(event),
+            )
         except StoreError:
             del self.sessions[session_id]  # memory must not be ahead of the disk: the event will come again
             raise
@@ -303,6 +319,7 @@ class StoreContext:
         return outcome
 
     def _note(self, live: LiveSession, event: HookEvent, outcome: Outcome) -> None:
+        self.memory_hooks.noted(event)
         due = self._unsettled.setdefault(live.snapshot.session_id, Unsettled())
         due.goals |= live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
         if outcome.dream_requested and self.settings.auto_dream:

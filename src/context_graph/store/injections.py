@@ -13,6 +13,7 @@ from typing import Final
 from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import LEDGER
 from context_graph.store.layout import after, unwrap, wrap
+from context_graph.store.sessions import SessionStore
 
 __all__ = ["RECORDS_KEPT", "InjectionRecords"]
 
@@ -29,6 +30,11 @@ class InjectionRecords:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    @classmethod
+    def beside(cls, sessions: SessionStore) -> InjectionRecords:
+        """The ledger in the database of ``sessions``, once that has memories."""
+        return cls(sessions.engine)
 
     def newest(self) -> Iterator[tuple[int, bytes]]:
         """(number, record) of all that are kept, newest first.

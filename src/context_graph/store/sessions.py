@@ -67,6 +67,11 @@ class SessionStore:
         self.close()
 
     @property
+    def engine(self) -> Engine:
+        """The database, for what else of the store stands in it."""
+        return self._engine
+
+    @property
     def path(self) -> Path:
         """The database's folder, absolute."""
         return self._engine.path

@@ -1,0 +1,262 @@
+"""What a store's memory does beside its hooks: captures sessions, brings what is relevant, keeps the ledger.
+
+A prompt is answered from the index that is in memory. Everything that writes comes later, in `tidy`: captures
+are announced durably with the event that asks for them, so one that was cut off is made up when the store is
+opened again. A store without memories loads no index and no embedder for any of this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
+
+from context_graph.config import Settings
+from context_graph.errors import ContextGraphError
+from context_graph.model import EventKind, HookEvent
+from context_graph.store.sessions import SessionStore
+
+if TYPE_CHECKING:
+    from context_graph.memory.fence import Quote
+    from context_graph.memory.ledger import Ledger
+    from context_graph.memory.memex import Memex
+
+__all__ = ["CAPTURING", "MemoryHooks"]
+
+T = TypeVar("T")
+
+CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
+"""Events after which the session's summary is refreshed. Stop among them: an end may never come."""
+_SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
+_RECALLED: Final = 12
+"""Candidates for a prompt; those above the floor that the budget holds are shown."""
+_QUERY_CHARS: Final = 2048
+
+
+class MemoryHooks:
+    """The memory side of one open store. Not thread-safe: the owner serves one request at a time.
+
+    Args:
+        memex: Opens the store's memory at its first call.
+        has_memory: Whether there is any memory in the store; must be cheap.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        memex: Callable[[], Memex],
+        has_memory: Callable[[], bool],
+        *,
+        project: str | None,
+        settings: Settings,
+        log: logging.Logger,
+    ) -> None:
+        self._store = store
+        self._memex = memex
+        self._has_memory = has_memory
+        self._project = project
+        self._settings = settings
+        self._log = log
+        self._made_ledger: Ledger | None = None
+        self._evidence: list[HookEvent] = []
+        self._touched: list[str] = []
+        self._warm = False
+        self._due: dict[str, int | None] = dict.fromkeys(store.captures_due())
+        """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `tidy` has anything to do."""
+        return bool(self._due or self._evidence or self._touched or self._warm)
+
+    # What events leave behind
+
+    def wants_capture(self, event: HookEvent) -> bool:
+        """Whether the event is to be announced as one after which the session is captured."""
+        return event.kind in CAPTURING and self._settings.memory_capture
+
+    def noted(self, event: HookEvent) -> None:
+        """An event is durable. Cost: a look-up or two."""
+        if self.wants_capture(event):
+            sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
+            self._due[event.session_id] = sealed or self._due.get(event.session_id)
+        if (
+            event.kind in _SHOWN_EVENTS
+            and self._made_ledger is not None
+            and self._made_ledger.awaits(event.session_id)
+        ):
+            self._evidence.append(event)
+
+    def tidy(self) -> None:
+        """Write captures, ledger and accesses that are due; open the memory if a prompt is near."""
+        for session_id in list(self._due):
+            self._guarded("capture", self._capture, session_id)
+        if self._evidence or self._touched:
+            self._guarded("ledger", self._write_ledger)
+        if self._warm:
+            self._warm = False
+            self._guarded("opening", self._memex)
+
+    # What goes into contexts
+
+    def for_prompt(self, event: HookEvent, settings: Settings) -> str:
+        """The fenced memories that a prompt calls for; "" when none is relevant enough, new and wanted."""
+        budget = settings.memory_inject_tokens
+        if not settings.memory_inject or not budget or not self._has_memory():
+            return ""
+        from context_graph.memory.phrases import is_small_talk
+
+        if is_small_talk(event.input_text):
+            return ""
+        return self._guarded("recall", self._recalled, event, budget, settings.memory_floor) or ""
+
+    def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
+        """The summary that a session's start brings; after a clear no more than where it can be found.
+
+        Args:
+            previous: Gives the ids of the sessions before this one, the last first; they are looked through
+                for a summary when this session has none of its own to go on with.
+        """
+        self._warm = self._warm or (settings.memory_inject and self._has_memory())
+        budget = settings.memory_inject_tokens
+        if not settings.memory_inject or not budget:
+            return ""
+        return self._guarded("summary", self._summary, event, previous, budget) or ""
+
+    # For commands
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store's injection ledger."""
+        if self._made_ledger is None:
+            from context_graph.memory.ledger import Ledger
+            from context_graph.store.injections import InjectionRecords
+
+            self._memex()  # it makes the ledger's family in a store that has none
+            self._made_ledger = Ledger(InjectionRecords.beside(self._store))
+        return self._made_ledger
+
+    def stats(self) -> dict[str, Any]:
+        """What waits, and the ledger's totals if there is a memory."""
+        found: dict[str, Any] = {"captures_due": len(self._due)}
+        if self._has_memory():
+            found.update(self.ledger.totals())
+        return found
+
+    def _recalled(self, event: HookEvent, budget: int, floor: float) -> str:
+        from context_graph.memory.fence import Quote
+        from context_graph.memory.relevance import relevance
+
+        query = event.input_text[:_QUERY_CHARS]
+        known = self.ledger.shown(event.session_id)
+        quotes = []
+        for one in self._memex().recall(query, top_k=_RECALLED).nodes:
+            node, score = one.node, relevance(one.parts)
+            if score >= floor and node.session_id != event.session_id and str(node.id) not in known:
+                quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
+        quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
+        return self._shown(event, "prompt", quotes, budget, query)
+
+    def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
+        if event.source == "compact" and self._has_memory():
+            self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
+        own = [event.session_id] if event.source in ("compact", "resume") else []
+        may_have = own or self._due or self._has_memory()
+        for session_id in [*own, *previous()] if may_have else ():
+            quote = self._quote(session_id, event)
+            if quote is not None and event.source == "clear":
+                return _pointer(quote, event.at_ms)
+            if quote is not None:
+                return self._shown(event, event.source or "startup", [quote], budget, "")
+        return ""
+
+    def _quote(self, session_id: str, event: HookEvent) -> Quote | None:
+        """A session's summary; what has happened since it was written is in it."""
+        own = session_id == event.session_id
+        if not (own or session_id in self._due or self._has_memory()):
+            return None
+        from context_graph.memory.capture import SOURCE, capture_id, work_of
+        from context_graph.memory.fence import Quote
+
+        node_id = capture_id(session_id)
+        stored = self._memex().stored(node_id) if self._has_memory() else None
+        if stored is not None and stored.deleted:
+            return None
+        work = work_of(stored.node if stored else None)
+        work.absorb(self._store.numbered_events_after(session_id, work.last_event))
+        text = work.text()
+        if not text:
+            return None
+        source = "checkpoint" if own else SOURCE
+        return Quote(str(node_id), text, source, work.ended_ms, whole=True)
+
+    def _shown(self, event: HookEvent, what: str, quotes: Sequence[Quote], budget: int, query: str) -> str:
+        """The quotes that fit, fenced, and noted in the ledger."""
+        from context_graph.memory.embed import default_provider
+        from context_graph.memory.fence import fenced
+        from context_graph.memory.ledger import Injected
+
+        counter = default_provider()
+        shown = fenced(
+            quotes,
+            query=query,
+            budget=budget,
+            now_ms=event.at_ms,
+            count=counter.count_tokens,
+            cut=counter.cut_tokens,
+        )
+        if shown.text and self._has_memory():
+            by_id = {quote.node_id: quote for quote in quotes}
+            memories = [
+                Injected(node_id, by_id[node_id].relevance or 0.0, tokens, by_id[node_id].content)
+                for node_id, tokens in shown.shown
+            ]
+            self.ledger.record(
+                event.session_id,
+                what,
+                memories,
+                at_ms=event.at_ms,
+                prompt_id=event.prompt_id,
+                asked=query,
+                tokens=shown.tokens,
+            )
+            self._touched += [one.node_id for one in memories]
+        return shown.text
+
+    def _capture(self, session_id: str) -> None:
+        """Refresh the session's summary, then take the announcement back; a failure leaves it standing."""
+        from context_graph.memory.capture import capture
+
+        sealed = self._due.pop(session_id)
+
+        def events_after(number: int) -> Iterator[tuple[int, HookEvent]]:
+            return self._store.numbered_events_after(session_id, number)
+
+        capture(self._memex(), session_id, events_after, project=self._project, sealed_at_ms=sealed)
+        self._store.captured(session_id)
+
+    def _write_ledger(self) -> None:
+        evidence, self._evidence = self._evidence, []
+        for event in evidence:
+            self.ledger.observe(event)
+        touched, self._touched = self._touched, []
+        self.ledger.flush()
+        if touched:
+            self._memex().touch([UUID(one) for one in touched])
+
+    def _guarded(self, what: str, work: Callable[..., T], *args: Any) -> T | None:
+        """What ``work`` gives; None when it failed, which is logged: a hook goes on without its memory."""
+        try:
+            return work(*args)
+        except (ContextGraphError, OSError) as error:
+            self._log.error("memory %s: %s", what, error)
+            return None
+
+
+def _pointer(quote: Quote, now_ms: int) -> str:
+    """Whoever cleared the context wants it clear: one line that says where the summary is."""
+    from context_graph.memory.fence import age_text
+
+    age = age_text(quote.created_at_ms, now_ms)
+    return f"The session before the clear is memory {quote.node_id[:8]} ({age})."
