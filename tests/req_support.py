@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
+
 from context_graph.requirements.cache import GateCache
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.hooks import decide
@@ -81,7 +82,7 @@ class Gate:
         self.clock += seconds
 
     def config(self, requirements: Mapping[str, Any] | str, **top: Any) -> None:
-        """Write the project's file: a mapping of requirements (each enabled unless it says otherwise), or text."""
+        """Write the project's file: requirements (each enabled unless it says otherwise), or text."""
         path = self.repo / ".claude" / "requirements.yaml"
         path.parent.mkdir(exist_ok=True)
         if isinstance(requirements, str):

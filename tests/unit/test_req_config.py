@@ -1,0 +1,299 @@
+"""The cascade of configuration files and the checks on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from context_graph.requirements import plain_json
+from context_graph.requirements.config import compile_rules, compiled_path, load_rules
+from context_graph.requirements.rules import Requirement, Rules, glob_match
+from context_graph.requirements.triggers import matching
+
+
+class Files:
+    """The three files of the cascade."""
+
+    def __init__(self, base: Path) -> None:
+        self.root, self.claude, self.cache = base / "project", base / "claude", base / "cache"
+        (self.root / ".claude").mkdir(parents=True)
+        self.claude.mkdir()
+
+    def write(self, label: str, content: Any) -> Path:
+        path = {
+            "global": self.claude / "requirements.yaml",
+            "project": self.root / ".claude" / "requirements.yaml",
+            "local": self.root / ".claude" / "requirements.local.yaml",
+        }[label]
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return path
+
+    def rules(self) -> Rules:
+        return Rules(compile_rules(str(self.root), str(self.claude))[0])
+
+    def cached(self) -> Rules:
+        return load_rules(str(self.root), str(self.claude), str(self.cache))[0]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def _active(rules: Rules) -> list[str]:
+    return [entry.name for entry in rules.active]
+
+
+def _one(rules: Rules, name: str = "r") -> Requirement:
+    found = rules.get(name)
+    assert found is not None, rules.problems
+    return found
+
+
+def test_mappings_merge_deeply_lists_replace_and_local_goes_last(files: Files) -> None:
+    """Issue C 1: config cascade with inherit, deep merge, lists replace."""
+    files.write(
+        "global",
+        {"requirements": {"r": {"enabled": True, "trigger_tools": ["Read", "Bash"], "message": "g"}}},
+    )
+    files.write("project", {"requirements": {"r": {"trigger_tools": ["Edit"]}, "s": {"enabled": True}}})
+    files.write(
+        "local", {"requirements": {"s": {"enabled": False}}, "hooks": {"stop": {"verify_scopes": ["branch"]}}}
+    )
+    rules = files.rules()
+    assert _active(rules) == ["r"]
+    assert _one(rules).triggers == [["Edit", ""]] and _one(rules).message == "g"
+    assert rules.hooks.verify_scopes == ["branch"]
+
+
+def test_inherit_false_leaves_the_global_file_out(files: Files) -> None:
+    files.write("global", {"requirements": {"g": {"enabled": True}}})
+    files.write("project", {"inherit": False, "requirements": {"r": {"enabled": True}}})
+    assert _active(files.rules()) == ["r"]
+
+
+def test_nothing_holds_without_a_project_file(files: Files) -> None:
+    """Decision D6: nothing is enforced without a project file."""
+    files.write("global", {"requirements": {"g": {"enabled": True}}})
+    files.write("local", {"requirements": {"l": {"enabled": True}}})
+    rules = files.rules()
+    assert not rules.readable and _active(rules) == []
+
+
+def test_an_empty_project_file_inherits(files: Files) -> None:
+    files.write("global", {"requirements": {"g": {"enabled": True}}})
+    files.write("project", "# nothing yet\n")
+    assert _active(files.rules()) == ["g"]
+
+
+@pytest.mark.parametrize("value", [None, "true", 1, "yes", [True]])
+def test_only_true_enables(files: Files, value: object) -> None:
+    files.write("project", {"requirements": {"r": {"enabled": value}}})
+    assert _active(files.rules()) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"type": "blokcing"}, "none of blocking, guard, dynamic"),
+        ({"scope": "sesion"}, "none of session, branch"),
+        ({"type": "guard"}, "needs guard_type"),
+        ({"type": "dynamic"}, "no calculator"),
+        ({"type": "dynamic", "calculator": "os"}, "unknown"),
+        ({"type": "dynamic", "command": "x", "thresholds": {"block": "many"}}, "thresholds.block"),
+        ({"trigger_tools": 7}, "trigger_tools"),
+        ({"trigger_tools": [{"command_pattern": "x"}]}, "tool is nothing"),
+        ({"trigger_tools": [{"tool": "Bash", "command_pattern": "git("}]}, "no regular expression"),
+        ("enabled", "no mapping"),
+        (None, "no mapping"),
+    ],
+)
+def test_one_bad_entry_is_dropped_alone_and_named(files: Files, entry: object, why: str) -> None:
+    """Issue C 1: one bad entry is dropped alone and named, with its reason."""
+    bad = {"enabled": True, **entry} if isinstance(entry, dict) else entry
+    files.write("project", {"requirements": {"bad": bad, "good": {"enabled": True}}})
+    rules = files.rules()
+    assert _active(rules) == ["good"]
+    told = [text for text in rules.told("error") if text.startswith("requirements.bad")]
+    assert len(told) == 1 and why in told[0] and "dropped" in told[0]
+
+
+def test_a_wrong_field_that_is_not_needed_costs_only_itself(files: Files) -> None:
+    files.write("project", {"requirements": {"r": {"enabled": True, "message": 7, "replan_ttl": "soon"}}})
+    rules = files.rules()
+    assert _one(rules).message == "" and _one(rules).replan_ttl == 0
+    assert len(rules.told("error")) == 2
+
+
+@pytest.mark.parametrize("name", ["7", "'- x'", "''", '"a\\nb"', "2024-01-01"])
+def test_a_name_that_no_command_could_say_is_refused(files: Files, name: str) -> None:
+    files.write("project", f"requirements:\n  {name}: {{enabled: true}}\n  ok: {{enabled: true}}\n")
+    assert _active(files.rules()) == ["ok"] and files.rules().told("error")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("requirements: [", "line"),
+        ("- a\n- b\n", "a list"),
+        ("7", "7"),
+        ("{a: " * 5000, "nested"),
+        ("[" * 100_000, "nested"),
+        ("a: !!python/object:os.system x", "YAML"),
+        ("\t", "YAML"),
+        ("a: \x00", "YAML"),
+    ],
+)
+def test_a_file_that_can_t_be_used_is_told_and_enforces_nothing(files: Files, text: str, word: str) -> None:
+    """Deep nesting would end the process inside the C parser; it must be refused before."""
+    files.write("project", text)
+    rules = files.rules()
+    assert not rules.readable and _active(rules) == []
+    assert any(word in told for told in rules.told("error")), rules.problems
+
+
+def test_a_broken_global_file_leaves_the_project_s_own_in_force(files: Files) -> None:
+    files.write("global", "a: [")
+    files.write("project", {"requirements": {"r": {"enabled": True}}})
+    assert _active(files.rules()) == ["r"] and files.rules().told("error")
+
+
+def test_a_mapping_that_holds_itself_ends(files: Files) -> None:
+    text = "requirements: &r\n  a: {enabled: true}\n  b: *r\n"
+    files.write("global", text)
+    files.write("project", text)
+    assert _active(files.rules()) == ["a"]
+
+
+def test_unknown_keys_are_named_with_the_likely_one(files: Files) -> None:
+    files.write(
+        "project", {"requiremnts": {}, "requirements": {"r": {"enabled": True, "satisfied_by_skil": "x"}}}
+    )
+    told = files.rules().told("warning")
+    assert any("requiremnts" in text and "requirements?" in text for text in told)
+    assert any("satisfied_by_skil" in text and "satisfied_by_skill?" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"trigger_tools": []},
+        {"trigger_tools": [{"tool": "Edit", "command_pattern": "x"}]},
+        {"stop_only": True, "scope": "branch"},
+        {"type": "guard", "guard_type": "weekday"},
+        {"type": "guard", "guard_type": "protected_branch", "protected_branches": []},
+        {"type": "dynamic", "calculator": "branch_size_calculator", "thresholds": {"warn": 5}},
+    ],
+)
+def test_a_requirement_that_can_never_fire_is_warned_about(files: Files, entry: dict[str, object]) -> None:
+    """Issue C 1: a requirement that can never fire is warned about."""
+    files.write("project", {"requirements": {"r": {"enabled": True, **entry}}})
+    assert any("never fire" in text for text in files.rules().told("warning"))
+
+
+def test_keys_of_the_original_without_effect_are_only_notes(files: Files) -> None:
+    files.write(
+        "project", {"strict_preflight": True, "hooks": {"lazy_dev": {"enabled": True}}, "workflow": {}}
+    )
+    assert files.rules().told("error", "warning") == []
+    assert len(files.rules().told("note")) == 3
+
+
+def test_the_compiled_form_is_used_until_a_file_changes(files: Files) -> None:
+    path = files.write("project", {"requirements": {"r": {"enabled": True}}})
+    _age(path)
+    assert _active(files.cached()) == ["r"]
+    kept = Path(compiled_path(str(files.root), str(files.claude), str(files.cache)))
+    document = plain_json.loads(kept.read_bytes())
+    document["rules"]["requirements"][0]["name"] = "from-the-cache"
+    kept.write_text(plain_json.dumps(document))
+    assert _active(files.cached()) == ["from-the-cache"]
+    files.write("local", {"requirements": {"s": {"enabled": True}}})
+    assert _active(files.cached()) == ["r", "s"]
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "{}", "[]", '{"format": 1}', "\x00\x01", '{"format": 1, "root": 3, "inputs": 4}']
+)
+def test_a_damaged_compiled_form_is_made_anew(files: Files, damage: str) -> None:
+    path = files.write("project", {"requirements": {"r": {"enabled": True}}})
+    _age(path)
+    files.cached()
+    kept = Path(compiled_path(str(files.root), str(files.claude), str(files.cache)))
+    kept.write_text(damage)
+    assert _active(files.cached()) == ["r"]
+
+
+def test_message_files_give_the_texts_and_the_nearest_folder_wins(files: Files) -> None:
+    files.write("project", {"requirements": {"r": {"enabled": True, "message": "inline"}}})
+    fields = (
+        "blocking_message",
+        "short_message",
+        "success_message",
+        "header",
+        "action_label",
+        "fallback_text",
+    )
+    for folder, word in (
+        (files.claude / "messages", "home"),
+        (files.root / ".claude" / "messages", "project"),
+    ):
+        folder.mkdir()
+        (folder / "r.yaml").write_text(yaml.safe_dump({key: f"{word} {key}" for key in fields}))
+    assert _one(files.rules()).templates["blocking_message"] == "project blocking_message"
+    (files.root / ".claude" / "messages" / "r.yaml").write_text("blocking_message: only this\n")
+    rules = files.rules()
+    assert _one(rules).templates == {"blocking_message": "only this"}
+    assert any("lacks short_message" in text for text in rules.told("warning"))
+
+
+@pytest.mark.parametrize(
+    ("triggers", "tool", "command", "hit"),
+    [
+        (None, "Edit", "", True),
+        (None, "NotebookEdit", "", False),
+        (["NotebookEdit"], "NotebookEdit", "", True),
+        (["mcp__fs__write_file"], "mcp__fs__write_file", "", True),
+        (["mcp__fs__*"], "mcp__fs__write_file", "", True),
+        (["mcp__fs__*"], "mcp__db__write", "", False),
+        ("Bash", "Bash", "ls", True),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Bash", "cd x && GIT  COMMIT -m y", True),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Bash", "git -C . commit", False),
+        ([{"tool": "Edit", "command_pattern": "x"}], "Edit", "x", False),
+        (["edit"], "Edit", "", False),
+    ],
+)
+def test_triggers(files: Files, triggers: object, tool: str, command: str, hit: bool) -> None:
+    entry = {"enabled": True} if triggers is None else {"enabled": True, "trigger_tools": triggers}
+    files.write("project", {"requirements": {"r": entry}})
+    assert bool(matching(files.rules(), tool, {"command": command})) is hit
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "same"),
+    [
+        ("main", "main", True),
+        ("main", "maintenance", False),
+        ("release/*", "release/1/2", True),
+        ("*", "", True),
+        ("*-fix?", "a-b-fix1", True),
+        ("*-fix?", "a-fix", False),
+        ("a*b*c", "abbbcbc", True),
+        ("a*b*c", "abbbcb", False),
+    ],
+)
+def test_globs(pattern: str, name: str, same: bool) -> None:
+    assert glob_match(pattern, name) is same
+
+
+def _age(path: Path) -> None:
+    """A file of this very moment is not believed to be settled; wait until its clock tick is over."""
+    import time
+
+    from context_graph.requirements.files import is_settled, signature
+
+    while not is_settled(signature(str(path))):
+        time.sleep(0.005)
