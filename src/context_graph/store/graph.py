@@ -26,20 +26,19 @@ from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
 from context_graph.store.engine import Engine
 from context_graph.store.graph_batch import Work, content_bytes
-from context_graph.store.graph_layout import ACCESS, EMBEDDINGS, INDEX, LOG, META, NODES, TOMBSTONES, key_name
+from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, key_name
 from context_graph.store.graph_records import Change, Counters, Op
 from context_graph.store.layout import FORMAT_KEY, after
 from context_graph.store.node_records import (
     Access,
     StoredNode,
     decode_access,
-    decode_embedding,
     decode_node,
     encode_access,
-    encode_embedding,
 )
 from context_graph.store.sessions import SessionStore
 from context_graph.store.tuning import DEFAULT_TUNING, Tuning
+from context_graph.store.vector_table import VectorTable
 
 __all__ = ["Access", "Change", "Counters", "GraphStore", "Op", "Place", "StoredNode"]
 
@@ -70,6 +69,7 @@ class GraphStore:
             engine.gain_memory()
         self._engine = engine
         self.edges = EdgeTable(engine)
+        self.vectors = VectorTable(engine)
         self._counters = self._load_counters()
         self.uid = self._load_uid()
 
@@ -107,6 +107,7 @@ class GraphStore:
         """Open the database again after a failed write; see Engine.reopen."""
         self._engine.reopen()
         self._counters = self._load_counters()
+        self.vectors.load()
 
     def storage(self) -> dict[str, int]:
         """RocksDB's tickers since the database was opened, and ``memtable_bytes`` and ``table_bytes``."""
@@ -154,9 +155,7 @@ class GraphStore:
 
     def embedding(self, seq: int) -> bytes | None:
         """The embedding of the memory with commit number ``seq``: 1536 float32."""
-        key = layout.seq_key(seq)
-        record = self._engine.get(EMBEDDINGS, key)
-        return None if record is None else decode_embedding(key, record)
+        return self.vectors.get(seq)
 
     def page(
         self, prefix: bytes, limit: int, *, start: Place | None = None, newest_first: bool = True
@@ -196,9 +195,7 @@ class GraphStore:
 
     def embeddings(self, after_seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``after_seq``."""
-        for key, record in self._engine.scan(EMBEDDINGS, layout.seq_key(after_seq + 1)):
-            if key != FORMAT_KEY:
-                yield layout.split_seq(key), decode_embedding(key, record)
+        return self.vectors.after(after_seq)
 
     def changes_after(self, seq: int) -> Iterator[Change]:
         """The change log from after commit ``seq``."""
@@ -300,8 +297,7 @@ class GraphStore:
         """Replace embeddings of memories in one batch (another provider). Raises as `add`."""
         work = self._work()
         for node, embedding in embeddings:
-            key = layout.seq_key(node.commit_seq)
-            work.batch.put(EMBEDDINGS, key, encode_embedding(key, embedding))
+            self.vectors.put(work.batch, node.commit_seq, embedding)
             work.note(Op.EMBED, node.id.bytes)
         self._commit(work)
 
@@ -419,7 +415,7 @@ class GraphStore:
         return found
 
     def _work(self) -> Work:
-        return Work(self._engine.batch(), self._counters, self.read, self.edges)
+        return Work(self._engine.batch(), self._counters, self.read, self.edges, self.vectors)
 
     def _commit(self, work: Work) -> None:
         counters = work.counters()
@@ -430,6 +426,6 @@ class GraphStore:
 
     def _scrub(self, node: MemoryNode) -> None:
         """Have RocksDB drop what a removed memory left in tables; its log goes with the next flush."""
-        key = layout.seq_key(node.commit_seq)
-        for family, at in ((NODES, node.id.bytes), (EMBEDDINGS, key)):
-            self._engine.compact_range(family, at, at + b"\0")
+        key = node.id.bytes
+        self._engine.compact_range(NODES, key, key + b"\0")
+        self.vectors.scrub(node.commit_seq)

@@ -13,15 +13,15 @@ from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
 from context_graph.store.engine import Batch
-from context_graph.store.graph_layout import ACCESS, EMBEDDINGS, INDEX, LOG, NODES, TOMBSTONES
+from context_graph.store.graph_layout import ACCESS, INDEX, LOG, NODES, TOMBSTONES
 from context_graph.store.graph_records import Counters, Op
 from context_graph.store.node_records import (
     Access,
     StoredNode,
     encode_access,
-    encode_embedding,
     encode_node,
 )
+from context_graph.store.vector_table import VectorTable
 
 __all__ = ["Work", "content_bytes"]
 
@@ -35,18 +35,20 @@ class Work:
         counters: Counters,
         read: Callable[[bytes], StoredNode | None],
         edges: EdgeTable,
+        vectors: VectorTable,
     ) -> None:
         """
         Args:
             batch: Empty; what its caller writes in the end.
             counters: As they are before it.
             read: Finds a memory by its id.
-            edges: Of the same database.
+            edges, vectors: Of the same database.
         """
         self.batch = batch
         self.seq, self._nodes, self._deleted, self._edge_count, self._bytes = counters
         self._read = read
         self._edges = edges
+        self._vectors = vectors
         self._gone: set[UUID] = set()
 
     def counters(self) -> Counters:
@@ -82,8 +84,7 @@ class Work:
             raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, the next is {self.seq}")
         self.batch.put(NODES, key, encode_node(key, node, deleted=tombstone is not None))
         if embedding is not None:
-            at = layout.seq_key(self.seq)
-            self.batch.put(EMBEDDINGS, at, encode_embedding(at, embedding))
+            self._vectors.put(self.batch, self.seq, embedding)
         if node.access_count or there is not None:
             access = Access(node.access_count, node.last_accessed_ms)
             self.batch.put(ACCESS, key, encode_access(key, access))
@@ -164,7 +165,7 @@ class Work:
             for at in _index_keys(node):
                 self.batch.delete(INDEX, at)
         self._bytes -= content_bytes(node)
-        self.batch.delete(EMBEDDINGS, layout.seq_key(node.commit_seq))
+        self._vectors.delete(self.batch, node.commit_seq)
 
     def _index(self, node: MemoryNode) -> None:
         for at in _index_keys(node):

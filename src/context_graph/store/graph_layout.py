@@ -36,10 +36,13 @@ __all__ = [
     "adjacency_key",
     "adjacency_prefix",
     "edge_key",
+    "embedding_key",
     "index_key",
     "index_prefix",
     "key_name",
+    "second_key",
     "seq_key",
+    "split_embedding_key",
     "split_index_key",
     "split_seq",
 ]
@@ -47,7 +50,8 @@ __all__ = [
 NODES: Final = "memory_nodes"
 """id (16 bytes) -> node record."""
 EMBEDDINGS: Final = "embeddings"
-"""commit_seq (8) -> 1536 float32. In commit order, not by id: tables then never overlap nor are rewritten."""
+"""commit_seq (8) -> 1536 float32. In commit order, not by id: tables then never overlap nor are rewritten.
+Later generations and second vectors under a prefix before commit_seq; see vector_table."""
 ACCESS: Final = "memory_access"
 """id -> access count and time, apart from the node so that a recall does not rewrite contents."""
 EDGES: Final = "edges"
@@ -74,6 +78,8 @@ PROJECT: Final = b"p:"
 TAG: Final = b"g:"
 
 _EDGE: Final = b"e:"
+_GENERATION: Final = 0xF0
+_SECOND: Final = b"\xf8"
 _ADJACENT: Final = {"out": b"o:", "in": b"i:"}
 
 _BE64: Final = struct.Struct(">Q")
@@ -89,6 +95,21 @@ def seq_key(seq: int) -> bytes:
 def split_seq(key: bytes) -> int:
     """The commit number of such a key; 0 for the format marker and anything else that is none."""
     return int.from_bytes(key, "big") if len(key) == _BE64.size else 0
+
+
+def embedding_key(seq: int, generation: int = 0) -> bytes:
+    """The key of the embedding of commit ``seq``; generation 0 is without prefix, as it was before others."""
+    return _BE64.pack(seq) if generation == 0 else bytes((_GENERATION, generation)) + _BE64.pack(seq)
+
+
+def second_key(seq: int) -> bytes:
+    """The key of the second vector of commit ``seq``."""
+    return _SECOND + _BE64.pack(seq)
+
+
+def split_embedding_key(key: bytes) -> int:
+    """The commit number of either of these keys."""
+    return int.from_bytes(key[-_BE64.size :], "big")
 
 
 def index_prefix(kind: bytes, value: str = "") -> bytes:
