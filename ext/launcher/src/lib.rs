@@ -81,6 +81,10 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             guard::exit_on_panic(1);
             sys::exit(bridge::run(&ARENA.0, &env, args(2)))
         }
+        (Some(b"req"), _) => {
+            programs::exec_req(&ARENA.0, &env, args(2));
+            become_cli(&env, args(1))
+        }
         _ => become_cli(&env, args(1)),
     }
 }

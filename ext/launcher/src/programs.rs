@@ -62,17 +62,48 @@ main(a[3:])";
 const GATE_MODULE: &[u8] = b"context_graph.requirements.slow";
 const GATE_FILE: &[u8] = b"context_graph/requirements/slow.py";
 
+/// The same for `req …`: agents run it between two tool calls.
+const REQ_CODE: &[u8] = b"import sys
+a = sys.argv
+sys.path.insert(0, a[1])
+sys.path.append(a[2])
+from context_graph.cli.req_main import main
+main(a[3:])";
+
+/// Becomes `req` with its arguments in a bare interpreter; returns if that can't be, for `exec_cli` to do it.
+pub fn exec_req(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) {
+    if env.python.is_some() {
+        return; // whoever names an interpreter gets it
+    }
+    let Ok(places) = paths::locate(arena, env, None) else { return };
+    let found = bare_interpreter(REQ_CODE).zip(find(CLI, env, b"").ok());
+    // Working out the places went to the project's folder; the command is about the user's.
+    if sys::canonical(arena, places.cwd).is_none() {
+        return;
+    }
+    let Some((command, slower)) = found else { return };
+    let mut parts: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+    parts.extend([places.root.bytes(), places.store.bytes(), places.top.bytes()]);
+    parts.extend(slower.first().map(Vec::as_slice));
+    parts.extend(args.map(|arg| -> &[u8] { arg }));
+    if let Some(argv) = CStrings::new(parts) {
+        sys::exec(&argv);
+    }
+}
+
+/// A command line that runs `code` without `site`, if interpreter and package can be told by looking beside us.
+fn bare_interpreter(code: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let own = sys::own_path()?;
+    let folder = own.get(..own.iter().rposition(|byte| *byte == b'/')?)?;
+    let python = interpreter_of(&[folder, b"/", CLI.script].concat())?;
+    let (package, others) = package_near(folder)?;
+    Some([python, b"-I".to_vec(), b"-S".to_vec(), b"-c".to_vec(), code.to_vec(), package, others].to_vec())
+}
+
 /// The command lines that decide a gate without an owner, best first. The first two thirds of a Python start are `site`
 /// and its path files: where the package can be told by looking, the interpreter is started without (-I -S).
 pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, String> {
-    let own = sys::own_path().unwrap_or_default();
-    let folder = own.iter().rposition(|byte| *byte == b'/').and_then(|slash| own.get(..slash)).unwrap_or(&[]);
-    let interpreter = interpreter_of(&[folder, b"/", CLI.script].concat());
-    let mut commands = Vec::new();
-    if let (Some(python), Some((package, others))) = (&interpreter, package_near(folder)) {
-        let options = [&b"-I"[..], b"-S", b"-c", GATE_CODE, &package, &others];
-        commands.push([python.as_slice()].iter().chain(&options).map(|word| word.to_vec()).collect());
-    }
+    let mut commands: Vec<_> = bare_interpreter(GATE_CODE).into_iter().collect();
     match find(Program { script: CLI.script, module: GATE_MODULE }, env, base) {
         Ok(command) if env.python.is_some() => commands.push(command),
         // A script can't be told to run another module, but its interpreter can.
