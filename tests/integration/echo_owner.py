@@ -57,6 +57,11 @@ def _echo(call: ToolCall) -> ToolResult:
     )
 
 
+def _tell(call: ToolCall) -> ToolResult:
+    call.log("info", "half way")
+    return _result({"told": True})
+
+
 def _large(call: ToolCall) -> ToolResult:
     return _result(content=({"type": "text", "text": "x" * int(call.arguments.raw("bytes"))},))
 
@@ -101,12 +106,22 @@ class EchoService:
     def endpoint_of(self, pid: int) -> Endpoint:
         return self._endpoint(os.readlink(f"/proc/{pid}/cwd"), b"")
 
+    def mcp_host(self) -> EchoService:
+        return self
+
     def _endpoint(self, store: str, client: bytes) -> Endpoint:
         from context_graph.mcp_server.endpoint import Endpoint
         from context_graph.mcp_server.registry import Tool, Toolbox
         from context_graph.mcp_server.sessions import Sessions
 
-        runs = {"echo": _echo, "sleep": self._sleep, "large": _large, "boom": _boom, "count": self._count}
+        runs = {
+            "echo": _echo,
+            "tell": _tell,
+            "sleep": self._sleep,
+            "large": _large,
+            "boom": _boom,
+            "count": self._count,
+        }
         tools = [Tool(name, name, {"type": "object"}, run) for name, run in runs.items()]
         return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client)
 

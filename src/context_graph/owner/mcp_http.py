@@ -10,15 +10,17 @@ import secrets
 import socket
 import stat
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from context_graph.config import Settings, project_top, store_dir
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.mcp_server.endpoint import Endpoint
 from context_graph.mcp_server.http import PATH, HttpServer
 from context_graph.mcp_server.http_connection import HttpConnection
-from context_graph.owner.mcp_host import McpHost
 from context_graph.wire.frames import Request
+
+if TYPE_CHECKING:
+    from context_graph.owner.mcp_host import McpHost
 
 __all__ = ["TOKEN_FILE", "HttpDoor", "http_token"]
 

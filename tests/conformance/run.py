@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The protocol's official conformance suite against our HTTP endpoint.
+
+    python tests/conformance/run.py [--folder artifacts/conformance]
+
+Node 22 and the suite come from npm, at fixed versions, into the folder. Exit code 0: every scenario passes
+that is not in expected.yml, and none passes that is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+PACKAGES: Final = ("node@22.23.3", "@modelcontextprotocol/conformance@0.1.16")
+SUITE: Final = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+UP_S: Final = 20.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, default=Path("artifacts/conformance"))
+    folder = parser.parse_args().folder.resolve()
+    install(folder)
+    port = free_port()
+    scratch = Path(tempfile.mkdtemp(prefix="cg-"))
+    (scratch / "project").mkdir()
+    env = {**os.environ, "HOME": str(scratch), "CONTEXT_GRAPH_HOME": str(scratch / "root")}
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "server.py"), str(scratch / "root"), str(port)],
+        env=env,
+        cwd=scratch / "project",
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(port, server)
+        command = [folder / "node_modules/node/bin/node", folder / SUITE, "server"]
+        command += ["--url", f"http://127.0.0.1:{port}/mcp", "--suite", "all"]
+        command += ["--expected-failures", HERE / "expected.yml", "-o", folder / "results"]
+        return subprocess.run(list(map(str, command)), cwd=folder, check=False).returncode
+    finally:
+        server.terminate()
+        server.communicate(timeout=10)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def install(folder: Path) -> None:
+    """Node and the suite, unless they are there."""
+    stamp = folder / "installed"
+    wanted = " ".join(PACKAGES)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text('{"private": true}\n')
+    subprocess.run(["npm", "install", "--silent", "--no-fund", *PACKAGES], cwd=folder, check=True)
+    stamp.write_text(wanted)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, server: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + UP_S
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            raise SystemExit(f"the server ended: {server.communicate()[1]}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit("the server does not listen")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
