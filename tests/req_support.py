@@ -89,7 +89,8 @@ class Gate:
             path.write_text(requirements)
             return
         entries = {name: {"enabled": True, **entry} for name, entry in requirements.items()}
-        path.write_text(yaml.safe_dump({"version": "1.0", "inherit": False, **top, "requirements": entries}))
+        content = {"version": "1.0", "inherit": False, **top, "requirements": entries}
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
 
     def local(self, content: Mapping[str, Any]) -> None:
         (self.repo / ".claude" / "requirements.local.yaml").write_text(yaml.safe_dump(dict(content)))

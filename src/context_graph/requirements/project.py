@@ -47,15 +47,14 @@ def find_project(
 
     Cost: two stat calls a level.
     """
-    here = _resolved(cwd)
-    own = _resolved(claude_dir)
-    found, worktree = _upwards(here, own) if here else (None, None)
+    here, own, hinted = _resolved(cwd), _resolved(claude_dir), _resolved(hint)
+    below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
+    found, worktree = _upwards(here, own, hinted if below else here) if here else (None, None)
     if found is not None and found.repo is not None:
         return found
-    hinted = _resolved(hint)
-    if not hinted or (worktree is None and f"{here}/".startswith(hinted.rstrip("/") + "/")):
+    if not hinted or (below and worktree is None):
         return found  # the way upwards led through it
-    other, _ = _upwards(hinted, own)
+    other, _ = _upwards(hinted, own, hinted)
     if other is None or other.repo is None:
         return found or other
     elsewhere = worktree is not None and worktree.common_dir == other.repo.common_dir
@@ -83,12 +82,19 @@ def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
     return real.startswith(folder.rstrip("/") + "/")
 
 
-def _upwards(start: str, claude_dir: str) -> tuple[Project | None, Repo | None]:
-    """The project at or above ``start``; else the linked worktree that ended the search, if one did."""
+def _upwards(start: str, claude_dir: str, trusted: str) -> tuple[Project | None, Repo | None]:
+    """The project at or above ``start``; else the linked worktree that ended the search, if one did.
+
+    A file counts if its folder belongs to the owner of ``start`` or of ``trusted``.
+    """
     places = parents(start)
     for place in places:
         base = place.rstrip("/")
-        if os.path.exists(base + CONFIG) and base + "/.claude" != claude_dir and _same_owner(start, place):
+        if (
+            os.path.exists(base + CONFIG)
+            and base + "/.claude" != claude_dir
+            and _same_owner((start, trusted), place)
+        ):
             return Project(place, find_repo(place)), None
         if os.path.isfile(base + "/.git"):
             repo = repo_at(place)
@@ -97,11 +103,12 @@ def _upwards(start: str, claude_dir: str) -> tuple[Project | None, Repo | None]:
     return None, None
 
 
-def _same_owner(start: str, place: str) -> bool:
+def _same_owner(known: tuple[str, str], place: str) -> bool:
     # Somebody else's file above us (in /tmp, say) must not run its calculators as us.
-    if start == place:
+    if place in known:
         return True
     try:
-        return os.stat(start).st_uid == os.stat(place).st_uid
+        owner = os.stat(place).st_uid
+        return any(os.stat(path).st_uid == owner for path in known)
     except OSError:
-        return True  # start has vanished: the folder that is left decides
+        return True  # the call's folder has vanished: those that are left decide

@@ -1,0 +1,198 @@
+"""A session's beginning, prompts and end, and what it carries over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.req_support import A, B, Gate, git, named
+
+from context_graph.requirements import commands, upkeep
+
+C = "5b1c08f0-345d-4f0e-8d2a-7f6a1c2b3d4e"
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path)
+
+
+def _start(gate: Gate, session: str = A, source: str = "startup") -> str:
+    return gate.event("SessionStart", session, source=source).context
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
+def test_the_status_is_short_and_says_how_to_close_what_is_open(gate: Gate, source: str) -> None:
+    """Issue C 5: SessionStart's short status."""
+    gate.config({"plan": {}, "adr": {}, "pb": {"type": "guard", "guard_type": "protected_branch"}})
+    text = _start(gate, source=source)
+    assert "2 of 3 open: plan, adr" in text and f"req satisfy plan adr --session {A}" in text
+    assert len(text) < 400
+
+
+def test_the_standard_briefing_has_a_line_each_and_a_header(gate: Gate) -> None:
+    hooks = {"session_start": {"briefing_format": "standard", "custom_header": "Mind the gap."}}
+    gate.config({"plan": {"short_message": "Plan it"}}, hooks=hooks)
+    lines = _start(gate).splitlines()
+    assert lines[0] == "Mind the gap." and "- plan: Plan it" in lines
+
+
+def test_context_can_be_switched_off_and_carrying_over_goes_on(gate: Gate) -> None:
+    gate.config({"plan": {}}, hooks={"session_start": {"inject_context": False}})
+    commands.satisfy(gate.place(), ["plan"], session=B)
+    assert _start(gate) == "" and not gate.edit().decision
+
+
+def test_a_project_without_a_file_is_told_once(gate: Gate) -> None:
+    """Decision D6: installed but not governing."""
+    assert "No requirements are enforced here" in _start(gate)
+    assert _start(gate, source="resume") == _start(gate, source="clear") == ""
+    gate.everywhere({"requirements": {"plan": {"enabled": True}}})
+    assert "No requirements are enforced here" in _start(gate)
+    assert not gate.edit().decision
+
+
+def test_what_was_dropped_is_told_to_model_and_user(gate: Gate) -> None:
+    gate.config({"plan": {}, "bad": {"scope": "x"}, "never": {"trigger_tools": []}})
+    result = gate.event("SessionStart", A, source="resume")
+    assert "requirements.bad" in result.context and "never fire" in result.context
+    assert "requirements.bad" in result.system_message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "can't be used"),
+        ("requirements: {plan: {}}", "No requirement is enabled"),
+        ("enabled: false\nrequirements: {plan: {enabled: true}}", ""),
+    ],
+)
+def test_why_nothing_is_enforced_is_told(gate: Gate, text: str, said: str) -> None:
+    gate.config(text)
+    context = _start(gate)
+    assert said in context and bool(context) == bool(said)
+
+
+def test_a_detached_head_is_told(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    git(gate.repo, "checkout", "-q", "--detach")
+    assert "detached" in _start(gate) and not gate.edit().decision
+
+
+def test_recent_satisfactions_follow_and_the_window_counts_from_the_first(gate: Gate) -> None:
+    """Issue C 5: 300 s from the original time; in the original each hop restarted the window."""
+    gate.config({"plan": {}})
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    gate.later(200)
+    assert "Carried over" in _start(gate, B, "clear") and not gate.edit(B).decision
+    gate.later(150)
+    assert "Carried over" not in _start(gate, C, "clear")
+    assert named(gate.edit(C)) == {"plan"}
+    shown = commands.status(gate.place(), session=B)["requirements"]["plan"]
+    assert shown["satisfied_by"] == "carry_over"
+
+
+@pytest.mark.parametrize("source", ["resume", "compact"])
+def test_only_a_new_session_is_carried_to(gate: Gate, source: str) -> None:
+    gate.config({"plan": {}})
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    _start(gate, B, source)
+    assert named(gate.edit(B)) == {"plan"}
+
+
+def test_guards_single_use_and_what_only_a_person_gives_are_not_carried(gate: Gate) -> None:
+    gate.config(
+        {
+            "pb": {"type": "guard", "guard_type": "protected_branch", "protected_branches": ["*"]},
+            "once": {"scope": "single_use"},
+            "person": {"human_only": True},
+        }
+    )
+    commands.satisfy(gate.place(terminal=True), ["pb", "once", "person"], session=A)
+    _start(gate, B)
+    assert named(gate.edit(B)) == {"pb", "once", "person"}
+
+
+def test_carrying_over_can_be_switched_off_or_lengthened(gate: Gate) -> None:
+    gate.config({"plan": {}}, hooks={"session_start": {"carry_over": {"enabled": False}}})
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    _start(gate, B)
+    assert named(gate.edit(B)) == {"plan"}
+    gate.config({"plan": {}}, hooks={"session_start": {"carry_over": {"window_seconds": 900}}})
+    gate.later(800)
+    _start(gate, B)
+    assert not gate.edit(B).decision
+
+
+def test_an_expiry_is_carried_with_the_satisfaction(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    commands.satisfy(gate.place(), ["plan"], session=A, ttl=100)
+    _start(gate, B)
+    assert not gate.edit(B).decision
+    gate.later(101)
+    assert named(gate.edit(B)) == {"plan"}
+
+
+def test_the_end_leaves_satisfactions_but_not_the_pause_nor_the_registry(gate: Gate) -> None:
+    """Seed 004 section 1: session state survives the session's end."""
+    gate.config({"plan": {}})
+    _start(gate)
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    commands.pause(gate.place(), session=A)
+    assert [one["session_id"] for one in upkeep.sessions(gate.place())] == [A]
+    gate.event("SessionEnd", A, reason="other")
+    assert upkeep.sessions(gate.place()) == [] and not commands.resume(gate.place(), session=A)["was_paused"]
+    assert not gate.edit().decision
+
+
+def test_clear_session_state_forgets_this_session_s_own_alone(gate: Gate) -> None:
+    """The original deleted every session's, and missed those of implicit scope."""
+    gate.config({"plan": {}, "t": {"scope": "branch"}}, hooks={"session_end": {"clear_session_state": True}})
+    commands.satisfy(gate.place(), ["plan", "t"], session=A)
+    commands.satisfy(gate.place(), ["plan"], session=B)
+    gate.event("SessionEnd", A, reason="other")
+    assert named(gate.edit(A)) == {"plan"} and not gate.edit(B).decision
+
+
+def test_prompts_carry_nothing_unless_paused_or_asked_for(gate: Gate) -> None:
+    """Issue C 5: the reminder is opt-in."""
+    gate.config({"plan": {}})
+    assert gate.event("UserPromptSubmit", prompt="do it").context == ""
+    commands.pause(gate.place(), session=A)
+    assert "paused" in gate.event("UserPromptSubmit", prompt="do it").context
+    commands.resume(gate.place(), session=A)
+    gate.config({"plan": {}}, hooks={"prompt_submit": {"reminder": True}})
+    assert "plan" in gate.event("UserPromptSubmit", prompt="do it").context
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    assert gate.event("UserPromptSubmit", prompt="do it").context == ""
+
+
+def test_leaving_plan_mode_shows_what_is_open(gate: Gate) -> None:
+    gate.config({"plan": {"short_message": "Plan it"}})
+    assert "plan: Plan it" in gate.after("ExitPlanMode", {"plan": "x"}).context
+    commands.satisfy(gate.place(), ["plan"], session=A)
+    assert gate.after("ExitPlanMode", {"plan": "x"}).context == ""
+
+
+def test_a_compaction_is_noted_and_other_events_are_nothing(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    assert [one["kind"] for one in gate.event("PreCompact", reason="manual").records] == ["compacted"]
+    for name in ("SubagentStop", "Notification", "", "PreToolUse\n"):
+        result = gate.event(name)
+        assert not (result.decision or result.context or result.records)
+
+
+def test_a_subagent_is_gated_as_its_session(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    assert named(gate.edit(agent_id="ad2a")) == {"plan"}
+
+
+def test_the_registry_survives_damage_and_drops_the_dead(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    path = gate.claude / "sessions.json"
+    for damage in ("", "[]", '{"sessions": 7}', '{"sessions": {"x": 3, "y": {"ppid": "a"}}}'):
+        path.write_text(damage)
+        _start(gate)
+        assert [one["session_id"] for one in upkeep.sessions(gate.place())] == [A]
+    assert [one["pid"] for one in upkeep.sessions(gate.place())] == [os.getpid()]
