@@ -77,8 +77,11 @@ def add_standardised(scores, double mean, double deviation, double weight, bint 
         return
     factor = weight / deviation
     with nogil:
-        for i in range(n):
-            if value[i] != 0.0 or not skip_zeros:
+        if skip_zeros:
+            for i in range(n):  # without a branch, so that it is vectorised
+                total[i] += <float>(factor * (value[i] - mean)) if value[i] != 0.0 else <float>0.0
+        else:
+            for i in range(n):
                 total[i] += <float>(factor * (value[i] - mean))
 
 

@@ -72,6 +72,8 @@ class MemoryIndex:
         """Whose memories these are; a snapshot of another store is not loaded."""
         self._row: dict[bytes, int] = {}
         self._gone = 0
+        self.sweeps = 0
+        """How often rows were renumbered."""
 
     def __len__(self) -> int:
         """Live rows."""
@@ -182,6 +184,7 @@ class MemoryIndex:
             self.rows = self.rows.kept(keep)
             self._row = self.rows.numbers()
             self._gone = 0
+            self.sweeps += 1
 
     def _keep_pieces(self, keep: bytearray) -> None:
         data, ends, start = bytearray(), array("Q"), 0

@@ -84,8 +84,17 @@ class Recall:
 class _Order:
     """A ranking as it was when its first page was given."""
 
-    ids: tuple[bytes, ...]
-    relevance: array[float]
+    rows: list[int]
+    scores: array[float]
+    """What they were ranked by."""
+    whole: float
+    """How well the best match by themselves, in [0, 1]."""
+    sweeps: int
+    """When rows are renumbered, it is no use any more."""
+
+    def relevance(self, place: int) -> float:
+        """From ``whole`` down with the score, never below 0."""
+        return self.whole * _grade(self.scores[place]) / _grade(self.scores[0])
 
 
 def check_query(query: object) -> str:
@@ -187,7 +196,7 @@ class Recaller:
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page])
         nodes = self._nodes(page, parts)
-        return Recall(nodes, total, _cursor(after, watermark, key) if after < len(order.ids) else None)
+        return Recall(nodes, total, _cursor(after, watermark, key) if after < len(order.rows) else None)
 
     def _known(self, watermark: int | None) -> int:
         """How many rows there were at the commit that a cursor names."""
@@ -247,39 +256,36 @@ class Recaller:
         """The order of the first page's time, or the one of now."""
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
-        if order is None:
-            best = ranking.top(self._scores.total, mask, MAX_DEPTH)
-            ids = tuple(self.index.rows.id_of(row) for row in best)
-            order = _Order(ids, self._relevance(best, wanted, live))
+        if order is None or order.sweeps != self.index.sweeps:
+            total = self._scores.total
+            best = ranking.top(total, mask, MAX_DEPTH)
+            scores = array("f", [total[row] for row in best])
+            order = _Order(best, scores, self._whole(best[:_EXPANDED], wanted, live), self.index.sweeps)
         self._orders[name] = order
         while len(self._orders) > _LISTS_KEPT:
             self._orders.popitem(last=False)
         return order
 
-    def _relevance(self, best: list[int], wanted: Wanted, live: bytearray) -> array[float]:
-        """In [0, 1]: how well the best match by themselves, and from there down with the rank's score."""
-        top = best[:_EXPANDED]
-        shares = self.index.postings.shares(wanted.terms, live, array("I", top))
-        whole = max(
-            1.0 - (1.0 - share) * (1.0 - max(self._cosine(row), 0.0))
-            for row, share in zip(top, shares, strict=True)
+    def _whole(self, best: list[int], wanted: Wanted, live: bytearray) -> float:
+        shares = self.index.postings.shares(wanted.terms, live, array("I", best))
+        return max(
+            1.0 - (1.0 - min(share, 1.0)) * (1.0 - max(self._cosine(row), 0.0))
+            for row, share in zip(best, shares, strict=True)
         )
-        grades = [_grade(self._scores.total[row]) for row in best]
-        return array("d", [min(whole, 1.0) * grade / grades[0] for grade in grades])
 
     def _cosine(self, row: int) -> float:
         return max(-1.0, min(1.0, self._scores.dense[row] / _SEMANTIC))
 
     def _page(
         self, order: _Order, start: int, top_k: int, mask: bytearray
-    ) -> tuple[list[tuple[bytes, int, float]], int]:
+    ) -> tuple[list[tuple[UUID, int, float]], int]:
         """((id, row, relevance) of the next memories that are still there, where to go on)."""
-        page: list[tuple[bytes, int, float]] = []
+        page: list[tuple[UUID, int, float]] = []
         at = start
-        while at < len(order.ids) and len(page) < top_k:
-            row = self.index.row_of(UUID(bytes=order.ids[at]))
-            if row is not None and mask[row]:
-                page.append((order.ids[at], row, order.relevance[at]))
+        while at < len(order.rows) and len(page) < top_k:
+            row = order.rows[at]
+            if mask[row]:
+                page.append((UUID(bytes=self.index.rows.id_of(row)), row, order.relevance(at)))
             at += 1
         return page, at
 
@@ -300,7 +306,7 @@ class Recaller:
     def _nodes(self, page: list[tuple[bytes, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
         found = []
         for (node_id, _, relevance), why in zip(page, parts, strict=True):
-            node = self._node_of(UUID(bytes=node_id))
+            node = self._node_of(node_id)
             if node is not None:  # else deleted since the ranking
                 found.append(Recalled(node, relevance, why))
         return found
@@ -308,7 +314,7 @@ class Recaller:
 
 def _grade(score: float) -> float:
     """Positive, rising with the score, near to it where it is large."""
-    return score + math.log1p(math.exp(-score)) if score > 0.0 else math.log1p(math.exp(score))
+    return max(score, 0.0) + math.log1p(math.exp(-abs(score)))
 
 
 def _key(query: str, filters: RecallFilters, recency: float) -> bytes:
