@@ -23,7 +23,7 @@ from context_graph.store.node_records import (
 )
 from context_graph.store.vector_table import VectorTable
 
-__all__ = ["Work", "content_bytes"]
+__all__ = ["Work", "content_bytes", "index_keys"]
 
 
 class Work:
@@ -103,7 +103,7 @@ class Work:
         if found is None or found.deleted:
             raise GraphQueryError(f"no memory {node.id} in this store")
         there = found.node
-        for at in _index_keys(there):
+        for at in index_keys(there):
             self.batch.delete(INDEX, at)
         self._bytes += content_bytes(node) - content_bytes(there)
         self.batch.put(NODES, key, encode_node(key, node))
@@ -113,7 +113,7 @@ class Work:
     def bury(self, node: MemoryNode, tombstone: Tombstone) -> None:
         """A live memory is soft-deleted."""
         key = node.id.bytes
-        for at in _index_keys(node):
+        for at in index_keys(node):
             self.batch.delete(INDEX, at)
         self.batch.put(NODES, key, encode_node(key, node, deleted=True))
         self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
@@ -162,20 +162,20 @@ class Work:
             self.batch.delete(TOMBSTONES, node.id.bytes)
         else:
             self._nodes -= 1
-            for at in _index_keys(node):
+            for at in index_keys(node):
                 self.batch.delete(INDEX, at)
         self._bytes -= content_bytes(node)
         self._vectors.delete(self.batch, node.commit_seq)
 
     def _index(self, node: MemoryNode) -> None:
-        for at in _index_keys(node):
+        for at in index_keys(node):
             self.batch.put(INDEX, at, node.id.bytes)
 
 
 _ALL: Final = layout.index_prefix(layout.BY_TIME)
 
 
-def _index_keys(node: MemoryNode) -> list[bytes]:
+def index_keys(node: MemoryNode) -> list[bytes]:
     """The secondary keys of a live memory."""
     prefixes = [_ALL]
     if node.session_id is not None:

@@ -24,14 +24,16 @@ from context_graph.store import layout, listing, records, seal
 from context_graph.store.around import Gap, read_around
 from context_graph.store.engine import Engine, open_as_it_is, rebuild
 from context_graph.store.failures import refuse_held, translate
+from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY
 from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
-from context_graph.store.report import UNREADABLE_NAMED, RepairReport, UnreadableKey
+from context_graph.store.memory_repair import check_memory, complete_memory
+from context_graph.store.report import ALL_FAMILIES, UNREADABLE_NAMED, RepairReport, UnreadableKey
 from context_graph.store.requirement_log import decode_entry
 
 __all__ = ["RepairReport", "UnreadableKey", "salvage"]
 
 BATCH_RECORDS: Final = 256
-_NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*)?")
+_NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*)?|" + seal.LOG_NOTE)
 _GAP: Final = b"\0"  # no key begins with it: marks a stretch of keys among the unreadable ones
 _DIGEST_AT: Final = 17  # NUL and 16 bytes end the key of an applied event
 _SEQ_AT: Final = 9  # NUL and 8 bytes end the key of an event
@@ -81,12 +83,15 @@ class _Salvage:
 
     def run(self) -> None:
         self._report.missing = list(FAMILIES)
+        self._families = FAMILIES
         target = Engine.open(self._work / "target")
         try:
             trusted = self._read_as_it_is(target)
             if not trusted or self._unread() or self._report.missing:
                 self._read_rebuilt(target, trusted=trusted)
             self._index(target)
+            if target.has_memory:
+                self._report.notes += complete_memory(target)
             self._count(target)
         finally:
             target.close()
@@ -142,7 +147,7 @@ class _Salvage:
         """A copy of the source that RocksDB can open without spinning on a foreign log record."""
         copy = self._work / name
         copy.mkdir(mode=0o700)
-        for file in sorted(self._source.iterdir()):
+        for file in (*sorted(self._source.iterdir()), *self._logs_elsewhere()):
             if file.is_file() and not _NOT_COPIED.fullmatch(file.name):
                 shutil.copyfile(file, copy / file.name)
         for file in (*copy.glob("MANIFEST-*"), *seal.log_files(copy)):
@@ -153,10 +158,20 @@ class _Salvage:
                     handle.truncate(at)
         return copy
 
+    def _logs_elsewhere(self) -> list[Path]:
+        """Write-ahead logs in another folder (`Tuning.wal_dir`); a copy has them beside its tables."""
+        try:
+            return [] if seal.log_folder(self._source) == self._source else seal.log_files(self._source)
+        except DatabaseCorruptionError as error:
+            self._note(error)
+            self._feared = True
+            return []
+
     def _take(self, engine: Engine, target: Engine, *, fill: bool) -> None:
         """Copy all sound records; with ``fill`` those that the target does not have yet."""
+        self._expect_memory(engine, target)
         self._report.missing = [family for family in self._report.missing if family not in engine.families]
-        for family in FAMILIES:
+        for family in self._families:
             if family not in engine.families:
                 continue
             batch, size = target.batch(), 0
@@ -171,6 +186,18 @@ class _Salvage:
             target.write(batch)
             for gap in gaps:
                 self._unreadable[family, _GAP + gap.text().encode()] = gap.reason
+
+    def _expect_memory(self, engine: Engine, target: Engine) -> None:
+        """Have the target hold memories as well, if the source ever did."""
+        try:
+            marked = SYSTEM in engine.families and engine.has_memory
+        except StoreError:
+            marked = False  # its block can't be read: the families tell
+        if target.has_memory or not (marked or set(MEMORY_FAMILIES) & set(engine.families)):
+            return
+        target.gain_memory()
+        self._families = ALL_FAMILIES
+        self._report.missing += MEMORY_FAMILIES
 
     def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, fill: bool) -> bool:
         """Whether the record is sound and to be copied; notes why not."""
@@ -188,9 +215,14 @@ class _Salvage:
 
     def _check(self, family: str, key: bytes, record: bytes) -> bool:
         """Decode a record by its key; True for those that are not copied but worked out anew."""
-        prefix = key[:2]
-        if key == FORMAT_KEY:
+        if key == FORMAT_KEY or (family == SYSTEM and key == MEMORY_KEY):
             return True
+        if family in MEMORY_FAMILIES:
+            return check_memory(family, key, record)
+        return self._check_session(family, key, record)
+
+    def _check_session(self, family: str, key: bytes, record: bytes) -> bool:
+        prefix = key[:2]
         if family == SESSION_IDENTITY:
             return self._check_identity(key, record)
         if family == RUNTIME and prefix in _RUNTIME_CHECKS:
@@ -254,7 +286,7 @@ class _Salvage:
 
     def _count(self, target: Engine) -> None:
         report = self._report
-        for family in FAMILIES:
+        for family in self._families:
             report.copied[family] = sum(1 for key, _ in target.scan(family) if key != FORMAT_KEY)
         report.unreadable_count = len(self._unreadable)
         wanted_first = sorted(self._unreadable.items(), key=lambda one: (one[0][0] != report.family, one[0]))
@@ -292,8 +324,8 @@ def _is_older(family: str, key: bytes, record: bytes, there: bytes) -> bool:
 
 
 def _check_arguments(source: Path, target: Path, cf: str) -> None:
-    if cf not in (*FAMILIES, "all"):
-        raise InvalidInputError(f"column family {cf!r} is none of {', '.join(FAMILIES)} or all")
+    if cf not in (*ALL_FAMILIES, "all"):
+        raise InvalidInputError(f"column family {cf!r} is none of {', '.join(ALL_FAMILIES)} or all")
     if target.exists() or target == source or source in target.parents:
         raise InvalidInputError(f"target {target} must be a new folder outside {source}")
     if not seal.has_database(source) and not seal.leftovers(source):

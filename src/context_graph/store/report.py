@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from context_graph.store.graph_layout import MEMORY_FAMILIES
 from context_graph.store.layout import FAMILIES
 
-__all__ = ["UNREADABLE_NAMED", "RepairReport", "UnreadableKey"]
+__all__ = ["ALL_FAMILIES", "UNREADABLE_NAMED", "RepairReport", "UnreadableKey"]
 
 UNREADABLE_NAMED: Final = 1000
+ALL_FAMILIES: Final = (*FAMILIES, *MEMORY_FAMILIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class RepairReport:
 
     def judge(self, *, feared: bool) -> None:
         """Set ``complete`` from the rest; ``feared`` when a table or log could not be read whole."""
-        wanted = FAMILIES if self.family == "all" else (self.family,)
+        wanted = ALL_FAMILIES if self.family == "all" else (self.family,)
         lost = any(family in wanted for family in self.missing)
         unread = any(one.family in wanted for one in self.unreadable)
         self.complete = not (lost or unread or feared)

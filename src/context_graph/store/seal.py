@@ -23,6 +23,7 @@ from context_graph.store.failures import translate
 from context_graph.store.layout import REPAIR
 
 __all__ = [
+    "LOG_NOTE",
     "SEAL",
     "bad_frame",
     "check_files",

@@ -1,0 +1,165 @@
+"""The memories' part of a salvage: which records are sound, and what is worked out anew from them.
+
+Secondary keys, the edges' keys at their ends, counters and the store's id are derived: they are not copied.
+With a new id no snapshot of an index that was made beside the damaged database is taken for the salvaged one.
+"""
+
+from __future__ import annotations
+
+import time
+
+from context_graph.errors import CorruptedMemoryError, InvalidInputError
+from context_graph.model.memory import Tombstone
+from context_graph.store import graph_layout as layout
+from context_graph.store import graph_records as records
+from context_graph.store.edge_table import EdgeTable
+from context_graph.store.engine import Engine
+from context_graph.store.graph_batch import content_bytes, index_keys
+from context_graph.store.graph_layout import (
+    ACCESS,
+    EDGES,
+    EMBEDDINGS,
+    INDEX,
+    LEDGER,
+    LOG,
+    META,
+    NODES,
+    TOMBSTONES,
+)
+from context_graph.store.graph_records import Counters, Op
+from context_graph.store.layout import FORMAT_KEY, unwrap
+from context_graph.store.node_records import decode_access, decode_embedding, decode_node
+
+__all__ = ["check_memory", "complete_memory"]
+
+BATCH_RECORDS = 256
+LEDGER_VERSION = 1
+_ID_BYTES = 16
+_SEQ_BYTES = 8
+_DERIVED_META = (layout.COUNTERS_KEY, b"uid")
+
+
+def check_memory(family: str, key: bytes, record: bytes) -> bool:
+    """Decode a record of a memory family; True for those that are not copied but worked out anew.
+
+    Raises:
+        CorruptedMemoryError, FormatVersionError, CorruptedIdentityError: It can't be read.
+        InvalidInputError: It is none of ours.
+    """
+    if family == INDEX or (family == EDGES and not key.startswith(layout.edge_key(b""))):
+        return True
+    if family == META and key in _DERIVED_META:
+        return True
+    if family == LEDGER:
+        unwrap(key, record, LEDGER_VERSION)
+        return False
+    decode, length = _RECORDS[family]
+    if length and len(key) != length:
+        raise InvalidInputError("no record that this build knows")
+    decode(key, record)
+    return False
+
+
+_RECORDS = {
+    NODES: (decode_node, _ID_BYTES),
+    EMBEDDINGS: (decode_embedding, _SEQ_BYTES),
+    ACCESS: (decode_access, _ID_BYTES),
+    EDGES: (records.decode_edge, 2 + _ID_BYTES),
+    LOG: (records.decode_change, _SEQ_BYTES),
+    TOMBSTONES: (records.decode_tombstone, _ID_BYTES),
+    META: (records.decode_meta, 0),
+}
+
+
+def complete_memory(target: Engine) -> list[str]:
+    """Work out in ``target`` what was not copied; what could not be saved in whole, in words."""
+    work = _Completion(target)
+    work.nodes()
+    work.edges()
+    work.loose_embeddings()
+    work.counters()
+    return work.notes
+
+
+class _Completion:
+    def __init__(self, target: Engine) -> None:
+        self.notes: list[str] = []
+        self._target = target
+        self._seqs: set[int] = set()
+        self._counts = {"nodes": 0, "deleted": 0, "edges": 0, "bytes": 0}
+        self._last = 0
+        self._now_ms = time.time_ns() // 1_000_000
+
+    def nodes(self) -> None:
+        """Secondary keys, the change log's first entry and, of the deleted, the tombstone of each memory."""
+        without_vector = 0
+        batch, size = self._target.batch(), 0
+        for key, record in self._target.scan(NODES):
+            if key == FORMAT_KEY:
+                continue
+            node, deleted = decode_node(key, record)
+            at = layout.seq_key(node.commit_seq)
+            self._seqs.add(node.commit_seq)
+            self._counts["deleted" if deleted else "nodes"] += 1
+            self._counts["bytes"] += content_bytes(node)
+            without_vector += self._target.get(EMBEDDINGS, at) is None
+            if self._added(at) != key:
+                batch.put(LOG, at, records.encode_change(at, Op.ADD, key))
+            if not deleted:
+                for place in index_keys(node):
+                    batch.put(INDEX, place, key)
+            elif self._target.get(TOMBSTONES, key) is None:
+                stone = Tombstone(node.id, self._now_ms, "its tombstone was lost", soft=True)
+                batch.put(TOMBSTONES, key, records.encode_tombstone(key, stone))
+            size += 1
+            if size % BATCH_RECORDS == 0:
+                self._target.write(batch)
+                batch = self._target.batch()
+        self._target.write(batch)
+        if without_vector:
+            self.notes.append(
+                f"{without_vector} memories have lost their vector; "
+                "`context-graph-cli memory reindex` makes it anew"
+            )
+
+    def edges(self) -> None:
+        """The keys at the ends of each edge; an edge to a memory that is gone is left out."""
+        table, lost = EdgeTable(self._target), 0
+        batch = self._target.batch()
+        for edge in list(table.all()):
+            ends = (edge.source_id.bytes, edge.target_id.bytes)
+            if any(self._target.get(NODES, end) is None for end in ends):
+                table.remove(batch, edge)
+                lost += 1
+            else:
+                table.put(batch, edge)
+                self._counts["edges"] += 1
+        self._target.write(batch)
+        if lost:
+            self.notes.append(f"{lost} edges are left out: a memory at one of their ends is lost")
+
+    def loose_embeddings(self) -> None:
+        """Vectors whose memory is lost are of no use."""
+        batch = self._target.batch()
+        for key, _ in self._target.scan(EMBEDDINGS):
+            if key != FORMAT_KEY and layout.split_seq(key) not in self._seqs:
+                batch.delete(EMBEDDINGS, key)
+        self._target.write(batch)
+
+    def counters(self) -> None:
+        """As they must be for what is there; the commit numbers go on after the highest."""
+        last = max(
+            (layout.split_seq(key) for key, _ in self._target.scan(LOG) if key != FORMAT_KEY), default=0
+        )
+        counts = self._counts
+        counters = Counters(last, counts["nodes"], counts["deleted"], counts["edges"], counts["bytes"])
+        self._target.put(META, layout.COUNTERS_KEY, records.encode_counters(layout.COUNTERS_KEY, counters))
+
+    def _added(self, at: bytes) -> bytes | None:
+        """The memory that the change log says was added by that commit."""
+        record = self._target.get(LOG, at)
+        try:
+            change = None if record is None else records.decode_change(at, record)
+        except CorruptedMemoryError:
+            return None
+        return change.subject if change is not None and change.op == Op.ADD else None
