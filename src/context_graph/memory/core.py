@@ -99,12 +99,14 @@ class Core:
         """Who makes this store's embeddings: as it records, else the default.
 
         Raises:
-            UsageError: It records one that is not installed.
+            ProviderMismatchError: It records one that is not known here.
         """
         if self._provider is None:
             recorded = self.store.meta(_PROVIDER)
-            name = embed.DEFAULT_PROVIDER if recorded is None else str(recorded.get("name"))
-            self._provider = embed.provider(name)
+            if recorded is None:
+                self._provider = embed.default_provider()
+            else:
+                self._provider = embed.recorded_provider(str(recorded.get("name")))
         return self._provider
 
     @property
@@ -137,11 +139,14 @@ class Core:
             self._write_provider(self.provider)
         self._recorded = True
 
-    def set_provider(self, provider: EmbeddingProvider) -> None:
-        """Write down another provider, whose embeddings the store now has, and derive everything anew."""
-        self._write_provider(provider)
+    def adopt_provider(self, provider: EmbeddingProvider) -> None:
+        """Go on with another provider, whose embeddings the store now has, and derive everything anew."""
         self._provider = provider
         self.forget_derived()
+
+    def load_derived(self) -> None:
+        """Have index and figures at hand."""
+        _ = self.derived
 
     def _write_provider(self, provider: EmbeddingProvider) -> None:
         record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}

@@ -1,6 +1,6 @@
 """What turns texts into embeddings, terms and token counts (docs/embedding.md).
 
-A store records the provider of its vectors by name and digest; vectors of different providers are never mixed.
+A store records the provider of its vectors by name and digest; vectors of different providers never mix.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "dense_part",
     "provider",
     "providers",
+    "recorded_provider",
     "register_provider",
     "require_provider",
 ]
@@ -187,6 +188,21 @@ def provider(name: str) -> EmbeddingProvider:
 def default_provider() -> EmbeddingProvider:
     """The provider of new stores, one for the whole process."""
     return provider(DEFAULT_PROVIDER)
+
+
+def recorded_provider(name: str) -> EmbeddingProvider:
+    """The provider that a store records.
+
+    Raises:
+        ProviderMismatchError: It is not known here.
+    """
+    if name not in _PROVIDERS:
+        raise ProviderMismatchError(
+            f"this store's vectors are from the embedding provider {name!r}, which is not known here (known: "
+            f"{', '.join(_PROVIDERS)}). Register it, or migrate the store: "
+            f"context-graph-cli memory reindex --provider {DEFAULT_PROVIDER}"
+        )
+    return provider(name)
 
 
 def require_provider(recorded: tuple[str, str] | None, wanted: EmbeddingProvider) -> None:

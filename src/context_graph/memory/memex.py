@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -29,6 +29,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.listing import MemoryPage
 from context_graph.memory.metrics import prometheus_text
 from context_graph.memory.recall import Recall
+from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.status import MemeticStatus
 from context_graph.memory.utl_metrics import UtlMetrics
 from context_graph.memory.writing import Draft, TextRedactor, as_uuid, text_to_embed
@@ -448,6 +449,14 @@ class Memex:
         """Who makes this store's embeddings (name, digest, dim); None before the first."""
         with self._core.turn("get") as core:
             return core.store.meta("provider")
+
+    def reindex(self, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
+        """Change the embedding provider while the store is in use (D4.3); see `memory.reindex`."""
+        return reindex(self._core, provider, progress)
+
+    def reindex_step(self, provider: EmbeddingProvider) -> Step:
+        """One step of `reindex`, for callers that must come back in between."""
+        return reindex_step(self._core, provider)
 
     def metrics(self) -> dict[str, Any]:
         """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""

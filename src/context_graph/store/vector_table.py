@@ -112,6 +112,16 @@ class VectorTable:
         self._migration = migration
         return migration
 
+    def give_up(self) -> None:
+        """Drop a change that was begun, if there is one. Commits."""
+        if self._migration is None:
+            return
+        batch = self._engine.batch()
+        batch.delete_range(EMBEDDINGS, *self._range(self._next))
+        self._note(batch, self._generation, None)
+        self._engine.write(batch)
+        self._migration = None
+
     def put_beside(self, embeddings: Iterable[tuple[int, bytes]], done: int) -> None:
         """Write the new provider's embeddings up to commit ``done``. One batch; commits.
 

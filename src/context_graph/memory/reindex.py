@@ -1,0 +1,107 @@
+"""Changes a store's embedding provider while it is in use (DECISIONS D4.3).
+
+The new embeddings are written beside the old ones, some memories at a time, in order of commit; one batch
+then puts them in the place of the old. In between the old provider serves, and what is stored meanwhile gets
+its embedding and is taken along before the end. A process that dies on the way leaves the old provider in use
+and how far it came; the next reindex with the same provider goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Final, NamedTuple
+
+from context_graph.memory.core import Core
+from context_graph.memory.derived import FIGURES_FILE, INDEX_FILE
+from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.writing import text_to_embed
+from context_graph.model.memory import MemoryNode
+
+__all__ = ["Step", "reindex", "reindex_step"]
+
+BATCH: Final = 64
+"""Memories of one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
+
+
+class Step(NamedTuple):
+    """What one step did, and how far the reindex is."""
+
+    memories: int
+    """Memories that got new embeddings in this step."""
+    at: int
+    """The commit number up to which all have them; ``total`` when the new provider is in use."""
+    total: int
+    done: bool
+    """The new provider is in use."""
+
+
+def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
+    """Give every memory of a store, soft-deleted ones too, the embedding of another provider.
+
+    Embeddings that callers supplied are replaced as well. A store that has the provider already stays as it
+    is.
+
+    Args:
+        core: The store's memory; not in a turn. Each step takes one, so that others get theirs in between.
+        progress: Called after each step, outside of any turn.
+
+    Returns:
+        How many memories got new embeddings, without those of an interrupted call before.
+
+    Raises:
+        StoreBusyError, StoreError: A step failed. The old provider is still in use; call again to go on.
+
+    Cost: some 100 us a memory with the static provider; the last step rebuilds the index, and others wait.
+    """
+    memories = 0
+    while True:
+        step = reindex_step(core, provider)
+        memories += step.memories
+        if progress is not None:
+            progress(step)
+        if step.done:
+            return memories
+
+
+def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
+    """One step of `reindex`, the first, a middle or the last one; the store knows which."""
+    wanted = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
+    with core.turn("reindex"):
+        vectors, total = core.store.vectors, core.store.counters.seq
+        if core.store.meta("provider") == wanted:
+            vectors.give_up()
+            return Step(0, total, total, True)
+        start = vectors.begin(wanted).done
+        nodes = [found.node for found in islice(core.store.in_order(start), BATCH)]
+        if not nodes:
+            _switch(core, provider)
+            return Step(0, total, total, True)
+    embeddings = [provider.encode(text_to_embed(node)).embedding for node in nodes]
+    with core.turn("reindex"):
+        migration = vectors.migration
+        if migration is None or migration.provider != wanted or migration.done != start:
+            # Another reindex ran meanwhile; the next step sees where it is.
+            return Step(0, start, total, False)
+        written = [
+            (node.commit_seq, embedding)
+            for node, embedding in zip(nodes, embeddings, strict=True)
+            if _is_there(core, node)
+        ]
+        vectors.put_beside(written, nodes[-1].commit_seq)
+        return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
+
+
+def _is_there(core: Core, node: MemoryNode) -> bool:
+    """Whether the memory was neither removed nor stored anew since it was read."""
+    found = core.store.read(node.id.bytes)
+    return found is not None and found.node.commit_seq == node.commit_seq
+
+
+def _switch(core: Core, provider: EmbeddingProvider) -> None:
+    # Before the switch: a crash right after it must not find figures of the old vectors.
+    for name in (INDEX_FILE, FIGURES_FILE):
+        (core.folder / name).unlink(missing_ok=True)
+    core.store.vectors.switch()
+    core.adopt_provider(provider)
+    core.load_derived()  # here, not in the next caller's time
