@@ -151,7 +151,7 @@ impl Hook<'_> {
             return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
         };
         let answer = match self.ask_once(&client, Deadline::after(asked_us, budget)) {
-            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.options().kind == Kind::SessionStart => {
+            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.waits_for_owner() => {
                 self.debug(&format!("{}; starting one", why.text()));
                 self.ask_fresh_owner(&client, asked_us, budget)
             }
@@ -196,13 +196,24 @@ impl Hook<'_> {
         client::ask(&socket, &around, request.body, deadline)
     }
 
-    /// Starts an owner and asks until it listens. Only a session's start does: its text needs the store.
+    /// Whether the hook starts an owner and waits for it: what a session's start and a prompt are told needs the store,
+    /// and after an idle hour there is no owner. A tool call never waits for one.
+    fn waits_for_owner(&self) -> bool {
+        let kind = self.options().kind;
+        kind == Kind::SessionStart || (kind == Kind::PromptSubmit && self.is_claude())
+    }
+
+    /// Starts an owner and asks until it listens.
     fn ask_fresh_owner(&self, client: &Client<'_>, asked_us: i64, budget: u32) -> Result<Answer, NoAnswer> {
         let up_by = Deadline::after(asked_us, budget.min(START_WAIT_MS));
         let mut starter = Starter::new(self.arena, &self.event.places);
         loop {
             // Again while another owner holds the lock: it may be leaving.
-            starter = starter.filter(|starter| matches!(self.start_owner(starter), Start::Owned));
+            starter = match starter.as_ref().map(|starter| self.start_owner(starter)) {
+                Some(Start::Owned) => starter,
+                Some(Start::Failed(why)) => return Err(NoAnswer::Absent(why)),
+                Some(Start::Started) | None => None,
+            };
             let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
             match self.ask_once(client, Deadline::from_now(left)) {
                 Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
