@@ -8,7 +8,7 @@ BENCH_JSON ?= artifacts/bench.json
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e torture bench bench-smoke bench-processes safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-smoke bench-processes safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,9 @@ rust: build ## cargo test, clippy, format of the launcher (skipped with a word w
 
 e2e: build ## Drive the real Claude Code client (needs one, see tests/e2e)
 	$(BIN)/python -m pytest -m e2e tests/e2e
+
+conformance: build ## The MCP conformance suite against our HTTP endpoint (Node and suite from npm)
+	$(BIN)/python tests/conformance/run.py
 
 torture: build ## Random kills, long
 	$(BIN)/python -m pytest -m torture tests

@@ -123,7 +123,7 @@ class EchoService:
             "count": self._count,
         }
         tools = [Tool(name, name, {"type": "object"}, run) for name, run in runs.items()]
-        return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client)
+        return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client, plain=not client)
 
     def _sleep(self, call: ToolCall) -> ToolResult:
         (self._root / "asleep").touch()

@@ -17,6 +17,7 @@ from context_graph.mcp_server.call import ToolCall, ToolResult
 from context_graph.mcp_server.host import Host
 from context_graph.mcp_server.protocol import (
     INSTRUCTIONS,
+    LATEST,
     LOG_LEVELS,
     PLAIN,
     Version,
@@ -41,13 +42,18 @@ class Endpoint:
     Args:
         client: Names the client's process, the same when it connects again; b"" if that is not known.
             Together with a request's own bytes it tells a request that is sent again from a new one.
+        plain: It may call without `initialize`, and then finds a tool's fields beside MCP's own in the
+            result, where seed 002's script looks for them.
     """
 
-    def __init__(self, toolbox: Toolbox, host: Host, sessions: Sessions, *, client: bytes = b"") -> None:
+    def __init__(
+        self, toolbox: Toolbox, host: Host, sessions: Sessions, *, client: bytes = b"", plain: bool = False
+    ) -> None:
         self._toolbox = toolbox
         self._host = host
         self._sessions = sessions
         self._client = client
+        self._plain = plain
         self._version: Version | None = None
         self._log_level = "info"
         self._own = sessions.anonymous()
@@ -67,7 +73,7 @@ class Endpoint:
     @property
     def version(self) -> Version:
         """The protocol's version that is spoken."""
-        return self._version or PLAIN
+        return self._version or (PLAIN if self._plain else LATEST)
 
     def receive(self, text: bytes) -> Iterator[bytes]:
         """Serve the message or batch in ``text``: each step serves one message and gives what is to be sent
@@ -204,10 +210,9 @@ class Endpoint:
         )
 
     def _shaped(self, result: ToolResult) -> dict[str, Any]:
-        """The result as this client's version has it. A client without `initialize` finds the fields of the
-        answer beside MCP's own, where seed 002's script looks for them."""
+        """The result as this client's version has it."""
         shaped: dict[str, Any] = {}
-        if self._version is None and result.structured is not None:
+        if self.version is PLAIN and result.structured is not None:
             shaped.update(result.structured)
         shaped["content"] = result.blocks()
         if self.version.structured and result.structured is not None:

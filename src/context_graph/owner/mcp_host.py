@@ -88,7 +88,8 @@ class McpHost:
             project=place.project,
             session_env=env.get("CLAUDE_CODE_SESSION_ID", ""),
         )
-        return Endpoint(self.toolbox, _StoreHost(self._stores, request, self._log), self.sessions)
+        host = _StoreHost(self._stores, request, self._log)
+        return Endpoint(self.toolbox, host, self.sessions, plain=True)
 
 
 class _StoreHost:

@@ -8,11 +8,13 @@ use crate::event::fresh_id;
 use crate::paths::Places;
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline, Fd};
-use crate::wire::{self, Progress, Request};
+use crate::wire::{self, Progress, Request, YIELDING};
 
 /// How long an owner may take to come up, and to answer the first frame.
 const UP_MS: u32 = 20_000;
 const PAUSE_MS: u32 = 5;
+/// How long an owner that is there but will not is asked again: it may be serving too many others.
+const UNWILLING_MS: u32 = 2_000;
 /// How many owners are started for one connection: one that ends at its start will end again.
 const STARTS_MAX: u32 = 3;
 
@@ -36,7 +38,7 @@ impl<'a> Link<'a> {
 
     /// An attached connection; starts an owner where there is none. The error says why there is none.
     pub fn open(&self, stop: &Stop) -> Result<Fd, String> {
-        let up_by = Deadline::from_now(UP_MS);
+        let (up_by, willing_by) = (Deadline::from_now(UP_MS), Deadline::from_now(UNWILLING_MS));
         let mut starts = 0;
         loop {
             let why = match self.attach() {
@@ -52,6 +54,10 @@ impl<'a> Link<'a> {
                 }
             } else if matches!(why, NoAnswer::Absent(_)) && self.starter.is_free() {
                 return Err("the owner ends at its start; its log says why".to_owned());
+            }
+            let unwilling = matches!(why, NoAnswer::Declined(flags) if flags & YIELDING == 0);
+            if unwilling && willing_by.left_ms() == 0 {
+                return Err(format!("{}; its log may say why", why.text()));
             }
             if up_by.left_ms() == 0 {
                 return Err(why.text());
