@@ -28,7 +28,9 @@ from context_graph.store.graph_layout import (
 )
 from context_graph.store.graph_records import Counters, Op
 from context_graph.store.layout import FORMAT_KEY, unwrap
+from context_graph.store.memory_envelope import payload_of
 from context_graph.store.node_records import decode_access, decode_embedding, decode_node
+from context_graph.store.vector_table import VectorTable
 
 __all__ = ["check_memory", "complete_memory"]
 
@@ -60,9 +62,18 @@ def check_memory(family: str, key: bytes, record: bytes) -> bool:
     return False
 
 
+def _check_vector(key: bytes, record: bytes) -> None:
+    if layout.split_embedding_key(key) == 0:
+        raise InvalidInputError("no record that this build knows")
+    if key.startswith(layout.second_key(0)[:1]):
+        payload_of(key, record)  # of another length, that of its model
+    else:
+        decode_embedding(key, record)
+
+
 _RECORDS = {
     NODES: (decode_node, _ID_BYTES),
-    EMBEDDINGS: (decode_embedding, _SEQ_BYTES),
+    EMBEDDINGS: (_check_vector, 0),
     ACCESS: (decode_access, _ID_BYTES),
     EDGES: (records.decode_edge, 2 + _ID_BYTES),
     LOG: (records.decode_change, _SEQ_BYTES),
@@ -85,9 +96,9 @@ class _Completion:
     def __init__(self, target: Engine) -> None:
         self.notes: list[str] = []
         self._target = target
+        self._vectors = VectorTable(target)
         self._seqs: set[int] = set()
         self._counts = {"nodes": 0, "deleted": 0, "edges": 0, "bytes": 0}
-        self._last = 0
         self._now_ms = time.time_ns() // 1_000_000
 
     def nodes(self) -> None:
@@ -102,7 +113,7 @@ class _Completion:
             self._seqs.add(node.commit_seq)
             self._counts["deleted" if deleted else "nodes"] += 1
             self._counts["bytes"] += content_bytes(node)
-            without_vector += self._target.get(EMBEDDINGS, at) is None
+            without_vector += self._vectors.get(node.commit_seq) is None
             if self._added(at) != key:
                 batch.put(LOG, at, records.encode_change(at, Op.ADD, key))
             if not deleted:
@@ -142,7 +153,7 @@ class _Completion:
         """Vectors whose memory is lost are of no use."""
         batch = self._target.batch()
         for key, _ in self._target.scan(EMBEDDINGS):
-            if key != FORMAT_KEY and layout.split_seq(key) not in self._seqs:
+            if key != FORMAT_KEY and layout.split_embedding_key(key) not in self._seqs:
                 batch.delete(EMBEDDINGS, key)
         self._target.write(batch)
 

@@ -83,7 +83,7 @@ class _Salvage:
 
     def run(self) -> None:
         self._report.missing = list(FAMILIES)
-        self._families = FAMILIES
+        self._families: tuple[str, ...] = FAMILIES
         target = Engine.open(self._work / "target")
         try:
             trusted = self._read_as_it_is(target)
