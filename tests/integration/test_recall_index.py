@@ -20,6 +20,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import MemoryIndex
 from context_graph.memory.index_file import MAGIC, load_index, open_index, rebuilt_index, save_index
 from context_graph.memory.memex import Memex
+from context_graph.memory.recall import Recaller
 from context_graph.store.graph import GraphStore
 
 WHY = "needed by the index tests"
@@ -92,6 +93,7 @@ def canonical(index: MemoryIndex) -> dict:
         "postings": lists,
         "lengths": [postings.length_of(row) for row in range(len(postings))],
         "vectors": index.vectors.to_bytes(),
+        "extra": None if index.extra is None else index.extra.to_bytes(),
         "tags": {tag: list(found) for tag, found in rows.tags.items() if found},
         "before": list(rows.before),
         "piece_counts": list(index.piece_counts),
@@ -238,20 +240,51 @@ def test_a_snapshot_that_can_not_be_written_leaves_the_old_one(tmp_path: Path) -
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".new"] == []
 
 
-def test_the_second_vectors_survive_the_snapshot_and_missing_ones_are_listed(tmp_path: Path) -> None:
+def test_second_vectors_come_from_the_store_and_survive_the_snapshot(tmp_path: Path) -> None:
+    def vector(*numbers: float) -> bytes:
+        return array("f", numbers).tobytes()
+
     with Memex.open(tmp_path) as memex:
-        nodes = [memex.store(f"memory {number}", rationale=WHY) for number in range(5)]
-        store = memex._core.store
-        index = rebuilt_index(store, default_provider(), extra_dim=3)
-        assert index.without_extra(2) == [nodes[4].id, nodes[3].id]
-        index.put_extra(nodes[3].id, array("f", [0.6, 0.8, 0.0]).tobytes())
-        assert index.without_extra(9) == [nodes[number].id for number in (4, 2, 1, 0)]
-        save_index(index, tmp_path / "extra")
-        again = load_index(tmp_path / "extra", store.uid, default_provider(), extra_dim=3)
-        assert again.without_extra(9) == index.without_extra(9)
-        assert again.stats()["with_extra"] == 1
-        with pytest.raises(ValueError, match="another provider's"):
-            load_index(tmp_path / "extra", store.uid, default_provider())
+        nodes = [memex.store(f"memory {number}", rationale=WHY) for number in range(4)]
+        memex.save()
+    with opened(tmp_path) as store:
+        second = store.vectors.begin_second("a model", 3)
+        seqs = [node.commit_seq for node in nodes]
+        done = second._replace(done=seqs[1])
+        store.vectors.put_seconds([(seqs[0], vector(1, 0, 0)), (seqs[1], vector(0, 1, 0))], done)
+        index = open_index(store, default_provider(), tmp_path / INDEX_FILE)
+        assert [index.extra.has(row) for row in range(4)] == [True, True, False, False]
+        assert index.stats()["with_extra"] == 2
+        save_index(index, tmp_path / INDEX_FILE)
+        store.vectors.put_seconds([(seqs[2], vector(0, 0, 1))], done._replace(done=seqs[2]))
+        loaded = load_index(tmp_path / INDEX_FILE, store.uid, default_provider())
+        assert loaded.extra_done == seqs[1]
+        index = open_index(store, default_provider(), tmp_path / INDEX_FILE)
+        assert [index.extra.has(row) for row in range(4)] == [True, True, True, False]
+        assert canonical(index) == canonical(rebuilt_index(store, default_provider()))
+        store.vectors.begin_second("another model", 2)
+        index = open_index(store, default_provider(), tmp_path / INDEX_FILE)
+        assert (index.extra_digest, index.stats()["with_extra"]) == ("another model", 0)
+
+
+def test_second_vectors_count_twice_where_there_are_any(tmp_path: Path) -> None:
+    """A memory without one is neither preferred nor punished for it."""
+
+    class Model:
+        def encode_query(self, text: str) -> bytes:
+            return array("f", [1.0, 0.0]).tobytes()
+
+    with Memex.open(tmp_path) as memex:
+        nodes = [memex.store("the same words", rationale=WHY) for _ in range(6)]
+        index, provider = memex._core.derived.index, default_provider()
+        index.begin_extra(2, "a model")
+        near, far = array("f", [0.9, 0.1]).tobytes(), array("f", [-0.9, 0.1]).tobytes()
+        seqs = [node.commit_seq for node in nodes]
+        index.put_extras([(seqs[2], near), (seqs[3], far)], seqs[3])
+        recaller = Recaller(index, provider, memex.get, extra=Model())
+        ranked = [one.node.id for one in recaller.recall("the same words", top_k=6).nodes]
+    assert ranked[0] == nodes[2].id
+    assert ranked[-1] == nodes[3].id
 
 
 def test_rows_of_memories_that_are_gone_are_swept_out(tmp_path: Path) -> None:

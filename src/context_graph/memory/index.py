@@ -11,6 +11,7 @@ Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings,
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from threading import RLock
 from typing import Final, Protocol
@@ -51,17 +52,20 @@ class MemoryIndex:
     Args:
         digest: Which provider made the vectors and terms; a snapshot of another one is not loaded.
         vocabulary: How many pieces the provider has, for the counts of pieces.
-        extra_dim: Numbers of the optional second vector (memory.minilm), 0 for none.
     """
 
-    def __init__(self, digest: str, vocabulary: int, *, extra_dim: int = 0) -> None:
+    def __init__(self, digest: str, vocabulary: int) -> None:
         self.lock = RLock()
         self.digest = digest
-        self.extra_dim = extra_dim
         self.rows = Rows()
         self.postings = lexical.Postings()
         self.vectors = dense.Vectors(DENSE_DIM)
-        self.extra = dense.Vectors(extra_dim) if extra_dim else None
+        self.extra: dense.Vectors | None = None
+        """Second vectors (memory.minilm), of the rows that have one yet."""
+        self.extra_digest = ""
+        """Which model made them."""
+        self.extra_done = 0
+        """The commit up to which they are here."""
         self.piece_counts = array("I", bytes(4 * vocabulary))
         self.pieces = 0
         """Sum of the counts: pieces of the live rows."""
@@ -214,25 +218,26 @@ class MemoryIndex:
         with self.lock:
             self.commit_seq = max(self.commit_seq, commit_seq)
 
-    def put_extra(self, node_id: UUID, vector: bytes) -> None:
-        """Give a memory its second vector (float32, ``extra_dim`` of them)."""
+    def begin_extra(self, dim: int, digest: str) -> None:
+        """Make room for second vectors of that model; those of another are let go."""
         with self.lock:
-            row = self._row.get(node_id.bytes)
-            if row is not None and self.extra is not None:
-                self.extra.put(row, memoryview(vector).cast("f"))
+            if self.extra is None or (self.extra.dim, self.extra_digest) != (dim, digest):
+                self.extra, self.extra_digest, self.extra_done = dense.Vectors(dim), digest, 0
 
-    def without_extra(self, limit: int) -> list[UUID]:
-        """Live memories that have no second vector yet, newest first."""
+    def put_extras(self, vectors: Iterable[tuple[int, bytes]], done: int) -> None:
+        """Take in second vectors, each (commit number, float32): all there are up to commit ``done``.
+
+        Raises:
+            ValueError: begin_extra was not called, or a vector of another length.
+        """
         with self.lock:
             if self.extra is None:
-                return []
-            found: list[UUID] = []
-            for row in range(len(self.rows) - 1, -1, -1):
-                if len(found) >= limit:
-                    break
-                if self.rows.live[row] and not self.extra.has(row):
-                    found.append(UUID(bytes=self.rows.id_of(row)))
-            return found
+                raise ValueError("no second vectors were begun")
+            for seq, vector in vectors:
+                row = bisect_left(self.rows.commit, seq)
+                if row < len(self.rows) and self.rows.commit[row] == seq:
+                    self.extra.put(row, memoryview(vector).cast("f"))
+            self.extra_done = max(self.extra_done, done)
 
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row, live or not."""
@@ -250,7 +255,7 @@ class MemoryIndex:
         with self.lock:
             rows = len(self.rows)
             terms, postings = self.postings.terms, self.postings.postings
-            row_bytes = DENSE_DIM + 4 + _COLUMN_BYTES + (self.extra_dim + 4 if self.extra_dim else 0)
+            row_bytes = DENSE_DIM + 4 + _COLUMN_BYTES + (0 if self.extra is None else self.extra.dim + 4)
             return {
                 "rows": rows,
                 "live": self.rows.live.count(1),

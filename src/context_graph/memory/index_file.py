@@ -38,31 +38,30 @@ _HEAD: Final = Struct("<4sI")
 _FOOT: Final = Struct("<II4s")
 
 
-def open_index(
-    store: GraphStore, provider: EmbeddingProvider, path: Path, *, extra_dim: int = 0
-) -> MemoryIndex:
+def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> MemoryIndex:
     """The store's index, up to date: from the snapshot at ``path`` and the change log, or made anew.
 
     Cost: 0.2 s for a snapshot of 100,000 memories; made anew, some 50 microseconds a memory.
     """
     try:
-        index = load_index(path, store.uid, provider, extra_dim=extra_dim)
+        index = load_index(path, store.uid, provider)
         if index.commit_seq > store.counters.seq:
             raise ValueError(f"it knows commit {index.commit_seq}, the store ends at {store.counters.seq}")
         for change in store.changes_after(index.commit_seq):
             _replay(index, store, provider, change)
+        _load_extras(index, store)
         return index
     except FileNotFoundError:
         if store.counters.seq:
             _LOG.info("no index snapshot at %s; making the index from %d commits", path, store.counters.seq)
     except (OSError, ValueError) as error:
         _LOG.warning("index snapshot %s is not used (%s); making the index anew", path, error)
-    return rebuilt_index(store, provider, extra_dim=extra_dim)
+    return rebuilt_index(store, provider)
 
 
-def rebuilt_index(store: GraphStore, provider: EmbeddingProvider, *, extra_dim: int = 0) -> MemoryIndex:
+def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex:
     """The index made from the records alone; equal to one that was kept up all the time."""
-    index = MemoryIndex(provider.digest, provider.vocabulary_size, extra_dim=extra_dim)
+    index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = store.uid
     embeddings = store.embeddings()
     at, embedding = 0, b""
@@ -73,7 +72,19 @@ def rebuilt_index(store: GraphStore, provider: EmbeddingProvider, *, extra_dim: 
             node = replace(node, embedding=embedding)
         index.add(node, provider.encode(text_to_embed(node)), live=not deleted)
     index.seen(store.counters.seq)
+    _load_extras(index, store)
     return index
+
+
+def _load_extras(index: MemoryIndex, store: GraphStore) -> None:
+    """Read the second vectors that the store has and the index lacks."""
+    second = store.vectors.second
+    if second is None:
+        return
+    index.begin_extra(second.dim, second.digest)
+    if index.extra_done < second.done:
+        known = index.extra_done
+        index.put_extras((one for one in store.vectors.seconds() if one[0] > known), second.done)
 
 
 def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, change: Change) -> None:
@@ -138,7 +149,7 @@ def _write(index: MemoryIndex, file: IO[bytes]) -> None:
     head = {
         "store": index.store_uid.hex(),
         "provider": index.digest,
-        "extra_dim": index.extra_dim,
+        "extra": None if index.extra is None else [index.extra.dim, index.extra_digest, index.extra_done],
         "commit_seq": index.commit_seq,
         "pieces": index.pieces,
         "names": {name: list(rows.names[name]) for name in CLASSES},
@@ -166,7 +177,7 @@ def _sections(index: MemoryIndex) -> Iterator[tuple[str, Any]]:
 # Reading
 
 
-def load_index(path: Path, uid: bytes, provider: EmbeddingProvider, *, extra_dim: int = 0) -> MemoryIndex:
+def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
     """The index as it was saved.
 
     Raises:
@@ -179,16 +190,16 @@ def load_index(path: Path, uid: bytes, provider: EmbeddingProvider, *, extra_dim
             raise ValueError("it is cut short")
         # Not closed by name: an error on its way still holds views of it.
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _read(memoryview(mapped), uid, provider, extra_dim)
+        return _read(memoryview(mapped), uid, provider)
 
 
-def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider, extra_dim: int) -> MemoryIndex:
+def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
     head, parts = _table(view)
     if head["store"] != uid.hex():
         raise ValueError("it is another store's")
-    if (head["provider"], head["extra_dim"]) != (provider.digest, extra_dim):
+    if head["provider"] != provider.digest:
         raise ValueError("its vectors are another provider's")
-    index = MemoryIndex(provider.digest, provider.vocabulary_size, extra_dim=extra_dim)
+    index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = uid
     rows = index.rows
     for name, column in rows.columns().items():
@@ -208,8 +219,12 @@ def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider, extra_dim: 
     _fill(index.piece_data, parts["piece_data"])
     index.postings.load_bytes(parts["postings"])
     index.vectors.load_bytes(parts["vectors"])
-    if index.extra is not None:
+    if head["extra"] is not None:
+        dim, digest, done = head["extra"]
+        index.begin_extra(dim, digest)
+        assert index.extra is not None
         index.extra.load_bytes(parts["extra"])
+        index.extra_done = done
     index.commit_seq = head["commit_seq"]
     _check_sizes(index)
     index.adopt()

@@ -303,7 +303,7 @@ class Recaller:
             for row, share in zip(page, shares, strict=True)
         ]
 
-    def _nodes(self, page: list[tuple[bytes, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
+    def _nodes(self, page: list[tuple[UUID, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
         found = []
         for (node_id, _, relevance), why in zip(page, parts, strict=True):
             node = self._node_of(node_id)
