@@ -76,7 +76,7 @@ def current_value(requirement: Requirement, scene: Scene) -> tuple[float | None,
 
 
 def _calculate(requirement: Requirement, scene: Scene) -> float:
-    until = time.monotonic() + requirement.timeout
+    until = min(time.monotonic() + requirement.timeout, scene.until)
     if requirement.command:
         from context_graph.requirements.calculators import run_command
 

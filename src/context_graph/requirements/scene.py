@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from context_graph.requirements.config import load_rules
 from context_graph.requirements.git import Repo
 from context_graph.requirements.project import Project
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from context_graph.requirements.cache import GateCache
 
 __all__ = ["Scene", "rules_of"]
+
+CALCULATIONS_S = 0.8
+"""A hook that does not answer soon is given up, and then its call passes."""
 
 
 class Scene:
@@ -34,6 +39,7 @@ class Scene:
         "rules",
         "session_id",
         "state",
+        "until",
     )
 
     def __init__(
@@ -56,6 +62,8 @@ class Scene:
         self.claude_dir, self.cache_dir, self.may_run = claude_dir, cache_dir, may_run
         self.checked_out = checked_out
         """Whether ``branch`` is what the working tree holds; only then can its size be told."""
+        self.until = time.monotonic() + CALCULATIONS_S
+        """When all calculations of this scene together must have ended."""
         self.registry = Registry(claude_dir, cache)
         self.files = StateFiles(repo.common_dir, project.root, cache)
         self.state = self.files.load(branch, now)

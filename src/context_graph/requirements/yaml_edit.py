@@ -6,8 +6,6 @@ content in that one value; if it does not, nothing is changed and the user is as
 
 from __future__ import annotations
 
-import copy
-
 from context_graph.errors import UsageError
 from context_graph.requirements.yaml_files import parse_yaml
 
@@ -30,22 +28,31 @@ def set_flag(text: str, path: list[str], value: bool, *, file: str) -> str:
     old, problem = parse_yaml(text.encode("utf-8", "surrogatepass"))
     if old is None:
         raise UsageError(f"{file} {problem}; mend it first")
-    wanted: dict[Any, Any] = copy.deepcopy(old)
-    here = wanted
+    here: Any = old
     for key in path[:-1]:
-        if not isinstance(here.get(key), dict):
-            if here.get(key) is not None:
-                raise UsageError(f"{file}: {key} is no mapping; mend it first")
-            here[key] = {}
-        here = here[key]
-    here[path[-1]] = value
+        here = here.get(key)
+        if here is None:
+            break
+        if not isinstance(here, dict):
+            raise UsageError(f"{file}: {key} is no mapping; mend it first")
     new = _edited(text, path, "true" if value else "false")
-    if new is None or parse_yaml(new.encode("utf-8", "surrogatepass"))[0] != wanted:
-        shown = ".".join(path)
-        raise UsageError(
-            f"{file}: {shown} can't be set without rewriting more; set it to {str(value).lower()} by hand"
-        )
+    parsed = None if new is None else parse_yaml(new.encode("utf-8", "surrogatepass"))[0]
+    if new is None or not _differs_only_at(path, old, parsed, value):
+        shown = f"{'.'.join(path)}: {str(value).lower()}"
+        raise UsageError(f"{file}: can't set {shown} without changing more; do it by hand")
     return new
+
+
+def _differs_only_at(path: list[str], old: object, new: object, value: bool) -> bool:
+    before = old if isinstance(old, dict) else {}
+    if not isinstance(new, dict):
+        return False
+    key, rest = path[0], path[1:]
+    if before.keys() | {key} != new.keys():
+        return False
+    if any(before[other] != new[other] for other in before if other != key):
+        return False
+    return _differs_only_at(rest, before.get(key), new[key], value) if rest else new[key] is value
 
 
 def _edited(text: str, path: list[str], literal: str) -> str | None:

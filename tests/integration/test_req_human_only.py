@@ -1,0 +1,188 @@
+"""Requirements that only a person may satisfy, and the ways an agent might try."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.req_support import A, B, Gate, named
+
+from context_graph.errors import UsageError
+from context_graph.requirements import commands, setup
+from context_graph.requirements.verdict import HUMAN
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    made = Gate(tmp_path)
+    made.config({"sign": {"human_only": True, "satisfied_by_skill": "signer"}, "plan": {}})
+    return made
+
+
+def test_a_person_in_a_terminal_satisfies_it(gate: Gate) -> None:
+    """Issue C 7: human_only."""
+    assert named(gate.edit()) == {"sign", "plan"} and "Only a person" in gate.edit().reason
+    commands.satisfy(gate.place(terminal=True), ["sign", "plan"], session=A)
+    assert not gate.edit().decision
+    assert commands.status(gate.place(), session=A)["requirements"]["sign"]["satisfied_by"] == HUMAN
+
+
+def test_without_a_terminal_or_from_a_tool_call_it_is_refused(gate: Gate) -> None:
+    with pytest.raises(UsageError, match="in a terminal"):
+        commands.satisfy(gate.place(), ["plan", "sign"], session=A)
+    for env in ({"CLAUDECODE": "1"}, {"CLAUDE_CODE_SESSION_ID": A}):
+        with pytest.raises(UsageError, match="by a person only"):
+            commands.satisfy(gate.place(terminal=True, **env), ["sign"], session=A)
+        with pytest.raises(UsageError, match="by a person only"):
+            commands.clear(gate.place(terminal=True, **env), ["sign"], session=A)
+        with pytest.raises(UsageError, match="by a person only"):
+            setup.set_enabled(gate.place(terminal=True, **env), "sign", False)
+        with pytest.raises(UsageError, match="by a person only"):
+            setup.set_enabled(gate.place(terminal=True, **env), "", False)
+    assert named(gate.edit()) == {"sign", "plan"}, "and nothing of the refused command was applied"
+
+
+def test_unsetting_the_variable_does_not_hide_the_client(gate: Gate) -> None:
+    """The shell that a tool call runs in keeps its environment in /proc."""
+    child = subprocess.Popen(
+        ["sh", "-c", "env -u CLAUDECODE sleep 30 & echo $!; wait"],
+        env={**os.environ, "CLAUDECODE": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        inner = int(child.stdout.readline())
+        with pytest.raises(UsageError, match="by a person only"):
+            commands.satisfy(gate.place(terminal=True, pid=inner), ["sign"], session=A)
+    finally:
+        child.kill()
+        os.kill(inner, 9)
+        child.communicate()
+
+
+def test_a_registered_client_among_the_ancestors_is_noticed(gate: Gate) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as child:
+        gate.edit(A, pid=os.getpid())
+        with pytest.raises(UsageError, match="by a person only"):
+            commands.satisfy(gate.place(terminal=True, pid=child.pid), ["sign"], session=B)
+
+
+def test_no_other_satisfaction_counts(gate: Gate) -> None:
+    gate.after("Skill", {"skill": "signer"})
+    state = gate.place().files
+
+    def forge(found: object) -> None:
+        found.satisfy("sign", A, scope="session", now=gate.clock, by="cli")  # type: ignore[attr-defined]
+
+    state.change("feature/auth", gate.clock, forge)
+    result = gate.edit()
+    assert named(result) == {"sign", "plan"} and "only a person's own" in result.reason
+
+
+def test_an_agent_s_pause_spares_it_and_a_person_s_does_not(gate: Gate) -> None:
+    found = commands.pause(gate.place(CLAUDECODE="1"), session=A)
+    assert found["still_enforced"] == ["sign"] and named(gate.edit()) == {"sign"}
+    commands.pause(gate.place(), session=A)
+    assert not gate.edit().decision
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "context-graph-cli req satisfy sign",
+        "context-graph-cli req approve plan sign --session x",
+        "context-graph-cli req satisfy plan --session plan sign",
+        "context-graph-cli req clear --all",
+        "context-graph-cli req disable",
+        "context-graph-cli req init --force --yes",
+        "/usr/local/bin/context-graph-cli req satisfy sign",
+        "./venv/bin/req satisfy sign",
+        "context-graph-cli  req\tsatisfy  sign",
+        "context-graph-cli req 'satis''fy' sign",
+        "context-graph-cli req sat\\isfy sign",
+        'context-graph-cli "req" satisfy s"i"gn',
+        "context-graph-cli req \\\n satisfy sign",
+        "cd /tmp && context-graph-cli req satisfy sign",
+        "env -u CLAUDECODE context-graph-cli req satisfy sign",
+        "setsid nohup context-graph-cli req satisfy sign &",
+        "bash -c 'context-graph-cli req satisfy sign'",
+        "v=satisfy; context-graph-cli req $v sign",
+        "c=context-graph-cli; $c req satisfy sign",
+        "context-graph-cli req $(echo satisfy) sign",
+        "context-graph-cli req `echo satisfy` sign",
+        "echo c2F0aXNmeQ== | base64 -d | xargs context-graph-cli req",
+        "context-graph-cli${IFS}req${IFS}satisfy${IFS}sign",
+        "python3 -c \"import subprocess; subprocess.run(['context-graph-cli','req','satisfy','sign'])\"",
+        "python3 -m context_graph.cli req satisfy sign",
+        "python3 -c 'from context_graph.requirements import commands'",
+        "echo '{}' > .git/requirements/feature-auth.json",
+        "cp x .git/requirements/sessions/cad0ac4d.paused",
+        "tee $(git rev-parse --git-common-dir)/requirements/x.json",
+        "sed -i s/true/false/ .claude/requirements.yaml",
+        "rm .claude/requirements.yaml",
+        "echo x >> .claude/requirements.local.yaml",
+        "req satisfy sign",
+    ],
+)
+def test_no_bash_command_gets_there(gate: Gate, command: str) -> None:
+    """Issue C 7, quoting, paths, wrappers and variables included."""
+    result = gate.bash(command)
+    assert result.decision == "deny" and set(result.requirements) == {"sign"}, command
+    assert "a person" in result.reason and result.records[0]["kind"] == "denied"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "git commit -m 'require signing'",
+        "context-graph-cli req status",
+        "context-graph-cli req satisfy plan --session x",
+        "context-graph-cli req clear plan",
+        "context-graph-cli req pause --reason lunch",
+        "context-graph-cli req resume",
+        "context-graph-cli req config show",
+        "cat .claude/requirements.yaml",
+        "git diff .claude/requirements.yaml",
+        "pip install -r requirements.txt",
+        "grep -rn 'requests' src | head",
+        "curl https://example.org/requirements/list",
+        "npm run request-types",
+    ],
+)
+def test_everyday_commands_pass(gate: Gate, command: str) -> None:
+    assert not gate.bash(command).decision, command
+
+
+@pytest.mark.parametrize("tool", ["Edit", "Write", "MultiEdit", "NotebookEdit", "mcp__fs__write_file"])
+def test_no_file_tool_writes_the_gates_files(gate: Gate, tool: str) -> None:
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    link = gate.repo / "innocent"
+    link.symlink_to(gate.repo / ".claude")
+    for path in (
+        gate.common / "requirements" / "feature-auth.json",
+        gate.repo / ".claude" / "requirements.yaml",
+        gate.repo / ".claude" / "requirements.local.yaml",
+        gate.repo / "src" / ".." / ".claude" / "requirements.yaml",
+        link / "requirements.yaml",
+        gate.claude / "requirements.yaml",
+        gate.claude / "sessions.json",
+    ):
+        for key in ("file_path", "path"):
+            result = gate.event("PreToolUse", tool_name=tool, tool_input={key: str(path)})
+            assert result.decision == "deny", (path, key)
+    assert not gate.event(
+        "PreToolUse", tool_name=tool, tool_input={"file_path": str(gate.repo / "x")}
+    ).decision
+
+
+def test_a_project_without_such_requirements_has_none_of_these_checks(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    assert not gate.bash("context-graph-cli req satisfy plan").decision
+    assert not gate.bash("rm .claude/requirements.yaml").decision
