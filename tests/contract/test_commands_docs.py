@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer
 
+from context_graph.cli import req_words
 from context_graph.cli.direct import COMMANDS, FLAGS, read_options
 from context_graph.cli.main import build_app
 from context_graph.identity.brief import state_block
@@ -32,6 +33,22 @@ def commands() -> Iterator[tuple[str, Any]]:
 
 
 ALL = dict(commands())
+REQ = (
+    *(
+        "status",
+        "satisfy",
+        "approve",
+        "clear",
+        "pause",
+        "resume",
+        "list",
+        "prune",
+        "sessions",
+        "enable",
+        "disable",
+    ),
+    *("config show", "init", "check", "doctor", "log", "statusline"),
+)
 
 
 def options_of(command: Any) -> dict[str, Any]:
@@ -53,10 +70,14 @@ def test_the_commands_are_those_of_the_issue() -> None:
     sessions = ("restore-identity", "persist-identity", "list", "show", "export", "import")
     states = ("brief", "check-identity", "inject-context", "status")
     hooks = (*(kind.value for kind in EventKind), "generate-config")
+    memories = ("store", "recall", "inject", "list", "show", "forget", "restore", "link")
+    memories = (*memories, "export", "import", "reindex", "stats")
     assert set(ALL) == {
         *(f"session {name}" for name in sessions),
         *(f"consciousness {name}" for name in states),
         *(f"hooks {name}" for name in hooks),
+        *(f"memory {name}" for name in memories),
+        *(f"req {name}" for name in REQ),
         *(f"owner {name}" for name in ("start", "stop", "status", "restart", "serve")),
         "mcp",
         "repair",
@@ -98,6 +119,50 @@ def test_the_direct_way_knows_the_same_options_as_typer(words: tuple[str, str]) 
     assert {parameter: option for option, parameter in COMMANDS[words].items()} == by_parameter
     flags = {option for option, param in options_of(command).items() if param.is_flag}
     assert flags == FLAGS & set(COMMANDS[words])
+
+
+def test_the_quick_way_of_req_knows_the_same_commands_and_options_as_typer() -> None:
+    """cli.req_words: agents take it between two tool calls, so it must mean what --help says."""
+    assert set(req_words.COMMANDS) == set(REQ)
+    for name, (plain, options) in req_words.COMMANDS.items():
+        command = ALL[f"req {name}"]
+        assert set(options) == set(options_of(command)), name
+        flags = {option for option, param in options_of(command).items() if param.is_flag}
+        assert flags == req_words.FLAGS & set(options), name
+        arguments = [param for param in command.params if param.param_type_name == "argument"]
+        assert [(-1 if plain == req_words.MANY else 1) for _ in arguments] == [
+            param.nargs for param in arguments
+        ]
+        assert bool(arguments) == bool(plain), name
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], ("status", {})),
+        (["--json"], ("status", {"json": True})),
+        (
+            ["satisfy", "a", "-s", "x", "b", "--ttl=5"],
+            ("satisfy", {"names": ["a", "b"], "session": "x", "ttl": 5.0}),
+        ),
+        (["config", "show", "a", "--sources"], ("config show", {"name": "a", "sources": True})),
+        (["log", "--limit", "3"], ("log", {"limit": "3"})),
+        (["clear", "-a", "-b", "feature/x"], ("clear", {"names": [], "all": True, "branch": "feature/x"})),
+        (["status", "extra"], None),
+        (["enable", "a", "b"], None),
+        (["satisfy", "a", "--ttl", "soon"], None),
+        (["satisfy", "a", "--session"], None),
+        (["status", "--json=yes"], None),
+        (["--help"], None),
+        (["status", "-h"], None),
+        (["bogus"], None),
+    ],
+)
+def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
+    words: list[str], found: object
+) -> None:
+    """Wrong options and questions for help get Typer's words."""
+    assert req_words.read_words(words) == found
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["build_app", "main"]
 
 PROGRAM: Final = "context-graph-cli"
-_GROUPS: Final = ("session", "consciousness", "hooks", "owner")
+_GROUPS: Final = ("session", "consciousness", "hooks", "memory", "owner")
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 
 
@@ -55,7 +55,7 @@ def build_app() -> typer.Typer:
     import typer  # 40 ms: not before it is known that a command is Typer's
 
     from context_graph import __version__
-    from context_graph.cli import consciousness, hooks, mcp, owner, repair, session
+    from context_graph.cli import consciousness, hooks, mcp, memory, owner, repair, req, session
 
     app = typer.Typer(
         name=PROGRAM,
@@ -83,7 +83,9 @@ def build_app() -> typer.Typer:
         ("session", session.app),
         ("consciousness", consciousness.app),
         ("hooks", hooks.app),
+        ("memory", memory.app),
         ("owner", owner.app),
+        ("req", req.app),
     ):
         app.add_typer(group, name=name)
     app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
@@ -97,6 +99,12 @@ def _run(words: list[str]) -> None:
 
     if call_directly(words):
         return
+    if words[:1] == ["req"]:
+        from context_graph.cli import req_main
+
+        code = req_main.call_directly(words[1:])
+        if code is not None:
+            raise Finished(code)
     app = build_app()
     if not words or (len(words) == 1 and words[0] in _GROUPS):
         words = [*words, "--help"]

@@ -76,7 +76,7 @@ class Settings:
         metadata={"doc": "Most tokens that one of them brings; 0 brings nothing.", "range": (0, 2000)},
     )
     memory_floor: float = field(
-        default=0.6,
+        default=0.4,
         metadata={"doc": "Relevance below which a prompt brings no memory.", "range": (0.0, 1.0)},
     )
     memory_cache_nodes: int = field(

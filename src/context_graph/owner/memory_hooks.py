@@ -31,7 +31,6 @@ CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.S
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _RECALLED: Final = 12
 """Candidates for a prompt; those above the floor that the budget holds are shown."""
-_QUERY_CHARS: Final = 2048
 
 
 class MemoryHooks:
@@ -146,9 +145,9 @@ class MemoryHooks:
 
     def _recalled(self, event: HookEvent, budget: int, floor: float) -> str:
         from context_graph.memory.fence import Quote
-        from context_graph.memory.relevance import relevance
+        from context_graph.memory.relevance import asked_in, relevance
 
-        query = event.input_text[:_QUERY_CHARS]
+        query = asked_in(event.input_text)
         known = self.ledger.shown(event.session_id)
         quotes = []
         for one in self._memex().recall(query, top_k=_RECALLED).nodes:

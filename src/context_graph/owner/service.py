@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
-from context_graph.owner import consciousness_commands, hook_commands, req_commands, session_commands, spool
+from context_graph.owner import (
+    consciousness_commands,
+    hook_commands,
+    memory_commands,
+    req_commands,
+    session_commands,
+    spool,
+)
 from context_graph.owner.call import Call
 from context_graph.owner.gate_hooks import Gates
 from context_graph.owner.store_context import StoreContext, project_of
@@ -34,6 +41,7 @@ _HANDLERS: dict[str, Handler] = {
     **hook_commands.HANDLERS,
     **session_commands.HANDLERS,
     **consciousness_commands.HANDLERS,
+    **memory_commands.HANDLERS,
     **req_commands.HANDLERS,
 }
 

@@ -1,0 +1,66 @@
+"""Imports on their way: an import comes in many requests, so that hooks are served between them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from context_graph.errors import InvalidInputError
+from context_graph.memory.exchange import Import
+
+__all__ = ["Imports"]
+
+MAX_OPEN: Final = 4
+IDLE_S: Final = 600.0
+"""Time without a request after which an import is given up; what it wrote stays, it can be run again."""
+
+
+@dataclass(slots=True)
+class _Open:
+    store: Path
+    work: Import
+    used_at: float = field(default_factory=time.monotonic)
+
+
+class Imports:
+    """The imports of one owner, each known by a token and bound to its store."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    def begin(self, store: Path, work: Import) -> str:
+        """Take up an import; its token.
+
+        Raises:
+            InvalidInputError: MAX_OPEN others are on their way.
+        """
+        now = time.monotonic()
+        for token in [token for token, one in self._open.items() if now - one.used_at > IDLE_S]:
+            del self._open[token]
+        if len(self._open) >= MAX_OPEN:
+            raise InvalidInputError(
+                f"{MAX_OPEN} imports are on their way already; try again when one is done"
+            )
+        token = os.urandom(8).hex()
+        self._open[token] = _Open(store, work)
+        return token
+
+    def get(self, store: Path, token: str) -> Import:
+        """The import of that token.
+
+        Raises:
+            InvalidInputError: There is none in this store: it was given up, or the owner is another one.
+        """
+        found = self._open.get(token)
+        if found is None or found.store != store:
+            raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
+        found.used_at = time.monotonic()
+        return found.work
+
+    def end(self, token: str) -> None:
+        """Let go of it."""
+        self._open.pop(token, None)
