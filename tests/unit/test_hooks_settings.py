@@ -48,12 +48,12 @@ def our_commands(document: dict[str, Any], event: str) -> list[str]:
     ]
 
 
-def test_a_new_file_registers_the_eight_events_in_the_clients_own_schema() -> None:
+def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     """REQ-SESSION-16 REQ-HOOKS-22: PascalCase events, nested hooks, seconds, the CLI called directly."""
     document = json.loads(merge_settings("", ALL))
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
+        *("UserPromptSubmit", "Stop", "PermissionRequest", "PreCompact", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:

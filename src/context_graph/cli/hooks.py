@@ -1,4 +1,4 @@
-"""`hooks …`: help for the eight kinds that the launcher serves, and generate-config."""
+"""`hooks …`: help for the kinds that the launcher serves, and generate-config."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def pre_tool(
     output: Output = Format.JSON,
     db_path: DbPath = None,
 ) -> None:
-    """A tool is about to run (budget 100 ms); answers with the cached state.
+    """A tool is about to run (budget 100 ms); answers with the cached state, or refuses for a requirement.
 
     Example: context-graph-cli hooks pre-tool --session-id abc --tool-name Edit
     """
@@ -174,9 +174,35 @@ def prompt_submit(
 def stop(
     session_id: Session = None, stdin: Stdin = None, output: Output = Format.JSON, db_path: DbPath = None
 ) -> None:
-    """The model has finished its turn (budget 2000 ms); recorded, nothing is said to it.
+    """The model has finished its turn (budget 2000 ms); recorded, and held back by unmet requirements.
 
     Example: context-graph-cli hooks stop --session-id abc
+    """
+    _serve()
+
+
+@app.command("subagent-stop", short_help="SubagentStop", epilog=_CODES)
+def subagent_stop(
+    session_id: Session = None, stdin: Stdin = None, output: Output = Format.JSON, db_path: DbPath = None
+) -> None:
+    """A subagent has finished (budget 2000 ms); recorded, never held back. Not in the settings we write.
+
+    Example: context-graph-cli hooks subagent-stop --session-id abc
+    """
+    _serve()
+
+
+@app.command("permission-request", short_help="PermissionRequest", epilog=_CODES)
+def permission_request(
+    session_id: Session = None,
+    tool_name: Tool = None,
+    stdin: Stdin = None,
+    output: Output = Format.JSON,
+    db_path: DbPath = None,
+) -> None:
+    """The user is about to be asked for a permission (budget 2000 ms); denied where the project's file says.
+
+    Example: context-graph-cli hooks permission-request --session-id abc --tool-name Bash
     """
     _serve()
 
@@ -235,7 +261,7 @@ def generate_config(
             "--hooks",
             metavar="NAME,…",
             help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, stop, "
-            "pre-compact, session-end. Default: all.",
+            "permission-request, pre-compact, session-end. Default: all.",
         ),
     ] = "",
     shell: Annotated[Shell, typer.Option("--shell", help="Shell that the scripts are for.")] = Shell.BASH,

@@ -17,9 +17,9 @@ class HookedEvent:
     Attributes:
         name: The client's own, PascalCase.
         verb: Of ``context-graph-cli hooks``.
-        timeout_s: Seconds after which the client kills the hook. The launcher's own budget is at most
-            one second, so this is a backstop: short enough for a user who waits, long enough for a
-            process start on a loaded machine, which seed 001's 100 ms would not be.
+        timeout_s: Seconds after which the client kills the hook and goes on as if it had allowed. The
+            launcher ends by itself long before (within 1.7 s where requirements gate), so this is a
+            backstop: short enough for a user who waits, long enough for a loaded machine.
         for_tools: Whether the client takes a matcher of tool names for it.
         script: File stem of seed 001's script, empty where it has none.
         requirements: Ids for the script's head.
@@ -35,14 +35,17 @@ class HookedEvent:
 
 EVENTS: Final = (
     HookedEvent("SessionStart", "session-start", 5, False, "session_start", "REQ-HOOKS-01, REQ-HOOKS-17"),
-    HookedEvent("PreToolUse", "pre-tool", 2, True, "pre_tool_use", "REQ-HOOKS-02, REQ-HOOKS-18"),
+    HookedEvent("PreToolUse", "pre-tool", 5, True, "pre_tool_use", "REQ-HOOKS-02, REQ-HOOKS-18"),
     HookedEvent("PostToolUse", "post-tool", 3, True, "post_tool_use", "REQ-HOOKS-03, REQ-HOOKS-19"),
     # PostToolUse fires for success only; a failed tool has an event of its own.
     HookedEvent("PostToolUseFailure", "post-tool-failure", 3, True),
     HookedEvent(
-        "UserPromptSubmit", "prompt-submit", 2, False, "user_prompt_submit", "REQ-HOOKS-04, REQ-HOOKS-20"
+        "UserPromptSubmit", "prompt-submit", 5, False, "user_prompt_submit", "REQ-HOOKS-04, REQ-HOOKS-20"
     ),
-    HookedEvent("Stop", "stop", 2),
+    HookedEvent("Stop", "stop", 5),
+    # Fires only where the user would be asked, so it costs nobody else anything. SubagentStop is served but
+    # not registered: a subagent can't satisfy what its parent's Stop is held to.
+    HookedEvent("PermissionRequest", "permission-request", 5, True),
     HookedEvent("PreCompact", "pre-compact", 2),
     # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
     HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),

@@ -17,7 +17,8 @@ from context_graph.hooks_config.schema import hook_problems
 __all__ = ["merge_settings", "our_group"]
 
 _VERBS: Final = (
-    r"hooks (?:session-start|pre-tool|post-tool|post-tool-failure|prompt-submit|stop|pre-compact|session-end)"
+    r"hooks (?:session-start|pre-tool|post-tool|post-tool-failure|prompt-submit|stop|pre-compact|session-end"
+    r"|permission-request|subagent-stop)"
     r"|session (?:restore|persist)-identity|consciousness (?:brief|check-identity|inject-context)"
 )
 _CALL: Final = rf"context-graph(?:-cli)? (?:{_VERBS})(?: --(?:stdin|auto-dream|fast-path|format [a-z-]+))*"
