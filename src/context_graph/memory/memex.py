@@ -26,6 +26,8 @@ from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.figures import figures_of
 from context_graph.memory.filters import RecallFilters
+from context_graph.memory.inject import Injection, inject, packed_vectors
+from context_graph.memory.insights import Insights
 from context_graph.memory.listing import MemoryPage
 from context_graph.memory.metrics import prometheus_text
 from context_graph.memory.recall import Recall
@@ -351,6 +353,43 @@ class Memex:
         """
         with self._core.turn("recall") as core:
             return core.recaller.recall(query, top_k=top_k, filters=filters, recency=recency, cursor=cursor)
+
+    def inject(
+        self,
+        query: str,
+        *,
+        max_tokens: int = 2048,
+        mode: str = "auto",
+        priority: str = "normal",
+        include: Iterable[str] = (),
+        filters: RecallFilters = _EVERYTHING,
+    ) -> Injection:
+        """What is known about ``query``, distilled to at most ``max_tokens`` tokens (REQ-CORE-016).
+
+        Args:
+            query: 1 to 4,096 characters.
+            max_tokens: 100 to 8,192 (EC-CORE-006).
+            mode: auto, raw, narrative, structured or code_focused.
+            priority: low, normal, high or critical: how many memories are looked at, how strictly.
+            include: Of causal_links, entailment_cones, neighborhood, conflicts.
+        """
+        with self._core.turn("inject") as core:
+            return inject(
+                self,
+                core.provider,
+                core.derived.figures.pack,
+                query,
+                max_tokens=max_tokens,
+                mode=mode,
+                priority=priority,
+                include=include,
+                filters=filters,
+            )
+
+    def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
+        """What is known about these memories: causes, containment, neighbours, conflicts, their figures."""
+        with self._core.turn("inject") as core:
+            return Insights(nodes, self, packed_vectors(self, core.derived.figures.pack, nodes))
 
     def tombstone(self, node_id: UUID | str) -> Tombstone | None:
         """When and why that memory was deleted; None if it was not."""

@@ -1,0 +1,172 @@
+"""inject_context: what the store knows about a query, in at most so many tokens (REQ-CORE-016)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from context_graph.errors import InvalidParamsError
+from context_graph.memory.curation import Reader
+from context_graph.memory.distill import Candidate, Mode, distilled, fold, raw_text
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.insights import INSIGHTS, Insights
+from context_graph.memory.recall import Recall, check_query
+from context_graph.memory.selection import Tokenizer
+from context_graph.memory.utl_metrics import UtlMetrics
+from context_graph.model.memory import MemoryNode
+
+__all__ = ["Injection", "Store", "inject", "packed_vectors"]
+
+MIN_TOKENS: Final = 100
+MAX_TOKENS: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What a priority means."""
+
+    candidates: int
+    """Memories looked at, at most."""
+    floor: float
+    """Share of the best memory's relevance that another must have."""
+    least: float
+    """Relevance that every memory must have."""
+    share: float
+    """Of max_tokens that may be used."""
+
+
+_REACH: Final = {
+    "low": _Reach(8, 0.7, 0.3, 0.5),
+    "normal": _Reach(24, 0.5, 0.0, 1.0),
+    "high": _Reach(48, 0.3, 0.0, 1.0),
+    "critical": _Reach(96, 0.0, 0.0, 1.0),
+}
+
+
+class Store(Reader, Protocol):
+    """What is asked for memories: Memex."""
+
+    def recall(self, query: str, *, top_k: int, filters: RecallFilters) -> Recall: ...
+
+    def embedding(self, node_id: UUID, /) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """The answer. Token counts are of the store's embedder (WordPiece)."""
+
+    context: str
+    tokens_used: int
+    tokens_before: int
+    """What the memories found would take whole."""
+    mode: Mode
+    """How they are told; never auto."""
+    compression_ratio: float
+    """1 - used / before, in [0, 1]: the share of tokens saved."""
+    nodes: tuple[MemoryNode, ...]
+    """Whose words are in the context, in order of first mention."""
+    utl_metrics: UtlMetrics
+    """Of all memories found."""
+    metadata: dict[str, list[dict[str, Any]]]
+    """What `include` asked for."""
+    insights: Insights = field(compare=False, repr=False)
+    """For more of that."""
+
+    @property
+    def node_ids(self) -> tuple[UUID, ...]:
+        """Ids of `nodes`."""
+        return tuple(node.id for node in self.nodes)
+
+
+def inject(
+    store: Store,
+    tokenizer: Tokenizer,
+    pack: Callable[[bytes], bytes | None],
+    query: str,
+    *,
+    max_tokens: int = 2048,
+    mode: str = Mode.AUTO,
+    priority: str = "normal",
+    include: Iterable[str] = (),
+    filters: RecallFilters,
+) -> Injection:
+    """Find what fits ``query`` and tell it in at most ``max_tokens`` tokens; finding nothing is no error.
+
+    Args:
+        pack: Embeddings as the figures compare them (`Utl.pack`).
+        query: 1 to 4,096 characters.
+        max_tokens: 100 to 8,192, of the context text.
+        mode: auto, raw, narrative, structured or code_focused.
+        priority: low, normal, high or critical: how many memories are looked at (8, 24, 48, 96) and how
+            relevant they must be beside the best (70, 50, 30, 0 %); low uses half the tokens.
+        include: Names of `INSIGHTS` to work out.
+
+    Raises:
+        InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
+    """
+    check_query(query)
+    reach, how, names = _checked(max_tokens, mode, priority, include)
+    found = _retrieved(store, query, reach, filters)
+    nodes = [candidate.node for candidate in found]
+    packed = packed_vectors(store, pack, nodes)
+    budget = max(1, int(max_tokens * reach.share))
+    told = distilled(query, fold(found), budget, how, tokenizer)
+    by_id = {node.id: node for node in nodes}
+    shown = tuple(by_id[node_id] for node_id in told.node_ids)
+    used = tokenizer.count_tokens(told.text)
+    before = sum(tokenizer.count_tokens(raw_text(candidate)) for candidate in found)
+    insights = Insights(shown, store, packed)
+    return Injection(
+        context=told.text,
+        tokens_used=used,
+        tokens_before=before,
+        mode=told.mode,
+        compression_ratio=max(0.0, 1.0 - used / before) if before else 0.0,
+        nodes=shown,
+        utl_metrics=Insights(nodes, store, packed).metrics(),
+        metadata=insights.named(names),
+        insights=insights,
+    )
+
+
+def _checked(
+    max_tokens: object, mode: str, priority: str, include: Iterable[str]
+) -> tuple[_Reach, Mode, Sequence[str]]:
+    if type(max_tokens) is not int or not MIN_TOKENS <= max_tokens <= MAX_TOKENS:
+        raise InvalidParamsError(
+            f"max_tokens must be between {MIN_TOKENS} and {MAX_TOKENS}", parameter="max_tokens"
+        )
+    if mode not in set(Mode):
+        raise InvalidParamsError.of("distillation_mode", f"is {mode!r}, must be one of {', '.join(Mode)}")
+    if priority not in _REACH:
+        raise InvalidParamsError.of("priority", f"is {priority!r}, must be one of {', '.join(_REACH)}")
+    names = list(include)
+    for name in names:
+        if name not in INSIGHTS:
+            raise InvalidParamsError.of(
+                "include_metadata", f"names {name!r}, must be of {', '.join(INSIGHTS)}"
+            )
+    return _REACH[priority], Mode(mode), names
+
+
+def _retrieved(store: Store, query: str, reach: _Reach, filters: RecallFilters) -> list[Candidate]:
+    answers = store.recall(query, top_k=reach.candidates, filters=filters).nodes
+    least = max((answer.score for answer in answers), default=0.0) * reach.floor
+    return [
+        Candidate(answer.node, answer.score) for answer in answers if answer.score >= max(least, reach.least)
+    ]
+
+
+def packed_vectors(
+    store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
+) -> dict[UUID, bytes]:
+    """The vectors of memories as the figures compare them, without those that say nothing."""
+    vectors = {}
+    for node in nodes:
+        embedding = store.embedding(node.id)
+        vector = None if embedding is None else pack(embedding)
+        if vector is not None:
+            vectors[node.id] = vector
+    return vectors

@@ -1,0 +1,123 @@
+"""A memory's text in parts that can stand alone: sentences, list items, headings, blocks of code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from context_graph.memory.words import STOP_WORDS
+
+__all__ = ["Kind", "Segment", "segments", "telling_words"]
+
+MAX_CHARS: Final = 65_536
+_FENCE: Final = re.compile(r"^\s*(```|~~~)")
+_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+|^\s*#{1,6}\s+|^\s*>\s?")
+_SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?])\s+(?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
+_STARTS_CODE: Final = re.compile(
+    r"^\s*(?:def \w+\(|class \w+[(:{]|async \w|import [\w.]+;?$|from [\w.]+ import |return\b|@\w+|"
+    r"#include|\$ \w|(?:if|for|while|with|try|else|elif)\b.*[:{]\s*$|[{}\])]+[;,)]*\s*$|"
+    r"(?:SELECT|INSERT|CREATE|UPDATE) |(?:pub )?(?:fn|func|function)\b.*\(|(?:let|const|var)\b.*=|"
+    r"(?:struct|impl|enum|interface)\b.*\{)"
+)
+_ENDS_CODE: Final = re.compile(r"(?:[;{]|\)\s*[:{]|=>|\\)\s*$|^\s*[\w.\[\]]+\s*(?:[-+*/]?=|:=)\s*\S")
+_INDENTED: Final = re.compile(r"^(?: {2,}|\t)\S")
+_WORD: Final = re.compile(r"[^\W_]{2,}")
+_COMMON: Final = frozenset(word.decode() for word in STOP_WORDS)
+_ENDINGS: Final = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s")
+
+
+class Kind(Enum):
+    """What a segment is."""
+
+    SENTENCE = "sentence"
+    ITEM = "item"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a text."""
+
+    text: str
+    kind: Kind
+
+
+def segments(content: str) -> list[Segment]:
+    """The parts of ``content`` in order; together they hold all of its words.
+
+    Code is what stands between fences, or two and more lines in a row that look like it; its lines stay as
+    they are. Everything else is on one line each.
+    """
+    found: list[Segment] = []
+    prose: list[str] = []
+    code: list[str] = []
+    fence = ""
+    for line in content[:MAX_CHARS].splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            code.append(line)
+            if mark and mark[1] == fence:
+                fence = ""
+                _close_code(found, prose, code)
+        elif mark:
+            _close_code(found, prose, code)
+            fence, code = mark[1], [line]
+        elif _is_code(line, after_code=bool(code)):
+            code.append(line)
+        else:
+            _close_code(found, prose, code)
+            prose.append(line)
+    _close_code(found, prose, code)
+    _close_prose(found, prose)
+    return found
+
+
+def _is_code(line: str, *, after_code: bool) -> bool:
+    if not line.strip():
+        return False
+    return bool(_STARTS_CODE.match(line) or _ENDS_CODE.search(line) or (after_code and _INDENTED.match(line)))
+
+
+def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:
+    """End a run of code lines; a single one outside fences is no block, but part of the prose."""
+    if not code:
+        return
+    if len(code) == 1 and not _FENCE.match(code[0]):
+        prose.append(code[0])
+    else:
+        _close_prose(found, prose)
+        found.append(Segment("\n".join(line.rstrip() for line in code), Kind.CODE))
+    code.clear()
+
+
+def _close_prose(found: list[Segment], prose: list[str]) -> None:
+    """Paragraphs become sentences; list items and headings stand for themselves."""
+    paragraph: list[str] = []
+    for line in [*prose, ""]:
+        item = _ITEM.match(line)
+        if (item or not line.strip()) and paragraph:
+            joined = " ".join(" ".join(paragraph).split())
+            found += [Segment(part, Kind.SENTENCE) for part in _SENTENCE.split(joined) if part]
+            paragraph.clear()
+        if item:
+            text = " ".join(line[item.end() :].split())
+            found += [Segment(text, Kind.ITEM)] if text else []
+        elif line.strip():
+            paragraph.append(line)
+    prose.clear()
+
+
+def telling_words(text: str) -> frozenset[str]:
+    """Its words in lower case without endings and stop words: what it is about, roughly."""
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _COMMON)
+
+
+@lru_cache(maxsize=32_768)
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word

@@ -1,0 +1,115 @@
+"""Which segments of several memories to tell: those that say most about a query and least of it twice."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from context_graph.memory.segments import Segment, segments, telling_words
+
+__all__ = ["Piece", "Source", "Tokenizer", "selected"]
+
+REPETITION: Final = 0.6
+"""Share of its worth that a segment loses when it only repeats what is taken already."""
+QUERY_SHARE: Final = 0.6
+"""How much of a segment's worth is the query's words in it; the rest is its memory's relevance."""
+FIRST_BONUS: Final = 0.1
+"""The first segment of a memory usually says what it is about."""
+LEAST_WORTH: Final = 0.12
+"""Of the best segment's worth: less is not worth its tokens."""
+MAX_SEGMENTS: Final = 400
+"""Of one memory."""
+
+
+class Tokenizer(Protocol):
+    """What counts tokens: the embedder. Counts of texts divided by white space add up."""
+
+    def count_tokens(self, text: str) -> int: ...
+
+    def cut_tokens(self, text: str, tokens: int) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text to choose from."""
+
+    content: str
+    relevance: float
+    """[0, 1]."""
+    label_tokens: int
+    """What it costs to name it, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment of a source, by their numbers."""
+
+    owner: int
+    place: int
+    segment: Segment
+    words: frozenset[str]
+    worth: float
+
+
+def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Tokenizer) -> list[Piece]:
+    """The segments worth telling that fit ``budget`` tokens together, in the order of sources and places.
+
+    Greedy by maximal marginal relevance. What a segment is worth only falls as others are taken, so the
+    best is found with a heap whose entries are looked at again when they come up.
+    """
+    pieces = _pieces(query, sources)
+    if not pieces:
+        return []
+    least = LEAST_WORTH * max(piece.worth for piece in pieces)
+    heap = [(-piece.worth, number) for number, piece in enumerate(pieces)]
+    heapq.heapify(heap)
+    taken: list[Piece] = []
+    covered: set[str] = set()
+    owners: set[int] = set()
+    while heap:
+        _, number = heapq.heappop(heap)
+        piece = pieces[number]
+        worth = _marginal(piece, covered)
+        if heap and -worth > heap[0][0]:
+            heapq.heappush(heap, (-worth, number))
+            continue
+        if worth < least:
+            break
+        cost = tokenizer.count_tokens(piece.segment.text)
+        cost += 0 if piece.owner in owners else sources[piece.owner].label_tokens
+        if cost <= budget:
+            budget -= cost
+            taken.append(piece)
+            owners.add(piece.owner)
+            covered |= piece.words
+    return sorted(taken, key=lambda piece: (piece.owner, piece.place))
+
+
+def _marginal(piece: Piece, covered: set[str]) -> float:
+    """What a segment is worth beside those that are taken."""
+    repeated = len(piece.words & covered) / len(piece.words) if piece.words else 1.0
+    return piece.worth * (1.0 - REPETITION * repeated * repeated)
+
+
+def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
+    found = [
+        (owner, place, segment, telling_words(segment.text))
+        for owner, source in enumerate(sources)
+        for place, segment in enumerate(segments(source.content)[:MAX_SEGMENTS])
+    ]
+    spread = Counter(word for _, _, _, words in found for word in words)
+    wanted = {
+        word: math.log(1.0 + len(found) / spread[word]) for word in telling_words(query) & spread.keys()
+    }
+    whole = math.fsum(wanted.values())
+    pieces = []
+    for owner, place, segment, words in found:
+        share = math.fsum(wanted[word] for word in words & wanted.keys()) / whole if whole else 0.0
+        first = FIRST_BONUS if place == 0 else 0.0
+        worth = sources[owner].relevance * (1.0 - QUERY_SHARE + QUERY_SHARE * share + first)
+        pieces.append(Piece(owner, place, segment, words, worth))
+    return pieces
