@@ -3,7 +3,8 @@
 A third, independent statement of the formats: standard library only, no import of context_graph, plain
 enough to be read instead of the two implementations. The files never change for a format version;
 `--check` says whether what is on disk is what this script writes. The tables of paths are in
-golden_paths.py. In all tables bytes outside of printable ASCII, and `%`, stand as %XX; `-` is empty.
+golden_paths.py, memories in golden_memory.py. In all tables bytes outside of printable ASCII, and `%`,
+stand as %XX; `-` is empty.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+from golden_memory import FILES as MEMORY_FILES
 from golden_paths import TABLES, fnv1a64, quoted, table
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
@@ -195,6 +197,7 @@ def brief_expected() -> bytes:
 
 FILES: dict[str, Callable[[], bytes]] = {
     **TABLES,
+    **MEMORY_FILES,
     "request_v1.bin": lambda: request(REQUEST_FIELDS),
     "request_v1.tsv": lambda: request_parts(REQUEST_FIELDS),
     "request_v1_later.bin": lambda: request(LATER_FIELDS),
