@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError
@@ -26,7 +25,7 @@ from context_graph.mcp_server.schemas import (
 from context_graph.mcp_server.sessions import session_missing
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.views import injection_view, node_view, recall_view
+from context_graph.memory.views import injection_view, iso_time, node_view, recall_view
 from context_graph.model.edge import Domain
 from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
@@ -119,7 +118,7 @@ def _stored(node: MemoryNode, level: VerbosityLevel) -> dict[str, Any]:
     """REQ-CORE-014's answer; the learning state beside it unless the least was asked for."""
     found: dict[str, Any] = {
         "node_id": str(node.id),
-        "created_at": _iso(node.created_at_ms),
+        "created_at": iso_time(node.created_at_ms),
         "johari_quadrant": node.johari_quadrant.value,
     }
     if level is not VerbosityLevel.RAW_ONLY:
@@ -155,14 +154,7 @@ def _inject_context(call: ToolCall) -> ToolResult:
     include = given.texts("include_metadata", choices=INSIGHTS)
     given.finish()
     memex = call.host.memory()
-    found = memex.inject(
-        query,
-        max_tokens=max_tokens,
-        mode=mode,
-        priority=priority,
-        include=include,
-        session_id=call.session_id,
-    )
+    found = memex.inject(query, max_tokens=max_tokens, mode=mode, priority=priority, include=include)
     return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
 
 
@@ -199,7 +191,7 @@ def _forget_memory(call: ToolCall) -> ToolResult:
     found = {
         "node_id": str(node_id),
         "soft_delete": tombstone.soft,
-        "deleted_at": _iso(tombstone.deleted_at_ms),
+        "deleted_at": iso_time(tombstone.deleted_at_ms),
         "reason": tombstone.reason,
     }
     return _answer(memex, found)
@@ -210,7 +202,7 @@ def _restore_memory(call: ToolCall) -> ToolResult:
     call.arguments.finish()
     memex = call.host.memory()
     node = memex.restore(node_id)
-    return _answer(memex, {"node_id": str(node.id), "created_at": _iso(node.created_at_ms)})
+    return _answer(memex, {"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
 
 
 def _link_memories(call: ToolCall) -> ToolResult:
@@ -271,10 +263,6 @@ def _latest_identity(call: ToolCall) -> Mapping[str, Any]:
         return call.host.identity(None)
     except SessionNotFoundError:
         raise session_missing(call.session_id or "none has been recorded in this project") from None
-
-
-def _iso(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _RUNS: Final[dict[str, Callable[[ToolCall], ToolResult]]] = {
