@@ -39,6 +39,8 @@ class Blend:
     """BM25's own."""
     lexical: float = 1.0
     dense: float = 0.7
+    dense_beside: float = 0.3
+    """The same where every memory has a second vector; in between in proportion."""
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
     question: float = -0.3
@@ -152,13 +154,15 @@ def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, 
 
 
 def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
-    _, mean, deviation = index.vectors.scan(wanted.dense, live, scores.dense)
-    ranking.add_standardised(scores.dense, mean, deviation, blend.dense, True, scores.base)
-    if wanted.extra is not None and index.extra is not None:
+    count, mean, deviation = index.vectors.scan(wanted.dense, live, scores.dense)
+    weight = blend.dense
+    if wanted.extra is not None and index.extra is not None and count:
         ranking.clear(scores.extra)
         query = memoryview(wanted.extra).cast("f")
-        _, mean, deviation = index.extra.scan(query, live, scores.extra)
-        ranking.add_standardised(scores.extra, mean, deviation, blend.extra, True, scores.base)
+        second, its_mean, its_deviation = index.extra.scan(query, live, scores.extra)
+        ranking.add_standardised(scores.extra, its_mean, its_deviation, blend.extra, True, scores.base)
+        weight += (blend.dense_beside - blend.dense) * min(second / count, 1.0)
+    ranking.add_standardised(scores.dense, mean, deviation, weight, True, scores.base)
 
 
 def _hints(index: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores) -> None:
