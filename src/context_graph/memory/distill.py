@@ -253,6 +253,7 @@ def _chosen_pieces(
             candidate.node.content,
             candidate.relevance,
             tokenizer.count_tokens(f"{prefix}{_label(candidate)}"),
+            with_code=False,
         )
         for candidate in candidates
     ]

@@ -5,21 +5,23 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from context_graph.memory.segments import Segment, segments, telling_words
+from context_graph.memory.segments import Kind, Segment, segments, telling_words
 
 __all__ = ["Piece", "Source", "Tokenizer", "selected"]
 
 REPETITION: Final = 0.6
 """Share of its worth that a segment loses when it only repeats what is taken already."""
-QUERY_SHARE: Final = 0.6
+QUERY_SHARE: Final = 0.7
 """How much of a segment's worth is the query's words in it; the rest is its memory's relevance."""
 FIRST_BONUS: Final = 0.1
 """The first segment of a memory usually says what it is about."""
-LEAST_WORTH: Final = 0.12
+NEXT_SHARE: Final = 0.4
+"""How much of a segment's words of the query its neighbours are credited with: answers follow their topic."""
+LEAST_WORTH: Final = 0.45
 """Of the best segment's worth: less is not worth its tokens."""
 MAX_SEGMENTS: Final = 400
 """Of one memory."""
@@ -42,6 +44,8 @@ class Source:
     """[0, 1]."""
     label_tokens: int
     """What it costs to name it, once."""
+    with_code: bool = True
+    """Whether blocks of code may be chosen; where there is nothing else, they are in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +100,32 @@ def _marginal(piece: Piece, covered: set[str]) -> float:
 
 
 def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
-    found = [
-        (owner, place, segment, telling_words(segment.text))
-        for owner, source in enumerate(sources)
-        for place, segment in enumerate(segments(source.content)[:MAX_SEGMENTS])
-    ]
-    spread = Counter(word for _, _, _, words in found for word in words)
+    texts = [[(segment, telling_words(segment.text)) for segment in _told(source)] for source in sources]
+    found = [words for parts in texts for _, words in parts]
+    spread = Counter(word for words in found for word in words)
     wanted = {
         word: math.log(1.0 + len(found) / spread[word]) for word in telling_words(query) & spread.keys()
     }
-    whole = math.fsum(wanted.values())
     pieces = []
-    for owner, place, segment, words in found:
-        share = math.fsum(wanted[word] for word in words & wanted.keys()) / whole if whole else 0.0
-        first = FIRST_BONUS if place == 0 else 0.0
-        worth = sources[owner].relevance * (1.0 - QUERY_SHARE + QUERY_SHARE * share + first)
-        pieces.append(Piece(owner, place, segment, words, worth))
+    for owner, parts in enumerate(texts):
+        for place, share in enumerate(_shares([words for _, words in parts], wanted)):
+            first = FIRST_BONUS if place == 0 else 0.0
+            worth = sources[owner].relevance * (1.0 - QUERY_SHARE + QUERY_SHARE * share + first)
+            pieces.append(Piece(owner, place, *parts[place], worth))
     return pieces
+
+
+def _told(source: Source) -> list[Segment]:
+    found = segments(source.content)[:MAX_SEGMENTS]
+    prose = [segment for segment in found if source.with_code or segment.kind is not Kind.CODE]
+    return prose or found
+
+
+def _shares(parts: Sequence[frozenset[str]], wanted: Mapping[str, float]) -> list[float]:
+    """How much of the query's words each of a source's segments has, or is credited with."""
+    whole = math.fsum(wanted.values())
+    if not whole:
+        return [0.0] * len(parts)
+    own = [math.fsum(wanted[word] for word in words & wanted.keys()) / whole for words in parts]
+    around = [0.0, *own, 0.0]
+    return [max(share, NEXT_SHARE * max(around[i], around[i + 2])) for i, share in enumerate(own)]

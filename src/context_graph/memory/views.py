@@ -51,7 +51,9 @@ def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel) -> dict[str
             ]
         }
     if level is VerbosityLevel.FULL_INSIGHTS:
-        view |= _insights(nodes, memex.insights(nodes))
+        for entry, node in zip(view["nodes"], nodes, strict=True):
+            entry["utl"] = _scores(node)
+        view |= _insights(memex.insights(nodes))
     if recall.next_cursor is not None:
         view["next_cursor"] = recall.next_cursor
     return view
@@ -77,7 +79,10 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel) ->
         "utl_metrics": injection.utl_metrics.as_dict(),
     }
     if level is VerbosityLevel.FULL_INSIGHTS:
-        view |= _insights(injection.nodes, injection.insights)
+        view["utl_scores"] = [
+            {"id": str(node.id), **_scores(node)} for node in injection.nodes[:MAX_DETAILED]
+        ]
+        view = _insights(injection.insights) | view
     return view | injection.metadata
 
 
@@ -100,7 +105,8 @@ def node_view(memex: Memex, node: MemoryNode, level: VerbosityLevel) -> dict[str
     if level is VerbosityLevel.FULL_INSIGHTS:
         view["semantic_cluster"] = None if node.semantic_cluster is None else str(node.semantic_cluster)
         insights = memex.insights([node])
-        view |= _insights([node], insights) | insights.named(["neighborhood"])
+        view["utl"] = _scores(node)
+        view |= _insights(insights) | insights.named(["neighborhood"])
     return view
 
 
@@ -132,7 +138,7 @@ def _fitting(contents: Sequence[str]) -> list[str]:
     return [one if len(one) <= limit else one[: limit - 1] + _ELLIPSIS for one in contents]
 
 
-def _insights(nodes: Sequence[MemoryNode], insights: Insights) -> dict[str, Any]:
+def _insights(insights: Insights) -> dict[str, Any]:
     """What level 2 adds (REQ-CORE-022)."""
     found = insights.named(("causal_links", "entailment_cones", "conflicts"))
     conflicts = found.pop("conflicts")
@@ -140,7 +146,6 @@ def _insights(nodes: Sequence[MemoryNode], insights: Insights) -> dict[str, Any]
     return {
         **found,
         "conflict_analysis": {"contradiction_score": round(metrics.conflict, 4), "conflicts": conflicts},
-        "utl_scores": [_scores(node) for node in nodes[:MAX_DETAILED]],
         "utl_metrics": metrics.as_dict(),
     }
 
@@ -148,11 +153,9 @@ def _insights(nodes: Sequence[MemoryNode], insights: Insights) -> dict[str, Any]
 def _scores(node: MemoryNode) -> dict[str, Any]:
     utl = node.utl_state
     return {
-        "id": str(node.id),
         "delta_s": round(utl.delta_s, 4),
         "delta_c": round(utl.delta_c, 4),
         "w_e": round(utl.w_e, 4),
         "phi": round(utl.phi, 4),
         "learning_score": round(learning_score(utl.delta_s, utl.delta_c, utl.w_e, math.cos(utl.phi)), 4),
-        "johari_quadrant": node.johari_quadrant.value,
     }
