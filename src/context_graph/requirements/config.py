@@ -67,7 +67,7 @@ def inputs_hold(inputs: list[list[Any]]) -> bool:
 def _keep(path: str, document: dict[str, Any]) -> None:
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        write_atomic(path, plain_json.dumps(document).encode())
+        write_atomic(path, plain_json.dumps(document).encode(), sync=False)
     except (OSError, ValueError, TypeError):
         pass  # the next call compiles again; the decision is the same
 

@@ -115,6 +115,6 @@ def _keep(path: str, kept: dict[str, Any]) -> None:
         return
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        write_atomic(path, plain_json.dumps(kept).encode())
+        write_atomic(path, plain_json.dumps(kept).encode(), sync=False)
     except (OSError, ValueError):
         pass  # the next call calculates again

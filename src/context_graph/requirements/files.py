@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import fcntl
 import os
 import stat
@@ -27,8 +28,6 @@ Signature = list[int]
 LOCK_WAIT_S = 0.8
 """Longest wait for a lock. A hook that waits longer costs its user more than the write is worth."""
 
-_FIRST_PAUSE_S = 0.0005
-_LONGEST_PAUSE_S = 0.008
 _FRESH_NS = 20_000_000
 """A file changed less than this ago may change again within one tick of the file system's clock."""
 
@@ -71,8 +70,8 @@ def read_bytes(path: str, limit: int) -> bytes:
         os.close(handle)
 
 
-def write_atomic(path: str, data: bytes) -> None:
-    """Replace ``path`` by ``data`` (mode 0600): unique temporary file, fsync, rename.
+def write_atomic(path: str, data: bytes, *, sync: bool = True) -> None:
+    """Replace ``path`` by ``data`` (mode 0600): unique temporary file, fsync (if ``sync``), rename.
 
     Raises:
         OSError: If the disk refuses; the old file then stands and no temporary file is left.
@@ -87,7 +86,8 @@ def write_atomic(path: str, data: bytes) -> None:
             view = memoryview(data)
             while view:
                 view = view[os.write(handle, view) :]
-            os.fsync(handle)
+            if sync:
+                os.fsync(handle)
         finally:
             os.close(handle)
         os.rename(temporary, path)
@@ -124,6 +124,9 @@ class LockTimeoutError(OSError):
 class Locked:
     """``with Locked(path):`` holds the flock of the sidecar file ``path``, made if missing.
 
+    Waits in the kernel's queue, in a thread of its own: sixty pollers would take the processor from the one
+    that holds the lock, and an alarm signal would not do in a process of many threads.
+
     Raises on entering:
         LockTimeoutError: After ``wait_s`` seconds.
         OSError: If the file can't be made.
@@ -135,33 +138,60 @@ class Locked:
         self._path, self._wait_s, self._handle = path, wait_s, -1
 
     def __enter__(self) -> Locked:
-        until, pause = time.monotonic() + self._wait_s, _FIRST_PAUSE_S
-        while not self._try():
-            if time.monotonic() > until:
-                raise LockTimeoutError(
-                    f"{self._path} was held for {self._wait_s:g} s by another process; try again"
-                )
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
-        return self
-
-    def _try(self) -> bool:
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            here, there = os.fstat(handle), os.stat(self._path)
-            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
+        until = time.monotonic() + self._wait_s
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            if not _take(handle, until):
+                raise LockTimeoutError(f"{self._path} was held by others for {self._wait_s:g} s; try again")
+            if _is_still(handle, self._path):
                 self._handle = handle
-                return True
-        except (BlockingIOError, FileNotFoundError):
-            pass  # held, or pruned between open and flock: a lock on a vanished file excludes nobody
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-        return False
+                return self
+            os.close(handle)  # pruned meanwhile: a lock on a vanished file excludes nobody
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._handle)
+
+
+def _take(handle: int, until: float) -> bool:
+    """Lock ``handle``, or close it (at once or later) and return False."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    taken, ended = _thread.allocate_lock(), _thread.allocate_lock()
+    ended.acquire()
+    failure: list[OSError] = []
+
+    def wait() -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            failure.append(error)
+        ended.release()
+        if not taken.acquire(blocking=False):
+            os.close(handle)  # nobody waits any more; closing frees the lock
+
+    _thread.start_new_thread(wait, ())
+    # Whoever comes first to `taken` owns the handle from there on.
+    in_time = ended.acquire(timeout=max(0.0, until - time.monotonic()))
+    if not in_time and taken.acquire(blocking=False):
+        return False
+    if failure:
+        os.close(handle)
+        raise failure[0]
+    return True
+
+
+def _is_still(handle: int, path: str) -> bool:
+    here = os.fstat(handle)
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)

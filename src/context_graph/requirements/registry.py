@@ -145,7 +145,7 @@ class Registry:
             while len(sessions) > _ENTRIES:
                 del sessions[next(iter(sessions))]
             text = plain_json.dumps({"version": VERSION, "sessions": sessions})
-            write_atomic(self.path, text.encode())
+            write_atomic(self.path, text.encode(), sync=False)  # a crash of the machine ends its sessions too
             if self._cache is not None:
                 self._cache.forget_document(self.path)
 

@@ -1,0 +1,73 @@
+"""Many processes on one branch at once: nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.req_support import Gate
+
+from context_graph.requirements import journal, upkeep
+
+PROCESSES = 64
+
+_CHILD = """
+import os, sys
+from context_graph.requirements import commands
+from context_graph.requirements.event import GateEvent
+from context_graph.requirements.hooks import decide
+from context_graph.requirements.place import Place
+
+number, repo, home, clock = int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
+session = f"{number:08x}-5b1c-4f0e-8d2a-7f6a1c2b3d4e"
+sys.stdin.readline()
+if number % 2:
+    place = Place(repo, {"HOME": home}, cache_dir=home + "/cache", now=clock)
+    commands.satisfy(place, [f"r{number % 4}", "t"], session=session)
+else:
+    for _ in range(2):
+        event = GateEvent("PreToolUse", session_id=session, cwd=repo, home=home, tool_name="Write",
+                          tool_input={"file_path": "x"}, at=clock, pid=0, cache_dir=home + "/cache")
+        result = decide(event)
+        assert result.decision == "" and not result.system_message, (result.reason, result.system_message)
+"""
+
+
+def test_sixty_four_processes_on_one_branch_lose_nothing(tmp_path: Path) -> None:
+    """Issue C "what it must reach": 64 parallel gate calls and satisfies on one branch, nothing lost."""
+    gate = Gate(tmp_path)
+    requirements = {f"r{n}": {"trigger_tools": ["Edit"]} for n in range(4)}
+    gate.config(
+        {
+            **requirements,
+            "t": {"trigger_tools": ["Edit"], "scope": "branch"},
+            "stop": {"stop_only": True, "trigger_tools": ["Write"]},
+        }
+    )
+    command = [sys.executable, "-c", _CHILD]
+    children = [
+        subprocess.Popen(
+            [*command, str(number), str(gate.repo), str(gate.home), str(gate.clock)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    failures = [text for child in children if (text := child.communicate(timeout=100)[1])]
+    assert not failures, failures[0]
+    document = json.loads((gate.state_folder / "feature-auth.json").read_text())
+    entries = document["requirements"]
+    satisfied = {int(key[:8], 16) for n in range(4) for key in entries.get(f"r{n}", {}).get("sessions", ())}
+    assert satisfied == set(range(1, PROCESSES, 2)) and entries["t"]["satisfied"] is True
+    armed = {int(key[:8], 16) for key, one in entries["stop"]["sessions"].items() if one["triggered"] is True}
+    assert armed == set(range(0, PROCESSES, 2))
+    assert len(journal.read(str(gate.common))) == PROCESSES // 2
+    assert {int(one["session_id"][:8], 16) for one in upkeep.sessions(gate.place())} == armed
+    assert [path.name for path in gate.state_folder.iterdir() if path.name.endswith(".tmp")] == []
