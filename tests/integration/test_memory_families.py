@@ -1,0 +1,164 @@
+"""Stores without memories gain the families for them, whatever happens on the way; damage is told apart."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+from rocksdict import Options, Rdict
+from tests.store_support import run
+
+from context_graph.errors import (
+    DatabaseCorruptionError,
+    FormatVersionError,
+    MissingColumnFamilyError,
+    StoreError,
+)
+from context_graph.store import layout
+from context_graph.store.engine import Engine
+from context_graph.store.graph import GraphStore
+from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, NODES
+from context_graph.store.layout import FAMILIES, SYSTEM
+from context_graph.store.sessions import SessionStore
+
+OLD = Path(__file__).resolve().parents[1] / "golden" / "store_0_1_0.tar.xz"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A database that version 0.1.0 wrote: three sessions of four events, and a queued request."""
+    with tarfile.open(OLD) as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "db"
+
+
+def families(db: Path) -> set[str]:
+    return set(Rdict.list_cf(str(db)))
+
+
+def check_sessions(db: Path) -> None:
+    with SessionStore.open(db) as store:
+        assert store.count() == 3
+        assert len(list(store.events_after("session-1", 0))) == 4
+        assert len(store.pending_dreams()) == 1
+
+
+def test_the_families_are_one_a_purpose() -> None:
+    """REQ-CORE-007: nodes by UUID, the rest beside them."""
+    assert (
+        *("memory_nodes", "embeddings", "memory_access", "edges", "memory_index"),
+        *("memory_log", "tombstones", "memory_meta", "ledger"),
+    ) == MEMORY_FAMILIES
+
+
+def test_an_old_store_gains_them_when_its_memory_is_first_used_and_not_before(old: Path) -> None:
+    """REQ-CORE-007: sessions of version 0.1.0 are as they were, before and after."""
+    check_sessions(old)
+    assert families(old) == set(FAMILIES)
+    GraphStore.open(old).close()
+    assert families(old) == {*FAMILIES, *MEMORY_FAMILIES}
+    check_sessions(old)
+    store = GraphStore.open(old, create=False)
+    assert (store.counters.seq, store.next_seq) == (0, 1)
+    store.close()
+
+
+KILLED = """
+    import os, sys
+    from context_graph.store.engine import Engine
+
+    left = int(sys.argv[2])
+
+    def deadly(name):
+        original = getattr(Engine, name)
+
+        def step(self, *given):
+            global left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), 9)
+            return original(self, *given)
+
+        setattr(Engine, name, step)
+
+    for name in ("_create_family", "put"):
+        deadly(name)
+    engine = Engine.open(sys.argv[1])
+    engine.gain_memory()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("steps", [*range(1, 20), 100])
+def test_a_kill_at_any_step_leaves_a_store_with_or_without_memory(old: Path, steps: int) -> None:
+    """EC-CORE-014, REQ-CORE-007: nine families made, nine marked, the marker last."""
+    assert run(KILLED, old, steps).returncode == -9
+    engine = Engine.open(old)
+    gained = steps > 19
+    assert engine.has_memory is gained
+    engine.close()
+    check_sessions(old)
+    GraphStore.open(old).close()
+    engine = Engine.open(old)
+    assert engine.has_memory
+    engine.close()
+    assert families(old) == {*FAMILIES, *MEMORY_FAMILIES}
+
+
+def drop(db: Path, family: str) -> None:
+    found = Rdict.list_cf(str(db))
+    raw = Rdict(str(db), Options(raw_mode=True), {name: Options(raw_mode=True) for name in found})
+    raw.drop_column_family(family)
+    raw.close()
+    (db / "seal.json").unlink()
+
+
+@pytest.mark.parametrize("family", MEMORY_FAMILIES)
+def test_a_family_that_is_lost_is_reported_and_not_made_anew(old: Path, family: str) -> None:
+    """EC-CORE-007: a damaged store is no store that has no memory yet."""
+    GraphStore.open(old).close()
+    drop(old, family)
+    with pytest.raises(MissingColumnFamilyError, match=f"repair --cf {family}"):
+        Engine.open(old)
+    assert family not in families(old)
+
+
+def test_records_without_the_marker_are_reported_and_not_taken_over(old: Path) -> None:
+    """EC-CORE-007: the marker is written before the first record; only damage can part them."""
+    engine = Engine.open(old)
+    engine.gain_memory()
+    engine.put(NODES, bytes(16), b"a record")
+    engine.delete(SYSTEM, MEMORY_KEY)
+    engine.close()
+    engine = Engine.open(old)
+    with pytest.raises(DatabaseCorruptionError, match="marker is gone"):
+        engine.gain_memory()
+    assert engine.get(NODES, bytes(16)) == b"a record"
+    engine.close()
+
+
+def test_a_newer_layout_is_refused(old: Path) -> None:
+    engine = Engine.open(old)
+    engine.gain_memory()
+    engine.put(SYSTEM, MEMORY_KEY, b"2")
+    engine.close()
+    with pytest.raises(FormatVersionError, match="memory layout"):
+        Engine.open(old)
+
+
+def test_a_store_that_is_only_read_gains_nothing(old: Path) -> None:
+    engine = Engine.open(old, read_only=True)
+    with pytest.raises(StoreError, match="no memories yet"):
+        GraphStore(engine)
+    engine.close()
+    assert families(old) == set(FAMILIES)
+
+
+def test_version_0_1_0_s_check_still_passes_on_a_store_with_memories(old: Path) -> None:
+    """An older build opens it: its families are all there, and others are opened and left alone."""
+    GraphStore.open(old).close()
+    assert set(FAMILIES) <= families(old)
+    engine = Engine.open(old)
+    assert engine.get(SYSTEM, layout.FORMAT_KEY) == b"1"
+    engine.close()
