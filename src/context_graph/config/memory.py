@@ -29,6 +29,9 @@ class MemoryConfig:
     bloom_bits: int = 10
     """Bits a key of the tables' bloom filters (REQ-CORE-009)."""
 
+    model: str = "auto"
+    """What makes second vectors: auto, off, minilm or a folder (memory.minilm)."""
+
     @classmethod
     def of(cls, settings: Settings) -> MemoryConfig:
         """What ``settings`` say."""
@@ -40,4 +43,5 @@ class MemoryConfig:
             wal=settings.wal,
             wal_dir=Path(settings.wal_dir) if settings.wal_dir else None,
             bloom_bits=settings.bloom_bits,
+            model=settings.memory_model,
         )

@@ -97,6 +97,13 @@ class Settings:
             "range": (0.01, 3600),
         },
     )
+    memory_model: str = field(
+        default="auto",
+        metadata={
+            "doc": "Model of second vectors: `auto` (MiniLM if the extra is installed), `off`, `minilm`, or a "
+            "folder with one in ONNX."
+        },
+    )
     max_clients: int = field(
         default=64, metadata={"doc": "Connections the owner serves at once.", "range": (1, 4096)}
     )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from context_graph.config.memory import MemoryConfig
-from context_graph.errors import GraphQueryError, StoreClosedError
+from context_graph.errors import ContextGraphError, GraphQueryError, StoreClosedError
 from context_graph.memory import embed
 from context_graph.memory.cache import NodeCache
 from context_graph.memory.derived import Derived
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.index import MemoryIndex
 from context_graph.memory.metrics import Timings
+from context_graph.memory.minilm import find_model
 from context_graph.memory.recall import Recaller
+from context_graph.memory.second import SecondVectors
 from context_graph.memory.turn import Turn, Turns
 from context_graph.memory.writing import TextRedactor
 from context_graph.model.edge import Direction, GraphEdge
@@ -23,6 +27,7 @@ from context_graph.store.graph import GraphStore
 
 __all__ = ["Core", "now_ms"]
 
+_LOG: Final = logging.getLogger(__name__)
 _PROVIDER: Final = "provider"
 PURGE_EVERY_MS: Final = 86_400_000
 
@@ -47,6 +52,7 @@ class Core:
         self._provider = provider
         self._derived: Derived | None = None
         self._recaller: Recaller | None = None
+        self._second: SecondVectors | None = None
         self._closed = self._recorded = False
         self.purged_ms = 0
         """Unix ms of the last purge."""
@@ -122,13 +128,36 @@ class Core:
             embed.require_provider(pair, self.provider)
             with self.timings.measure("load"):
                 self._derived = Derived(self.store, self.provider, self.folder)
+            self._second = self._second or self._find_second()
+            if self._second is not None:
+                self._second.notify()
         return self._derived
+
+    @property
+    def loaded_index(self) -> MemoryIndex | None:
+        """The index, if it is loaded."""
+        return None if self._derived is None else self._derived.index
+
+    @property
+    def second(self) -> SecondVectors | None:
+        """What makes second vectors, once the derived state is loaded and if there is a model."""
+        return self._second
+
+    def _find_second(self) -> SecondVectors | None:
+        try:
+            model = find_model(self.config.model)
+        except ContextGraphError as error:  # an aid to recall, which works without
+            _LOG.warning("second vectors of %s: %s", self.folder.name, error)
+            return None
+        return None if model is None else SecondVectors(model, self.turn)
 
     @property
     def recaller(self) -> Recaller:
         """Answers queries over the index."""
         if self._recaller is None:
-            self._recaller = Recaller(self.derived.index, self.provider, self.node, self.visible_edges)
+            self._recaller = Recaller(
+                self.derived.index, self.provider, self.node, self.visible_edges, extra=self._second
+            )
         return self._recaller
 
     def record_provider(self) -> None:
@@ -170,6 +199,8 @@ class Core:
             self._derived.seq = self.store.counters.seq
             self._derived.index.seen(self._derived.seq)
             self._derived.save_if_due()
+            if self._second is not None:
+                self._second.notify()
 
     # Life
 
@@ -180,6 +211,8 @@ class Core:
 
     def close(self) -> None:
         """Save and let go; the engine stays open. Safe to call twice."""
+        if self._second is not None:
+            self._second.stop()  # before the turn: it may be waiting for one
         if self._closed:
             return
         self._turns.acquire("close")

@@ -27,5 +27,13 @@ def figures_of(core: Core) -> dict[str, int | float]:
         **bloom_figures(storage),
         "memtable_bytes": storage["memtable_bytes"],
         "table_bytes": storage["table_bytes"],
+        **_second_figures(core),
         **{f"index_{name}": count for name, count in core.index_stats().items()},
     }
+
+
+def _second_figures(core: Core) -> dict[str, int]:
+    if core.second is None:
+        return {}
+    second = core.store.vectors.second
+    return {"second_commits": 0 if second is None else second.done}

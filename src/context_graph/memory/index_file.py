@@ -83,8 +83,7 @@ def _load_extras(index: MemoryIndex, store: GraphStore) -> None:
         return
     index.begin_extra(second.dim, second.digest)
     if index.extra_done < second.done:
-        known = index.extra_done
-        index.put_extras((one for one in store.vectors.seconds() if one[0] > known), second.done)
+        index.put_extras(store.vectors.seconds(index.extra_done), second.done)
 
 
 def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, change: Change) -> None:

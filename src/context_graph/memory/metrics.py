@@ -30,6 +30,7 @@ _HELP: Final = {
     "bloom_full_true_positive": "Of these, those that found their key.",
     "bloom_false_positive_rate": "Share of lookups for absent keys that a filter let through.",
     "memtable_bytes": "RocksDB's write buffers of this database.",
+    "second_commits": "Commits up to which memories have their second vectors.",
     "table_bytes": "RocksDB's tables on disk, of memories.",
 }
 _COUNTERS: Final = frozenset(

@@ -51,9 +51,9 @@ _TIMES: Final = (
 
 
 class ExtraProvider(Protocol):
-    """The optional second embedder (memory.minilm): unit vectors, float32."""
+    """The optional second embedder (memory.second): unit vectors, float32; None while it is not ready."""
 
-    def encode_query(self, text: str) -> bytes: ...
+    def encode_query(self, text: str) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,9 +181,9 @@ class VectorTable:
         batch.put(META, SECOND_KEY, records.encode_meta(SECOND_KEY, second._asdict()))
         self._engine.write(batch)
 
-    def seconds(self) -> Iterator[tuple[int, bytes]]:
-        """(commit number, second vector) in order of commit."""
-        start = layout.second_key(0)
+    def seconds(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
+        """(commit number, second vector) in order of commit from after ``seq``."""
+        start = layout.second_key(seq + 1)
         for key, record in self._engine.scan(EMBEDDINGS, start, after(start[:1])):
             yield layout.split_embedding_key(key), payload_of(key, record)
 
