@@ -1,4 +1,4 @@
-"""Tells the owner what a `req` command changed: a record in the store's spool, drained before its next answer.
+"""Tells the owner what a `req` command changed: a record in the spool that it drains before its next answer.
 
 So no command waits for an owner, or starts one, and none that runs misses anything.
 """
