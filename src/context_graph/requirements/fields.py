@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRY_KEYS",
+    "EVIDENCE_KEYS",
     "TEMPLATE_FIELDS",
     "Problems",
     "evidence",
+    "hook_keys",
     "hook_settings",
     "is_number",
     "show",
@@ -144,6 +146,9 @@ ENTRY_KEYS = {
 }
 
 
+EVIDENCE_KEYS = {"dirs", "require_markers", "require_verdict", "max_age_seconds"}
+
+
 def simple_fields(where: str, raw: Mapping[object, object], problems: Problems) -> dict[str, Any]:
     """The fields whose wrong value costs no more than the field: the requirement holds without it."""
     entry: dict[str, Any] = {}
@@ -183,7 +188,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
     if not isinstance(raw, dict):
         problems.error(where, f"{show(raw)} is no mapping; no artefact is asked for")
         return None
-    problems.unknown(where, raw, {"dirs", "require_markers", "require_verdict", "max_age_seconds"})
+    problems.unknown(where, raw, EVIDENCE_KEYS)
     return {
         "dirs": _read(f"{where}.dirs", raw, "dirs", _texts, [], "a list of folders", problems),
         "markers": _read(
@@ -239,6 +244,13 @@ def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
     found["standard_briefing"] = _briefing(hooks, problems)
     found["deny_patterns"] = _patterns(found["deny_patterns"], problems)
     return found
+
+
+def hook_keys() -> set[str]:
+    """Every setting below ``hooks:``, with dots."""
+    return {f"{path}.{key}" for path, keys in _HOOKS.items() for key in keys} | {
+        "session_start.briefing_format"
+    }
 
 
 def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> Mapping[object, object]:

@@ -11,12 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["is_own_command", "may_reach_gates"]
+__all__ = ["EXEMPT", "is_own_command", "may_reach_gates"]
 
 _PROGRAM = "context-graph-cli"
 _ALIAS = "req"
 _HARMLESS = frozenset({"status", "list", "sessions", "log", "check", "doctor", "statusline"})
-_EXEMPT = _HARMLESS | {"pause", "resume", "satisfy", "approve"}
+EXEMPT = _HARMLESS | {"pause", "resume", "satisfy", "approve"}
 _UNQUOTED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@+%")
 _TAKES_VALUE = frozenset({"--session", "-s", "--branch", "-b", "--ttl", "--metadata", "-m", "--reason"})
 
@@ -61,7 +61,7 @@ def _own_words(command: str) -> list[str]:
 def is_own_command(command: str) -> bool:
     """Whether the whole command is one plain call of ``req`` that no gate may hold back."""
     words = _own_words(command)
-    return bool(words) and words[0] in _EXEMPT
+    return bool(words) and words[0] in EXEMPT
 
 
 def may_reach_gates(command: str, protected: Collection[str]) -> bool:

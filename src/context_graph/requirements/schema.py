@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["MAX_REQUIREMENTS", "blank_entry", "check"]
+__all__ = ["MAX_REQUIREMENTS", "TOP_KEYS", "WITHOUT_EFFECT", "blank_entry", "check"]
 
 MAX_REQUIREMENTS = 200
 _NAME = 100
@@ -36,8 +36,8 @@ _KNOWN_TOOLS = {
         *("ExitPlanMode", "EnterPlanMode", "Skill", "WebFetch", "WebSearch"),
     )
 }
-_TOP = {"version", "enabled", "inherit", "requirements", "hooks"}
-_ELSEWHERE = {"strict_preflight", "logging", "console", "debug", "workflow", "budgets"}
+TOP_KEYS = {"version", "enabled", "inherit", "requirements", "hooks"}
+WITHOUT_EFFECT = {"strict_preflight", "logging", "console", "debug", "workflow", "budgets"}
 """Top-level keys of the original that have no effect here."""
 
 
@@ -55,7 +55,7 @@ def check(merged: Mapping[object, object], templates: Mapping[str, dict[str, str
     Cost: milliseconds; done when a file changed.
     """
     problems = fields.Problems()
-    problems.unknown("", merged, _TOP, elsewhere=_ELSEWHERE)
+    problems.unknown("", merged, TOP_KEYS, elsewhere=WITHOUT_EFFECT)
     enabled = merged.get("enabled", True)
     if not isinstance(enabled, bool):
         problems.error("enabled", f"{fields.show(enabled)} is neither true nor false; taken as true")
