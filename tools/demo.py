@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A scripted pair of sessions through the real hooks, in a throw-away home.
+"""Three scripted sessions through the real hooks and the MCP server, in a throw-away home.
 
-Session 1 works on a small service and then wanders off; session 2 takes its identity up again.
-Every number printed comes from the owner or from a clock.
+Session 1 works on a small service, stores a decision and then wanders off; session 2 takes its identity up
+again and is told what was decided; session 3 meets a requirement. Numbers are the owner's or a clock's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import textwrap
 import time
 import uuid
 from pathlib import Path
@@ -125,15 +126,48 @@ class Demo:
         printed = self.run("hooks", verb, "--format", "claude", body=full, session=session)
         return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed.strip() else ""
 
+    def say(self, event: str, text: str) -> None:
+        """Show what would reach the model."""
+        print(f"  {event:<17} -> " + textwrap.indent(text, " " * 23).lstrip())
+
+    def tools(self, session: str, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Call MCP tools over the bridge that Claude Code would start; the structured results."""
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "demo", "version": "1"},
+        }
+        asked = [("initialize", hello)]
+        asked += [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
+        lines = [
+            json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            for number, (method, params) in enumerate(asked)
+        ]
+        began = time.perf_counter()
+        done = subprocess.run(
+            [str(CLI), "mcp"],
+            input="\n".join(lines).encode() + b"\n",
+            capture_output=True,
+            env={**self.env, "CLAUDE_CODE_SESSION_ID": session},
+            cwd=self.project,
+            timeout=30,
+            check=True,
+        )
+        self.times.setdefault("mcp", []).append((time.perf_counter() - began) * 1000)
+        answers = sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda it: it["id"])
+        failed = [answer["error"] for answer in answers if "error" in answer]
+        if failed:
+            sys.exit(f"mcp: {failed}")
+        return [answer["result"]["structuredContent"] for answer in answers[1:]]
+
     def session(self, session: str, steps: list[Step]) -> None:
         """A whole session, each tool call with its PreToolUse."""
         start = {"hook_event_name": "SessionStart", "source": "startup"}
-        print(f"  SessionStart      -> {self.hook('session-start', session, start)}")
+        self.say("SessionStart", self.hook("session-start", session, start))
         last = ""
         for number, (verb, body) in enumerate(steps):
             if verb == "prompt-submit":
-                block = self.hook(verb, session, body)
-                print("  UserPromptSubmit  -> " + block.replace("\n", "\n                       "))
+                self.say("UserPromptSubmit", self.hook(verb, session, body))
                 continue
             body["tool_use_id"] = f"toolu_{session[:8]}_{number}"
             before = {key: body[key] for key in ("tool_name", "tool_input", "tool_use_id")}
@@ -146,33 +180,78 @@ class Demo:
         self.hook("session-end", session, {"hook_event_name": "SessionEnd", "reason": "other"})
 
 
+def remember(demo: Demo, session: str) -> None:
+    """Store a decision as the model would."""
+    decision = {
+        "content": "Rate limits count per API key, not per IP: customers behind one NAT shared a bucket.",
+        "rationale": "decided in review, not visible in the code",
+        "tags": ["decision"],
+    }
+    stored, found = demo.tools(
+        session,
+        ("store_memory", decision),
+        ("recall_memory", {"query": "why not limit by IP?", "top_k": 1}),
+    )
+    print(f"  store_memory      -> {stored['node_id']}  pulse {stored['pulse']}")
+    print(f"  recall_memory     -> {found['nodes'][0]['relevance_score']}  {found['nodes'][0]['content']}")
+
+
+def gated(demo: Demo, session: str) -> None:
+    """An edit that a requirement blocks until a plan is on record."""
+    (demo.project / ".git" / "HEAD").write_text("ref: refs/heads/feature/limits\n")
+    demo.run("req", "init", "--yes")
+    demo.hook("session-start", session, {"hook_event_name": "SessionStart", "source": "startup"})
+    edit = {"file_path": str(demo.project / "limits.py"), "old_string": "a", "new_string": "b"}
+    call = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": edit}
+    body = {"session_id": session, "cwd": str(demo.project), **call}
+    for tool_use in ("toolu_1", "toolu_2"):
+        printed = demo.run(
+            "hooks", "pre-tool", "--format", "claude", body={**body, "tool_use_id": tool_use}, session=session
+        )
+        said = json.loads(printed)["hookSpecificOutput"]
+        decision = said.get("permissionDecision", "allowed")
+        demo.say(f"Edit: {decision}", said.get("permissionDecisionReason", said.get("additionalContext", "")))
+        if decision == "deny":
+            demo.say("req satisfy", demo.run("req", "satisfy", "commit_plan", "--session", session).strip())
+
+
 def main() -> None:
     """Run the demo and print it."""
     home = Path(tempfile.mkdtemp(prefix="context-graph-demo-"))
     demo = Demo(home)
-    first, second = str(uuid.uuid4()), str(uuid.uuid4())
+    first, second, third = (str(uuid.uuid4()) for _ in range(3))
     try:
-        print("Session 1: a rate limiter, then eight commands about something else entirely")
+        print("Session 1: a rate limiter, a decision, then eight commands about something else entirely")
         demo.session(first, rate_limiter_work() + wandering())
+        remember(demo, first)
         print("\nSession 2, a new process tree: the same project again")
-        demo.session(second, rate_limiter_work()[:7])
-        shown = json.loads(demo.run("session", "show", "--session-id", second, "--json"))
-        print(f"\nKept: {shown['events_applied']} events applied, a chain of {len(shown['chain'])} sessions,")
-        print(f"  purpose vector {[round(value, 2) for value in shown['purpose_vector']]}")
-        for _ in range(20):
-            line = demo.run("consciousness", "brief", session=second).strip()
-        print(f"  brief {line}")
-        print("\nWall time of whole processes on this machine, median ms:")
-        for name in sorted(demo.times):
-            print(f"  {name:<28} {statistics.median(demo.times[name]):7.1f}   (n={len(demo.times[name])})")
-        status = json.loads(demo.run("owner", "status", "--json"))
-        rss_mib = status["rss_bytes"] / 2**20
-        print(f"\nOwner: pid {status['pid']}, {rss_mib:.0f} MiB, {status['requests']} requests")
+        demo.session(
+            second, [prompt("Should the rate limiter count by IP or by key?"), *rate_limiter_work()[1:7]]
+        )
+        print("\nSession 3: a requirement")
+        gated(demo, third)
+        report(demo, second)
     finally:
         subprocess.run(
             [str(CLI), "owner", "stop"], env=demo.env, cwd=demo.project, capture_output=True, check=False
         )
         shutil.rmtree(home, ignore_errors=True)
+
+
+def report(demo: Demo, session: str) -> None:
+    """What is kept, and what it cost."""
+    shown = json.loads(demo.run("session", "show", "--session-id", session, "--json"))
+    print(f"\nKept: {shown['events_applied']} events applied, a chain of {len(shown['chain'])} sessions,")
+    print(f"  purpose vector {[round(value, 2) for value in shown['purpose_vector']]}")
+    for _ in range(20):
+        line = demo.run("consciousness", "brief", session=session).strip()
+    print(f"  brief {line}")
+    print("\nWall time of whole processes on this machine, median ms:")
+    for name in sorted(demo.times):
+        print(f"  {name:<28} {statistics.median(demo.times[name]):7.1f}   (n={len(demo.times[name])})")
+    status = json.loads(demo.run("owner", "status", "--json"))
+    rss_mib = status["rss_bytes"] / 2**20
+    print(f"\nOwner: pid {status['pid']}, {rss_mib:.0f} MiB, {status['requests']} requests")
 
 
 if __name__ == "__main__":
