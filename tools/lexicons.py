@@ -1,7 +1,7 @@
 """Seed words of the spaces that follow a lexicon, and the markers of those that follow connectives.
 
-`tools/distill_table.py` extends each seed list by the teacher's own similarities. A category's first words define it;
-the order of categories is part of the data file's format. See docs/embedding.md.
+`tools/distill_table.py` extends each seed list by the teacher's own similarities. The order of
+categories is part of the data file's format. See docs/embedding.md.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ SPACES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Aesthetic": {
         "+": _words(
-            "beautiful elegant lovely gorgeous clean graceful stylish pretty exquisite stunning neat charming"
+            "beautiful elegant lovely gorgeous clean graceful stylish pretty exquisite stunning neat tidy charming"
         ),
         "-": _words("ugly messy hideous ugliness clumsy dirty crude clutter awful tacky dull bland"),
         "beauty": _words("beautiful beauty gorgeous lovely pretty handsome attractive ugly hideous"),

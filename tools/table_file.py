@@ -1,4 +1,4 @@
-"""Writes the data file of the static embedder: int8 rows, lexicons and markers, packed as memory/table.py reads them."""
+"""Writes the static embedder's data file: int8 rows, lexicons, markers; memory/table.py reads it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import lexicons
 import numpy as np
+
+import lexicons
 
 MAGIC = b"CGTABLE1"
 ALIGN = 64
@@ -16,6 +17,7 @@ LEXICON_SPACES = ("Temporal", "Moral", "Aesthetic", "Behavioral", "Emotional")  
 LEXICON_SIZES = (32, 64, 64, 128, 32)
 POLARITY = 8
 KEPT = 700  # pieces of a lexicon at most, per category
+CLEAR = 0.12  # cosine to the axis between the poles from which a word has a polarity
 NEAR = 0.42  # cosine to a category's centre from which a word belongs to it
 
 NEGATION, BASE_VERB, STOPS, COMMA, INNER, MARKS_ONLY, KEYWORD = 1, 2, 4, 8, 16, 32, 64
@@ -90,7 +92,8 @@ def _lexicon(space: str, size: int, vocabulary: list[str], teacher: Array) -> tu
     parts = [scores]
     if poles[0] and poles[1]:
         axis = unit(rows[poles[0]].mean(0) - rows[poles[1]].mean(0))
-        polarity = np.clip(3.0 * rows[chosen] @ axis, -1.0, 1.0)
+        along = rows[chosen] @ axis
+        polarity = np.clip(3.0 * np.sign(along) * np.maximum(np.abs(along) - CLEAR, 0.0), -1.0, 1.0)
         polarity[np.isin(chosen, poles[0])] = 1.0
         polarity[np.isin(chosen, poles[1])] = -1.0
         parts.insert(0, np.repeat(polarity[:, None] / np.sqrt(POLARITY), POLARITY, 1))
@@ -125,7 +128,7 @@ def write(path: Path, name: str, vocabulary: list[str], rows: Array, teacher: Ar
 
 
 def _pack(path: Path, head: dict[str, Any], sections: dict[str, bytes]) -> None:
-    """Magic, length of the head, head (JSON with each section's offset and length), sections at multiples of 64."""
+    """Magic, length of the head, head (JSON: each section's offset and length), sections at multiples of 64."""
     room = 4096  # of magic, length and head
     offset, table = room, {}
     for key, data in sections.items():
