@@ -142,6 +142,7 @@ def _recall_memory(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
+    memex.touch(one.node.id for one in found.nodes)
     return _answer(memex, recall_view(memex, found, call.verbosity), empty_recall=not found.nodes)
 
 
@@ -155,6 +156,7 @@ def _inject_context(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.inject(query, max_tokens=max_tokens, mode=mode, priority=priority, include=include)
+    memex.touch(found.node_ids)
     return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
 
 

@@ -1,0 +1,374 @@
+"""Seed 003's tools through the official SDK's client, the real bridge, a real owner and store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from tests.mcp_support import Peer, connected
+from tests.support import Cli
+
+from context_graph import __version__
+
+ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}
+FACTS = [
+    "The parser of dates lives in src/dates.py and takes ISO 8601 only",
+    "Deploys run from the main branch on Tuesdays, never from a feature branch",
+    "The flaky test test_upload fails when port 8080 is taken by the proxy",
+    "Users asked for dark mode in the settings dialog",
+    "The database migration 0042 must run before the workers restart",
+]
+
+
+@pytest.fixture
+def peer(cli: Cli) -> Iterator[Peer]:
+    with connected(cli) as made:
+        yield made
+
+
+def check_pulse(found: dict[str, Any]) -> None:
+    pulse = found["pulse"]
+    assert 0.0 <= pulse["entropy"] <= 1.0
+    assert 0.0 <= pulse["coherence"] <= 1.0
+    assert pulse["suggested_action"] in ACTIONS
+
+
+def test_the_handshake_says_who_we_are(peer: Peer) -> None:
+    assert peer.client.server_info.name == "context-graph"
+    assert peer.client.server_info.version == __version__
+    assert peer.client.protocol_version == "2025-11-25"
+    assert 0 < len(peer.client.instructions or "") <= 2048
+    assert peer.client.server_capabilities.tools is not None
+
+
+def test_a_client_that_probes_for_newer_protocols_finds_us_too(cli: Cli) -> None:
+    with connected(cli, mode="auto") as peer:
+        check_pulse(peer.ask("get_memetic_status"))
+
+
+def test_store_memory_returns_id_time_quadrant_and_pulse(peer: Peer) -> None:
+    """REQ-CORE-014, TC-CORE-017, AC-CORE-01-01: what the seed's example has."""
+    found = peer.ask(
+        "store_memory",
+        content="Test memory content",
+        rationale="Testing store_memory functionality",
+        importance=0.8,
+    )
+    UUID(found["node_id"])
+    assert found["created_at"].endswith("Z")
+    assert found["johari_quadrant"] in {"open", "blind", "hidden", "unknown"}
+    assert set(found["utl_state"]) == {"delta_s", "delta_c", "w_e", "phi"}
+    check_pulse(found)
+
+
+def test_text_and_structure_say_the_same(peer: Peer) -> None:
+    """The protocol wants the structured answer as text as well."""
+    result = peer.result("get_memetic_status")
+    assert json.loads(result.content[0].text) == result.structured_content
+
+
+def test_every_parameter_of_store_memory_arrives(peer: Peer) -> None:
+    """REQ-CORE-014 with session_id, occurred_at, tags and agent_id beside it."""
+    first = peer.store(FACTS[0])
+    found = peer.ask(
+        "store_memory",
+        content=FACTS[1],
+        rationale="the user said so twice",
+        importance=0.9,
+        modality="text",
+        metadata={"ticket": "X-1", "nested": {"deep": [1, 2.5, None, True]}},
+        link_to=[first],
+        tags=["deploy", "rule"],
+        agent_id="reviewer",
+        session_id="s-1",
+        occurred_at="2026-01-31T09:30:00+01:00",
+    )
+    assert found["created_at"] == "2026-01-31T08:30:00.000Z"
+    node = peer.ask("get_memory", node_id=found["node_id"], verbosity_level=2)["node"]
+    assert node["content"] == FACTS[1]
+    assert node["importance"] == 0.9
+    wanted: list[dict[str, Any]] = [
+        {"min_importance": 0.9},
+        {"tags": ["rule", "deploy"]},
+        {"agent_id": "reviewer"},
+        {"session_id": "s-1"},
+        {"created_before": "2026-02-01T00:00:00Z"},
+    ]
+    for filters in wanted:
+        nodes = peer.ask("recall_memory", query="when do deploys run?", filters=filters)["nodes"]
+        assert [one["id"] for one in nodes] == [found["node_id"]], filters
+
+
+def test_binary_content_is_kept_and_text_in_base64_is_text(peer: Peer) -> None:
+    """REQ-CORE-014: content_base64 instead of content."""
+    text = base64.b64encode("Größe der Warteschlange: 64 entries".encode()).decode()
+    found = peer.ask("store_memory", content_base64=text, rationale="sent as base64")
+    assert peer.ask("get_memory", node_id=found["node_id"])["node"]["content"].startswith("Größe")
+    picture = base64.b64encode(bytes(range(256))).decode()
+    found = peer.ask(
+        "store_memory",
+        content_base64=picture,
+        modality="image",
+        rationale="diagram of the ingestion pipeline",
+    )
+    assert peer.ask("get_memory", node_id=found["node_id"])["node"]["content"] == picture
+    nodes = peer.ask("recall_memory", query="ingestion pipeline diagram", top_k=1)["nodes"]
+    assert nodes[0]["id"] == found["node_id"]
+
+
+def test_recall_memory_ranks_scores_and_pages(peer: Peer) -> None:
+    """REQ-CORE-015, TC-CORE-019, AC-CORE-02-01."""
+    ids = [peer.store(fact) for fact in FACTS]
+    found = peer.ask("recall_memory", query="which branch do we deploy from", top_k=3)
+    assert found["nodes"][0]["id"] == ids[1]
+    assert {"id", "content", "importance", "relevance_score"} <= set(found["nodes"][0])
+    scores = [node["relevance_score"] for node in found["nodes"]]
+    assert scores == sorted(scores, reverse=True)
+    check_pulse(found)
+    seen, cursor = [], None
+    while True:
+        page = peer.ask("recall_memory", query="the test of deploys and parsers", top_k=2, cursor=cursor)
+        seen += [node["id"] for node in page["nodes"]]
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            break
+    assert len(seen) == len(set(seen))
+    assert set(seen) <= set(ids)
+
+
+def test_recall_memory_respects_min_importance(peer: Peer) -> None:
+    """TC-CORE-020, AC-CORE-02-02."""
+    by_importance = {value: peer.store(f"test fact {value}", importance=value) for value in (0.2, 0.5, 0.8)}
+    nodes = peer.ask("recall_memory", query="test", filters={"min_importance": 0.6})["nodes"]
+    assert [node["id"] for node in nodes] == [by_importance[0.8]]
+
+
+def test_an_empty_recall_is_a_success_that_says_explore(peer: Peer) -> None:
+    """EC-CORE-004, AC-CORE-02-03."""
+    found = peer.ask("recall_memory", query="anything at all")
+    assert found["nodes"] == []
+    assert found["pulse"]["suggested_action"] == "explore"
+    assert peer.ask("inject_context", query="anything")["pulse"]["suggested_action"] == "explore"
+
+
+def test_search_graph_and_prefixed_names_are_the_same_tools(peer: Peer) -> None:
+    """D2.7: bare names, the client's own prefix and a plugin's."""
+    node = peer.store(FACTS[2])
+    for name in (
+        "search_graph",
+        "mcp__context-graph__recall_memory",
+        "mcp__context-graph__search_graph",
+        "mcp__plugin_context-graph_context-graph__recall_memory",
+    ):
+        assert peer.ask(name, query="flaky upload test")["nodes"][0]["id"] == node
+    assert peer.fail("mcp__other__recall_memory", query="x").code == -32602
+    assert peer.fail("no_such_tool").code == -32602
+
+
+def test_inject_context_condenses_within_its_budget(peer: Peer) -> None:
+    """REQ-CORE-016, TC-CORE-021, AC-CORE-03-01, AC-CORE-03-02."""
+    for number in range(30):
+        peer.store(f"{FACTS[number % 5]}; note {number} about deploys, tests and parsers in service {number}")
+    found = peer.ask("inject_context", query="deploys and tests", max_tokens=200, distillation_mode="auto")
+    assert found["tokens_used"] <= 200
+    assert found["tokens_before_distillation"] > 200
+    assert 0.0 < found["compression_ratio"] <= 1.0
+    assert found["distillation_applied"]
+    assert found["context"]
+    assert set(found["utl_metrics"]) >= {"entropy", "coherence", "learning_score"}
+    check_pulse(found)
+    for node in found["nodes_retrieved"]:
+        UUID(node)
+
+
+def test_get_memetic_status_reports_what_is_computed(peer: Peer) -> None:
+    """REQ-CORE-017, TC-CORE-022, AC-CORE-04-01."""
+    empty = peer.ask("get_memetic_status")
+    for fact in FACTS:
+        peer.store(fact)
+    found = peer.ask("get_memetic_status", session_id=str(uuid4()))
+    assert set(found) >= {
+        "coherence_score",
+        "entropy_level",
+        "top_active_concepts",
+        "suggested_action",
+        "dream_available",
+        "curation_tasks",
+    }
+    assert found["entropy_level"] != empty["entropy_level"]
+    assert len(found["top_active_concepts"]) <= 5
+    check_pulse(found)
+
+
+def test_duplicates_show_up_as_curation_tasks(peer: Peer) -> None:
+    """AC-CORE-04-02."""
+    twins = {peer.store(FACTS[0]), peer.store(FACTS[0])}
+    tasks = peer.ask("get_memetic_status")["curation_tasks"]
+    assert any(set(task["target_nodes"]) == twins for task in tasks)
+    assert {"task_type", "target_nodes", "priority"} <= set(tasks[0])
+
+
+def test_set_verbosity_holds_for_its_session_and_a_call_overrides_it(peer: Peer) -> None:
+    """REQ-CORE-018, REQ-CORE-023, TC-CORE-023, AC-CORE-05-04."""
+    peer.store(FACTS[0])
+    session = str(uuid4())
+    first = peer.ask("set_verbosity", level=2, session_id=session)
+    assert (first["previous_level"], first["new_level"]) == (1, 2)
+    again = peer.ask("set_verbosity", level=0, session_id=session)
+    assert (again["previous_level"], again["new_level"]) == (2, 0)
+    check_pulse(again)
+
+    def node(**more: Any) -> dict[str, Any]:
+        found: dict[str, Any] = peer.ask("recall_memory", query="where is the parser of dates", **more)[
+            "nodes"
+        ][0]
+        return found
+
+    assert "content" not in node(session_id=session)
+    assert "content" in node(session_id=session, verbosity_level=1)
+    assert "content" in node(session_id=str(uuid4()))
+    assert "content" in node()
+    peer.ask("set_verbosity", level=0)
+    assert "content" not in node()
+
+
+def test_every_tool_has_the_pulse(peer: Peer) -> None:
+    """REQ-CORE-019, TC-CORE-024, AC-CORE-08-01 to 03, AC-CORE-03-03."""
+    one, two = peer.store(FACTS[0]), peer.store(FACTS[1])
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("store_memory", {"content": "x y z", "rationale": "to see its pulse"}),
+        ("recall_memory", {"query": "x"}),
+        ("inject_context", {"query": "x"}),
+        ("get_memetic_status", {}),
+        ("set_verbosity", {"level": 1}),
+        ("link_memories", {"source_id": one, "target_id": two, "relationship_type": "causes"}),
+        ("get_memory", {"node_id": one}),
+        ("forget_memory", {"node_id": one}),
+        ("restore_memory", {"node_id": one}),
+    ]
+    for name, arguments in calls:
+        check_pulse(peer.ask(name, **arguments))
+
+
+def test_a_forgotten_memory_is_gone_until_it_is_restored(peer: Peer) -> None:
+    """EC-CORE-011, REQ-CORE-013 over MCP."""
+    node = peer.store(FACTS[3])
+    found = peer.ask("forget_memory", node_id=node, reason="no longer wanted")
+    assert (found["node_id"], found["soft_delete"]) == (node, True)
+    assert peer.ask("forget_memory", node_id=node)["soft_delete"] is True  # once more does no harm
+    assert peer.fail("get_memory", node_id=node).code == -32001
+    assert peer.ask("recall_memory", query=FACTS[3])["nodes"] == []
+    peer.ask("restore_memory", node_id=node)
+    assert peer.ask("recall_memory", query=FACTS[3])["nodes"][0]["id"] == node
+    peer.ask("forget_memory", node_id=node, soft_delete=False, reason="user_requested")
+    assert peer.fail("restore_memory", node_id=node).code == -32001
+
+
+def test_linked_memories_show_their_links_at_level_two(peer: Peer) -> None:
+    """REQ-CORE-022, AC-CORE-05-03: causal links only where they are asked for."""
+    cause, effect = peer.store(FACTS[4]), peer.store(FACTS[2])
+    edge = peer.ask(
+        "link_memories", source_id=cause, target_id=effect, relationship_type="causes", weight=0.9
+    )
+    UUID(edge["edge_id"])
+    full = peer.ask("get_memory", node_id=cause, verbosity_level=2)
+    assert effect in json.dumps(full)
+    assert effect not in json.dumps(peer.ask("get_memory", node_id=cause, verbosity_level=1))
+
+
+def test_memories_outlive_the_owner(cli: Cli) -> None:
+    """AC-CORE-01-02: the server restarts, the memory is there with all its fields."""
+    with connected(cli) as peer:
+        node = peer.store(FACTS[0], importance=0.7, metadata={"k": "v"})
+        before = peer.ask("get_memory", node_id=node, verbosity_level=1)["node"]
+        assert cli.run("owner", "restart").returncode == 0
+        after = peer.ask("get_memory", node_id=node, verbosity_level=1)["node"]
+        used = {"access_count", "last_accessed"}
+        assert {name: value for name, value in before.items() if name not in used} == {
+            name: value for name, value in after.items() if name not in used
+        }
+        assert after["access_count"] == before["access_count"] + 1
+
+
+def test_two_projects_never_see_each_others_memories(
+    cli: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """D1.3: one store a project."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / ".git").mkdir()
+    other = Cli(cli.launcher, elsewhere, cli.env)
+    with connected(cli) as ours, connected(other) as theirs:
+        node = ours.store(FACTS[0])
+        assert theirs.ask("recall_memory", query=FACTS[0])["nodes"] == []
+        assert theirs.fail("get_memory", node_id=node).code == -32001
+
+
+def test_many_clients_at_once_are_all_served(cli: Cli) -> None:
+    """Several sessions of one project share the owner."""
+    with connected(cli) as one, connected(cli) as two:
+        ids = [
+            peer.store(f"fact {n} of {name}") for n in range(20) for name, peer in (("a", one), ("b", two))
+        ]
+        assert len(set(ids)) == 40
+        assert one.ask("get_memory", node_id=ids[-1])["node"]["content"] == "fact 19 of b"
+
+
+def test_get_identity_tells_the_numbers_of_the_running_session(cli: Cli) -> None:
+    """D2.6: joined to the hooks by the tool use's id, else by the environment."""
+    session = "0ae11111-2222-4333-8444-555555555557"
+    base = {"session_id": session, "cwd": str(cli.project)}
+
+    def hook(verb: str, **event: Any) -> None:
+        body = json.dumps({**base, **event})
+        assert cli.run("hooks", verb, "--format", "claude", stdin=body).returncode == 0
+
+    cli.run("owner", "start")
+    hook("session-start", hook_event_name="SessionStart", source="startup")
+    for number in range(3):
+        hook(
+            "post-tool",
+            hook_event_name="PostToolUse",
+            tool_name="Bash",
+            tool_input={"command": f"pytest tests/test_{number}.py"},
+            tool_response={"stdout": "1 passed"},
+            tool_use_id=f"toolu_{number}",
+        )
+    tool = "mcp__context-graph__get_identity"
+    hook("pre-tool", hook_event_name="PreToolUse", tool_name=tool, tool_input={}, tool_use_id="toolu_x")
+    with connected(cli) as peer:
+        meta = {"claudecode/toolUseId": "toolu_x"}
+        found = peer.portal.call(lambda: peer.client.call_tool("get_identity", {}, meta=meta))
+        numbers = found.structured_content
+        assert numbers["session_id"] == session
+        assert 0.0 <= numbers["identity_continuity"] <= 1.0
+        assert numbers["events_applied"] >= 4
+        assert {"consciousness", "integration", "state"} <= set(numbers)
+        stored = peer.portal.call(
+            lambda: peer.client.call_tool(
+                "store_memory", {"content": FACTS[0], "rationale": "joined by tool use"}, meta=meta
+            )
+        )
+        nodes = peer.ask("recall_memory", query=FACTS[0], filters={"session_id": session})["nodes"]
+        assert [node["id"] for node in nodes] == [stored.structured_content["node_id"]]
+        assert peer.ask("get_identity")["session_id"] == session
+        assert peer.fail("get_identity", session_id="nobody").code == -32000
+
+
+def test_settings_that_were_dropped_are_told_in_the_clients_log(cli: Cli) -> None:
+    told: list[Any] = []
+
+    async def on_log(params: Any) -> None:
+        told.append(params)
+
+    with connected(cli, env={"CONTEXT_GRAPH_IDLE_S": "soon"}, logging_callback=on_log) as peer:
+        peer.ask("get_memetic_status")
+        end = time.monotonic() + 5
+        while not told and time.monotonic() < end:
+            time.sleep(0.01)
+    assert "CONTEXT_GRAPH_IDLE_S" in str(told[0].data)
+    assert told[0].level == "warning"

@@ -1,0 +1,200 @@
+"""The server's own parts: versions, names, sessions, arguments, ids that follow from requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from context_graph.errors import InvalidParamsError
+from context_graph.mcp_server.arguments import Arguments
+from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.endpoint import Endpoint
+from context_graph.mcp_server.protocol import INSTRUCTIONS, VERSIONS, negotiate
+from context_graph.mcp_server.registry import Tool, Toolbox, bare_name
+from context_graph.mcp_server.rpc import RpcError
+from context_graph.mcp_server.sessions import Sessions
+
+
+class NoHost:
+    """A host without a store."""
+
+    store_name = "s"
+    project = None
+
+    def session_of(self, tool_use_id: str | None) -> str | None:
+        return tool_use_id
+
+    def problems(self) -> list[str]:
+        return ["told"]
+
+    def failed(self, operation: str, error: Exception) -> None:
+        raise AssertionError(operation) from error
+
+
+def say(call: ToolCall) -> ToolResult:
+    call.log("warning", "careful")
+    call.progress(1, 2, "half")
+    return ToolResult({"ids": [str(call.new_id()), str(call.new_id())], "session": call.session_id})
+
+
+SAY = Tool("say", "Says.", {"type": "object"}, say, {"type": "object"}, {"readOnlyHint": True})
+
+
+def endpoint(*, client: bytes = b"c", plain: bool = False) -> Endpoint:
+    return Endpoint(Toolbox([SAY]), NoHost(), Sessions(), client=client, plain=plain)  # type: ignore[arg-type]
+
+
+def ask(server: Endpoint, method: str, number: int = 1, **params: Any) -> list[Any]:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return [json.loads(line) for line in b"".join(server.receive(json.dumps(message).encode())).splitlines()]
+
+
+def opened(version: str) -> Endpoint:
+    server = endpoint()
+    assert ask(server, "initialize", protocolVersion=version)[0]["result"]["protocolVersion"] == version
+    return server
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_version_gets_what_it_knows(version: str) -> None:
+    """2024-11-05 to 2025-11-25."""
+    server = opened(version)
+    tool = ask(server, "tools/list")[0]["result"]["tools"][0]
+    result = ask(server, "tools/call", name="say")[-1]["result"]
+    assert ("annotations" in tool) == (version >= "2025-03-26")
+    assert ("outputSchema" in tool) == ("structuredContent" in result) == (version >= "2025-06-18")
+    assert json.loads(result["content"][0]["text"])["ids"]
+    batch = b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"}]'
+    answer = json.loads(b"".join(server.receive(batch)))
+    if version < "2025-06-18":
+        assert answer == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+    else:
+        assert answer["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize("wanted", ["2026-07-28", "1.0", "", None, 7])
+def test_an_unknown_version_is_answered_with_our_latest(wanted: object) -> None:
+    assert negotiate(wanted).name == "2025-11-25"
+
+
+def test_the_instructions_fit_what_the_client_shows() -> None:
+    """Contract section 7: cut at some 2,048 characters."""
+    assert len(INSTRUCTIONS) <= 2048
+
+
+def test_initialize_without_a_version_is_refused_and_changes_nothing() -> None:
+    server = endpoint()
+    assert ask(server, "initialize")[0]["error"]["code"] == -32602
+    assert not server.initialized
+
+
+@pytest.mark.parametrize(
+    ("given", "bare"),
+    [
+        ("store_memory", "store_memory"),
+        ("mcp__context-graph__store_memory", "store_memory"),
+        ("mcp__plugin_context-graph_context-graph__store_memory", "store_memory"),
+        ("mcp__other__store_memory", "mcp__other__store_memory"),
+        ("a__b", "a__b"),
+    ],
+)
+def test_prefixed_names_are_read(given: str, bare: str) -> None:
+    """D2.7."""
+    assert bare_name(given) == bare
+
+
+def test_a_tool_is_added_once() -> None:
+    box = Toolbox([SAY])
+    with pytest.raises(ValueError, match="say"):
+        box.add(SAY)
+
+
+def test_ids_follow_from_client_and_request_and_nothing_else() -> None:
+    """ADR 0012: the same bytes of the same client make the same; any other makes something else."""
+
+    def ids(client: bytes, number: int) -> list[str]:
+        found: list[str] = ask(endpoint(client=client), "tools/call", number, name="say")[-1]["result"][
+            "structuredContent"
+        ]["ids"]
+        return found
+
+    assert ids(b"c", 1) == ids(b"c", 1)
+    every = [*ids(b"c", 1), *ids(b"c", 2), *ids(b"d", 1)]
+    assert len(set(every)) == len(every)
+    assert set(ids(b"", 1)) == {"None"}
+
+
+def test_notifications_of_a_call_precede_its_answer_and_follow_the_log_level() -> None:
+    server = opened("2025-11-25")
+    told = ask(server, "tools/call", name="say", _meta={"progressToken": 9})
+    assert [one.get("method") for one in told] == ["notifications/message", "notifications/progress", None]
+    assert told[1]["params"] == {"progressToken": 9, "progress": 1, "total": 2, "message": "half"}
+    assert ask(server, "logging/setLevel", level="error")[0]["result"] == {}
+    assert len(ask(server, "tools/call", name="say")) == 1
+    assert ask(server, "logging/setLevel", level="loud")[0]["error"]["code"] == -32602
+
+
+def test_the_tool_use_joins_a_call_to_its_session() -> None:
+    """D2.6."""
+    answer = ask(endpoint(), "tools/call", name="say", _meta={"claudecode/toolUseId": "toolu_1"})[-1]
+    assert answer["result"]["structuredContent"]["session"] == "toolu_1"
+
+
+def test_plain_clients_find_the_fields_in_the_result_itself() -> None:
+    """Seed 002's script reads .result.pruned_count."""
+    plain = ask(endpoint(plain=True), "tools/call", name="say")[-1]["result"]
+    assert plain["ids"] == plain["structuredContent"]["ids"]
+    assert "ids" not in ask(endpoint(), "tools/call", name="say")[-1]["result"]
+
+
+def test_sessions_are_made_by_use_and_expire_for_good() -> None:
+    """REQ-CORE-023, EC-CORE-015."""
+    now = [0.0]
+    sessions = Sessions(lifetime_s=10, clock=lambda: now[0])
+    first = sessions.use("store", "a")
+    now[0] = 9.0
+    assert sessions.use("store", "a") is first
+    assert sessions.use("other", "a") is not first
+    now[0] = 19.5
+    for _ in range(2):
+        with pytest.raises(RpcError) as caught:
+            sessions.use("store", "a")
+        assert (caught.value.code, caught.value.message) == (-32000, "Session expired or not found")
+    sessions.use("store", "b")
+
+
+def test_sessions_are_bounded() -> None:
+    """Invariant 9."""
+    sessions = Sessions()
+    for number in range(5000):
+        sessions.use("store", str(number))
+    assert len(sessions) == 4096
+
+
+def test_arguments_that_nobody_reads_are_an_error_that_names_the_known_ones() -> None:
+    arguments = Arguments("tool", {"known": 1, "unknown": 2, "absent": None})
+    assert arguments.integer("known") == 1
+    with pytest.raises(InvalidParamsError, match="unknown - is no parameter of tool; it has known"):
+        arguments.finish()
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("1970-01-01T00:00:01Z", 1000),
+        ("1970-01-01T01:00:01+01:00", 1000),
+        ("1970-01-01 00:00:01.5", 1500),
+        ("1970-01-02", 86_400_000),
+        (5, 5),
+    ],
+)
+def test_times_are_iso_8601_or_unix_milliseconds(value: object, ms: int) -> None:
+    assert Arguments("t", {"at": value}).instant_ms("at") == ms
+
+
+@pytest.mark.parametrize("value", ["", "soon", "1969-02-30", "24:00", 1.5, True])
+def test_other_times_are_refused(value: object) -> None:
+    with pytest.raises(InvalidParamsError, match="at - "):
+        Arguments("t", {"at": value}).instant_ms("at")
