@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -269,11 +270,18 @@ def test_any_yaml(gate: Gate, **given_values: Any) -> None:
     any_yaml(gate, **given_values)
 
 
+def _bound(check: Callable[..., None], gate: Gate) -> Callable[..., None]:
+    def run(**given_values: Any) -> None:
+        check(gate, **given_values)
+
+    return run
+
+
 @pytest.mark.torture
 @pytest.mark.timeout(0)
 def test_all_of_it_for_long() -> None:
     """Issue C "must show" 4: half an hour of processor time; CONTEXT_GRAPH_FUZZ_MINUTES sets another."""
-    checks = [
+    checks: list[tuple[Callable[..., None], dict[str, Any]]] = [
         (any_event, events_strategy),
         (an_edit_is_denied, edit_strategy),
         (any_state, state_strategy),
@@ -289,10 +297,7 @@ def test_all_of_it_for_long() -> None:
                 made.cache = GateCache() if rounds % 2 else None
                 long = settings(max_examples=300, deadline=None, database=None)
 
-                def run(gate: Gate = made, check: Any = check, **given_values: Any) -> None:
-                    check(gate, **given_values)
-
-                long(given(**strategy)(run))()
+                long(given(**strategy)(_bound(check, made)))()
         rounds += 1
     assert rounds
 
