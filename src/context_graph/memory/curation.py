@@ -180,7 +180,7 @@ class Curation:
         opposed = [pair for pair, finding in self._found.items() if finding.kind is TaskType.CONTRADICTION]
         tasks = [
             CurationTask(TaskType.CONTRADICTION, tuple(sorted(pair)), 2, self._found[pair].reason)
-            for pair in opposed
+            for pair in sorted(opposed, key=sorted)
         ]
         tasks += [_task(TaskType.DUPLICATE, group, "say the same") for group in self._groups()]
         if self._lone:

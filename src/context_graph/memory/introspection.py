@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from struct import Struct
 from typing import Final
@@ -24,8 +25,8 @@ PULSE_BUDGET: Final = 8
 STATUS_BUDGET: Final = 512
 DIGITS: Final = 4
 
-_HEAD: Final = Struct("<4sIII")
-"""Magic, bytes of the figures, pairs, memories used most. Never renumber."""
+_HEAD: Final = Struct("<4sIIII")
+"""Magic, CRC-32 of what follows the head, bytes of the figures, pairs, memories used most. Never renumber."""
 _MAGIC: Final = b"CGI\x01"
 
 
@@ -155,10 +156,10 @@ class Introspection:
         figures = self._utl.to_bytes()
         pairs = [sorted(pair) for pair in self._curation.pairs()]
         used = self._used.counts()
-        head = _HEAD.pack(_MAGIC, len(figures), len(pairs), len(used))
-        parts = [head, figures, *(node.bytes for pair in pairs for node in pair)]
+        parts = [figures, *(node.bytes for pair in pairs for node in pair)]
         parts += [node.bytes + count.to_bytes(4, "little") for node, count in used.items()]
-        return b"".join(parts)
+        body = b"".join(parts)
+        return _HEAD.pack(_MAGIC, zlib.crc32(body), len(figures), len(pairs), len(used)) + body
 
     @classmethod
     def from_bytes(cls, packed: bytes, common: bytes) -> Introspection:
@@ -169,10 +170,12 @@ class Introspection:
         """
         if len(packed) < _HEAD.size:
             raise ValueError("not the bytes of a store's figures: too few")
-        magic, figures, pairs, used = _HEAD.unpack_from(packed)
+        magic, checksum, figures, pairs, used = _HEAD.unpack_from(packed)
         at = _HEAD.size + figures
         if magic != _MAGIC or len(packed) != at + 32 * pairs + 20 * used:
             raise ValueError("not the bytes of a store's figures: of another length or version")
+        if checksum != zlib.crc32(packed[_HEAD.size :]):
+            raise ValueError("not the bytes of a store's figures: damaged")
         ids = [UUID(bytes=packed[at + 16 * i : at + 16 * (i + 1)]) for i in range(2 * pairs)]
         made = cls(
             Utl.from_bytes(packed[_HEAD.size : at], common),

@@ -1,0 +1,291 @@
+"""A store's view of itself, through Memex on a real database: pulse, status, curation, restarts."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from context_graph.memory.curation import CurationTask, TaskType
+from context_graph.memory.derived import FIGURES_FILE
+from context_graph.memory.embed import default_provider
+from context_graph.memory.memex import Memex
+from context_graph.model.memory import MemoryNode, SuggestedAction
+from context_graph.redact import Redactor, load_redactor
+
+WHY = "needed by a test of introspection"
+DAY_MS = 86_400_000
+LIMIT = "The rate limit of the public API is {} requests per minute"
+SUBJECTS = (
+    "Penguins huddle together to survive Antarctic winters",
+    "Bread dough needs to rest for an hour before baking",
+    "The database migration failed because of a missing index",
+    "Chess openings repay careful study of pawn structures",
+    "Solar panels lose efficiency when they get too hot",
+    "The violin was restored by a luthier in Cremona",
+    "Tax returns are due at the end of July this year",
+    "Volcanic soil is good for growing wine grapes",
+    "The bridge was closed for repairs in the spring",
+    "Octopuses have three hearts and blue blood",
+    "Marathon runners drink water with a little salt",
+    "The archive keeps letters from the eighteenth century",
+    "Bees dance to tell where flowers are",
+    "A glacier moves faster in the middle than at its sides",
+)
+
+
+@pytest.fixture(scope="module")
+def redactor(tmp_path_factory: pytest.TempPathFactory) -> Redactor:
+    """Its rules are read once, not once a test."""
+    return load_redactor(tmp_path_factory.mktemp("rules"), logging.getLogger(__name__))
+
+
+@pytest.fixture
+def memex(tmp_path: Path, redactor: Redactor) -> Iterator[Memex]:
+    with Memex.open(tmp_path, redactor=redactor) as made:
+        yield made
+
+
+def store(memex: Memex, *texts: str, **how) -> list[MemoryNode]:
+    return [memex.store(text, rationale=WHY, **how) for text in texts]
+
+
+def tasks(memex: Memex) -> tuple[CurationTask, ...]:
+    return memex.status().curation_tasks
+
+
+def kinds(memex: Memex) -> list[TaskType]:
+    return [task.task_type for task in tasks(memex)]
+
+
+def action(memex: Memex) -> SuggestedAction:
+    return memex.pulse().suggested_action
+
+
+def test_an_empty_store_wants_exploring(memex) -> None:
+    """REQ-CORE-019: computed even when there is nothing."""
+    pulse = memex.pulse()
+    assert (pulse.entropy, pulse.coherence, pulse.suggested_action) == (0.0, 0.0, SuggestedAction.EXPLORE)
+
+
+def test_the_pulse_follows_the_store(memex) -> None:
+    """REQ-CORE-003, REQ-CORE-004, REQ-CORE-019: from the state of the store, by D4.4's table."""
+    nodes = store(memex, *SUBJECTS[:3])
+    assert action(memex) is SuggestedAction.EXPLORE
+    nodes += store(memex, *SUBJECTS[3:6])
+    assert action(memex) is SuggestedAction.CLARIFY
+    nodes += store(memex, *SUBJECTS[6:])
+    scattered = memex.pulse()
+    assert scattered.entropy > 0.7 > 0.4 > scattered.coherence
+    assert scattered.suggested_action is SuggestedAction.TRIGGER_DREAM
+    for one, other in pairwise(nodes):
+        memex.link(one.id, other.id)
+    linked = memex.pulse()
+    assert linked.coherence > scattered.coherence
+    assert linked.suggested_action is SuggestedAction.EPISTEMIC_ACTION
+
+
+def test_a_store_about_one_thing_is_ready(memex) -> None:
+    """AC-CORE-04-03: healthy, nothing to do."""
+    store(
+        memex,
+        "JWT tokens are signed by the login service",
+        "The login service checks passwords before it signs JWT tokens",
+        "JWT tokens from the login service expire after a day",
+        "Partners get JWT tokens from the login service too",
+    )
+    status = memex.status()
+    assert status.suggested_action is SuggestedAction.READY
+    assert status.curation_tasks == ()
+
+
+def test_finding_nothing_suggests_exploring_whatever_the_state(memex) -> None:
+    """EC-CORE-004: the pulse of an empty recall."""
+    store(memex, LIMIT.format(100), LIMIT.format(200))
+    assert action(memex) is SuggestedAction.CURATE
+    assert memex.pulse(empty_recall=True).suggested_action is SuggestedAction.EXPLORE
+
+
+def test_the_pulse_is_json_of_some_thirty_tokens(memex) -> None:
+    """REQ-CORE-003, TC-CORE-004."""
+    store(memex, *SUBJECTS)
+    shown = memex.pulse().as_dict()
+    assert set(shown) == {"entropy", "coherence", "suggested_action"}
+    assert default_provider().count_tokens(json.dumps(shown)) <= 40
+
+
+def test_the_same_text_twice_is_a_duplicate_until_one_goes(memex) -> None:
+    """REQ-CORE-017, AC-CORE-04-02: with type, targets and priority."""
+    nodes = store(memex, SUBJECTS[0], SUBJECTS[1], SUBJECTS[0].lower() + ".")
+    assert action(memex) is SuggestedAction.CURATE
+    (task,) = tasks(memex)
+    assert task.as_dict() == {
+        "task_type": "duplicate",
+        "target_nodes": sorted(str(node.id) for node in (nodes[0], nodes[2])),
+        "nodes": 2,
+        "priority": "normal",
+        "reason": "say the same",
+    }
+    memex.forget(nodes[2].id)
+    assert tasks(memex) == ()
+    assert action(memex) is not SuggestedAction.CURATE
+    memex.restore(nodes[2].id)
+    assert kinds(memex) == [TaskType.DUPLICATE]
+
+
+def test_copies_are_one_group_with_bounded_targets(memex) -> None:
+    """REQ-CORE-017: fifteen copies are one task, not a hundred pairs."""
+    memex.store_many([{"content": SUBJECTS[0], "rationale": WHY}] * 15)
+    (task,) = tasks(memex)
+    assert (task.nodes, len(task.target_nodes)) == (15, 10)
+
+
+def test_texts_that_oppose_each_other_are_a_contradiction_until_it_is_settled(memex) -> None:
+    """REQ-CORE-017: suspected from the words; an edge says what it is."""
+    one, other = store(memex, LIMIT.format(100), LIMIT.format(200))
+    (task,) = tasks(memex)
+    assert (task.task_type, task.priority) == (TaskType.CONTRADICTION, "high")
+    assert task.reason == "differ in: 100 / 200" or task.reason == "differ in: 200 / 100"
+    assert memex.utl().conflict == 0.0
+    memex.link(other.id, one.id, "contradicts")
+    assert [task.reason for task in tasks(memex)] == ["linked as contradicting each other"]
+    assert memex.utl().conflict == 1.0
+    memex.link(other.id, one.id, "supersedes")
+    assert tasks(memex) == ()
+    assert memex.utl().conflict == 0.0
+
+
+def test_a_link_says_that_two_like_memories_are_meant_to_be_two(memex) -> None:
+    """REQ-CORE-017: what was looked at is not shown again."""
+    one, other = store(memex, SUBJECTS[0], SUBJECTS[0])
+    assert kinds(memex) == [TaskType.DUPLICATE]
+    edge = memex.link(one.id, other.id)
+    assert tasks(memex) == ()
+    before = memex.utl().coherence
+    memex.unlink(edge.id)
+    assert memex.utl().coherence < before
+
+
+def test_memories_that_hang_alone_and_are_old_and_unused_are_orphans(memex) -> None:
+    """REQ-CORE-017: one task of low priority; a use, a link, importance or youth takes a memory out."""
+    long_ago = memex.store(SUBJECTS[0], rationale=WHY).created_at_ms - 30 * DAY_MS
+    old = store(memex, *SUBJECTS[1:5], occurred_at_ms=long_ago)
+    store(memex, SUBJECTS[5], occurred_at_ms=long_ago, importance=0.9)
+    store(memex, SUBJECTS[6], occurred_at_ms=long_ago, pinned=True)
+    (task,) = tasks(memex)
+    assert (task.task_type, task.priority) == (TaskType.ORPHAN, "low")
+    assert set(task.target_nodes) == {node.id for node in old}
+    memex.touch([old[0].id])
+    memex.link(old[1].id, old[2].id)
+    assert [task.target_nodes for task in tasks(memex)] == [(old[3].id,)]
+    memex.forget(old[3].id)
+    assert tasks(memex) == ()
+
+
+def test_the_concepts_are_the_memories_used_most(memex) -> None:
+    """REQ-CORE-017: at most five, by uses, named by their own words; none that was never used."""
+    nodes = store(memex, *SUBJECTS[:8])
+    assert memex.status().top_active_concepts == ()
+    for times, node in enumerate(nodes):
+        for _ in range(times):
+            memex.touch([node.id])
+    concepts = memex.status().top_active_concepts
+    assert [concept.id for concept in concepts] == [node.id for node in reversed(nodes[3:])]
+    assert [concept.access_count for concept in concepts] == [7, 6, 5, 4, 3]
+    assert concepts[0].name == "Volcanic soil is good for growing wine grapes"
+    memex.forget(nodes[7].id)
+    assert memex.status().top_active_concepts[0].id == nodes[6].id
+
+
+def test_the_status_has_the_fields_of_the_specification(memex) -> None:
+    """REQ-CORE-017, TC-CORE-022, appendix B."""
+    nodes = store(memex, *SUBJECTS[:4])
+    memex.touch([nodes[0].id])
+    found = memex.status(dream_available=True).as_dict()
+    assert list(found) == [
+        "coherence_score",
+        "entropy_level",
+        "top_active_concepts",
+        "suggested_action",
+        "dream_available",
+        "curation_tasks",
+    ]
+    assert json.loads(json.dumps(found)) == found
+    pulse = memex.pulse()
+    assert (found["coherence_score"], found["entropy_level"]) == (pulse.coherence, pulse.entropy)
+    assert found["dream_available"] is True
+    assert memex.status().dream_available is False
+
+
+def test_memories_of_one_batch_are_measured_against_each_other(memex) -> None:
+    """REQ-CORE-006, REQ-CORE-024: a batch of copies is no diverse store."""
+    nodes = memex.store_many(
+        [{"content": text, "rationale": WHY} for text in (*SUBJECTS[:2], *[SUBJECTS[0]] * 3)]
+    )
+    assert [node.utl_state.delta_s for node in nodes[2:]] == [0.0, 0.0, 0.0]
+    assert len({node.semantic_cluster for node in nodes}) == 2
+
+
+def test_a_store_that_is_refused_leaves_no_trace(memex) -> None:
+    """Invariant 7: figures are those of the disk."""
+    store(memex, *SUBJECTS[:3])
+    before = memex.utl()
+    with pytest.raises(Exception, match="no memory"):
+        memex.store(SUBJECTS[4], rationale=WHY, link_to=[UUID(int=5)])
+    assert memex.utl() == before
+
+
+def test_a_changed_learning_state_is_counted_as_it_is_now(memex) -> None:
+    """REQ-CORE-024: novelty is a mean over the memories as they are."""
+    nodes = store(memex, *SUBJECTS[:4])
+    before = memex.utl().novelty
+    memex.update([replace(nodes[1], utl_state=replace(nodes[1].utl_state, delta_s=0.0))])
+    assert memex.utl().novelty < before
+    memex.forget(nodes[1].id)
+    again = memex.utl().novelty
+    rest = [nodes[0], nodes[2], nodes[3]]
+    assert again == pytest.approx(sum(node.utl_state.delta_s for node in rest) / 3)
+
+
+def lived(memex: Memex) -> None:
+    nodes = store(memex, *SUBJECTS, LIMIT.format(100), LIMIT.format(200), SUBJECTS[3])
+    memex.link(nodes[0].id, nodes[1].id, "contradicts")
+    memex.link(nodes[2].id, nodes[4].id)
+    memex.forget(nodes[5].id)
+    memex.forget(nodes[6].id)
+    memex.restore(nodes[6].id)
+    memex.touch([nodes[0].id, nodes[7].id])
+    memex.touch([nodes[7].id])
+
+
+@pytest.mark.parametrize("snapshot", ["kept", "lost", "damaged", "old"])
+def test_a_restart_changes_nothing_that_is_seen(tmp_path, redactor, snapshot) -> None:
+    """Invariant 7, REQ-CORE-019: from the snapshot, or from the records where that is of no use."""
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        store(memex, *SUBJECTS[:2])
+        memex.save()
+        old = (tmp_path / FIGURES_FILE).read_bytes()
+        for node in memex.list().nodes:
+            memex.forget(node.id)
+        lived(memex)
+        before, utl = memex.status(), memex.utl()
+    file = tmp_path / FIGURES_FILE
+    if snapshot == "lost":
+        file.unlink()
+    elif snapshot == "damaged":
+        file.write_bytes(file.read_bytes()[:-50] + bytes(50))
+    elif snapshot == "old":
+        file.write_bytes(old)
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        found = memex.utl()
+        assert found.memories == utl.memories
+        for name in ("entropy", "coherence", "learning_score"):
+            assert getattr(found, name) == pytest.approx(getattr(utl, name), abs=1e-12)
+        after = memex.status()
+        assert after.as_dict() == before.as_dict()
