@@ -255,8 +255,8 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_half_stores_nothing
             error = peer.fail("store_memory", content="y" * 60_000, rationale=WHY)
             assert (error.code, error.message) == (-32002, "Insufficient disk space")
             assert error.data["error"] == "ERR-CORE-001"
-            assert peer.ask("get_memory", node_id=kept)["node"]["content"] == "stored while there was room"
             (home / "filler").unlink()
+            assert peer.ask("get_memory", node_id=kept)["node"]["content"] == "stored while there was room"
             after = peer.store("stored when there was room again")
             nodes = peer.ask("recall_memory", query="stored while there was room", top_k=10)["nodes"]
             assert {node["id"] for node in nodes} == {kept, after}

@@ -7,10 +7,11 @@ ids and times are turned into its terms.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
-from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError
+from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError, StoreError
 from context_graph.mcp_server.call import ToolCall, ToolResult
 from context_graph.mcp_server.registry import Tool
 from context_graph.mcp_server.schemas import (
@@ -53,6 +54,14 @@ def memory_tools() -> list[Tool]:
 def _answer(memex: Memex, found: Mapping[str, Any], *, empty_recall: bool = False) -> ToolResult:
     """``found`` with the pulse that every answer has (REQ-CORE-019)."""
     return ToolResult({**found, "pulse": memex.pulse(empty_recall=empty_recall).as_dict()})
+
+
+def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID]) -> None:
+    """What was found is an answer even where its use can't be written down (a full disk)."""
+    try:
+        memex.touch(ids)
+    except StoreError as error:
+        call.host.failed("touch", error)
 
 
 def _store_memory(call: ToolCall) -> ToolResult:
@@ -142,7 +151,7 @@ def _recall_memory(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
-    memex.touch(one.node.id for one in found.nodes)
+    _count_use(call, memex, [one.node.id for one in found.nodes])
     return _answer(memex, recall_view(memex, found, call.verbosity), empty_recall=not found.nodes)
 
 
@@ -156,7 +165,7 @@ def _inject_context(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.inject(query, max_tokens=max_tokens, mode=mode, priority=priority, include=include)
-    memex.touch(found.node_ids)
+    _count_use(call, memex, found.node_ids)
     return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
 
 
@@ -243,7 +252,7 @@ def _get_memory(call: ToolCall) -> ToolResult:
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
-    memex.touch((node_id,))
+    _count_use(call, memex, (node_id,))
     return _answer(memex, {"node": node_view(memex, node, call.verbosity)})
 
 
