@@ -18,6 +18,7 @@ from context_graph.model.memory import (
     check_rationale,
     check_unit,
 )
+from context_graph.model.spaces import EMBEDDING_BYTES
 
 __all__ = ["Draft", "TextRedactor", "as_uuid", "redacted", "redacted_node", "text_to_embed"]
 
@@ -77,6 +78,11 @@ class Draft:
             raise InvalidParamsError.of("metadata", f"must be an object, is {type(self.metadata).__name__}")
         if self.occurred_at_ms is not None:
             check_range("occurred_at", self.occurred_at_ms, 0, _LAST_MS)
+        if self.embedding is not None and len(self.embedding) != EMBEDDING_BYTES:
+            raise InvalidParamsError.of(
+                "embedding",
+                f"has {len(self.embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)",
+            )
         if isinstance(self.session_id, str):
             self.session_id = cut_session_id(self.session_id)
         for name, limit in _TEXTS:

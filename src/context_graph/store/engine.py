@@ -10,16 +10,20 @@ One Engine is one open database. Not thread-safe.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from rocksdict import (
     AccessType,
+    BottommostLevelCompaction,
     Checkpoint,
     ColumnFamily,
+    CompactOptions,
     Options,
     Rdict,
     WriteBatch,
@@ -40,6 +44,8 @@ from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, MEMORY
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
 from context_graph.store.scan import Scan
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
+
+_LOG: Final = logging.getLogger(__name__)
 
 __all__ = [
     "Batch",
@@ -157,7 +163,12 @@ class Engine:
         for family in FAMILIES:
             if family not in found:
                 raise missing_family(family)
+        waiting = 0 if read_only else seal.log_bytes(folder)
+        if waiting:
+            _LOG.info("%s: replaying %d bytes of write-ahead log", folder, waiting)
         engine = _open(cls, folder, found, tuning, read_only=read_only)
+        if waiting:
+            _LOG.info("%s: write-ahead log replayed up to write %d", folder, engine.sequence())
         try:
             engine._check_format()
             engine._check_memory()
@@ -277,7 +288,10 @@ class Engine:
         """Rewrite the tables that hold [start, end] of ``family``: what was deleted there leaves the disk."""
         handle = self._family(family)
         call(self.path, handle.flush)
-        call(self.path, handle.compact_range, start, end)
+        # Forced: else a table of the lowest level stays as it is, and what was deleted in it.
+        choice = CompactOptions()
+        choice.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+        call(self.path, handle.compact_range, start, end, choice)
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """A consistent copy of the database in the new folder ``path`` (hard links where possible).

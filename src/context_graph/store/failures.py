@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from context_graph.errors import (
     DatabaseCorruptionError,
+    LogReplayError,
     MissingColumnFamilyError,
     StoreClosedError,
     StoreError,
@@ -94,8 +95,27 @@ def _full(text: str, path: Path) -> StoreError:
     return StoreFullError(f"no space left for {path}; free some and try again ({text})")
 
 
+def _unreplayed(text: str, path: Path) -> StoreError:
+    return LogReplayError(f"write-ahead log replay failed: {path}: {text}; run `{REPAIR}`")
+
+
 def _unwritable(text: str, path: Path) -> StoreError:
-    return StoreReadOnlyError(f"{path} can't be written ({text})")
+    return StoreReadOnlyError(f"{path} can't be written ({text}){_whose(path)}")
+
+
+def _whose(path: Path) -> str:
+    """Whose the nearest folder that exists is, if not ours to use as we must."""
+    folder = next((one for one in (path, *path.parents) if os.path.isdir(one)), path)
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return ""
+    if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return ""
+    return (
+        f"; {folder} belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}, "
+        f"and this process, user {os.geteuid()}, needs to read, write and enter it (mode 0700 of its own)"
+    )
 
 
 def missing_family(family: str) -> MissingColumnFamilyError:
@@ -110,9 +130,20 @@ def _missing_in(text: str, path: Path) -> StoreError:
 
 
 # Order matters: a corruption may quote a system error ("Corruption: IO error: No such file ...").
+# What RocksDB's log reader reports; a table's blocks say "block checksum mismatch".
+_LOG_READER: Final = (
+    "Corruption: checksum mismatch",
+    "missing start of fragmented record",
+    "partial record without end",
+    "error in middle of record",
+    "bad record length",
+    "error reading trailing data",
+    "unknown record type",
+)
 _TEXTS: Final[tuple[tuple[tuple[str, ...], Callable[[str, Path], StoreError]], ...]] = (
     (("lock hold by current process", "While lock file"), _locked),
     (("Column family not found",), _missing_in),
+    (_LOG_READER, _unreplayed),
     (("Corruption", "CURRENT: does not exist", "block checksum mismatch", "bad block"), damaged_database),
     (("No space left on device", "Disk quota exceeded"), _full),
     (("Read-only file system", "read only mode"), _unwritable),

@@ -425,7 +425,8 @@ class GraphStore:
         self._counters = counters
 
     def _scrub(self, node: MemoryNode) -> None:
-        """Have RocksDB drop what a removed memory left in tables; its log goes with the next flush."""
+        """Have RocksDB drop what a removed memory left in tables and logs."""
+        self._engine.flush()
         key = node.id.bytes
         self._engine.compact_range(NODES, key, key + b"\0")
         self.vectors.scrub(node.commit_seq)

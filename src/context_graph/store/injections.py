@@ -42,7 +42,7 @@ class InjectionRecords:
         Raises:
             CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
         """
-        for key, record in self._engine.scan(LEDGER, _PREFIX, after(_PREFIX), reverse=True):
+        for key, record in self._engine.scan(LEDGER, after(_PREFIX), _PREFIX, reverse=True):
             yield _BE64.unpack_from(key, len(_PREFIX))[0], unwrap(key, record, RECORD_VERSION)
 
     def totals(self) -> bytes | None:

@@ -31,6 +31,7 @@ __all__ = [
     "choose_log_folder",
     "has_database",
     "leftovers",
+    "log_bytes",
     "log_files",
     "log_folder",
     "write_seal",
@@ -66,6 +67,11 @@ def leftovers(path: Path) -> list[str]:
 def log_files(path: Path) -> list[Path]:
     """The write-ahead logs, oldest first."""
     return sorted(log_folder(path).glob("[0-9]*.log"))
+
+
+def log_bytes(path: Path) -> int:
+    """Bytes of write-ahead log that opening will replay; 0 after a clean close."""
+    return sum(file.stat().st_size for file in log_files(path))
 
 
 def log_folder(path: Path) -> Path:
