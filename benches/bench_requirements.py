@@ -1,0 +1,82 @@
+"""One decision of the gates in process, as the owner makes it (with a cache) and as the slow path does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from context_graph.requirements import commands
+from context_graph.requirements.cache import GateCache
+from context_graph.requirements.event import GateEvent
+from context_graph.requirements.hooks import decide
+from context_graph.requirements.place import Place
+
+SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
+CONFIG = """
+requirements:
+  plan: {enabled: true}
+  adr: {enabled: true}
+  tdd: {enabled: true}
+  ticket: {enabled: true, scope: branch}
+  protected: {enabled: true, type: guard, guard_type: protected_branch}
+  verified: {enabled: true, stop_only: true}
+  review: {enabled: true, scope: single_use, trigger_tools: [{tool: Bash, command_pattern: 'git\\s+commit'}]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    """Seven requirements, six of which an Edit triggers; all met and armed."""
+    repo = tmp_path / "home" / "code" / "project"
+    (repo / ".claude").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "-b", "feature/auth", str(repo)], check=True)
+    (repo / ".claude" / "requirements.yaml").write_text(CONFIG)
+    time.sleep(0.05)  # a file of this very moment is compiled anew each time
+    place = Place(str(repo), {"HOME": str(tmp_path / "home")}, cache_dir=str(tmp_path / "cache"))
+    commands.satisfy(place, ["plan", "adr", "tdd", "ticket"], session=SESSION)
+    decide(_event(repo, "Edit"))
+    time.sleep(0.05)
+    yield repo
+
+
+def _event(repo: Path, tool: str, name: str = "PreToolUse") -> GateEvent:
+    home = repo.parents[1]
+    return GateEvent(
+        name,
+        session_id=SESSION,
+        cwd=str(repo),
+        project_dir=str(repo),
+        home=str(home),
+        tool_name=tool,
+        tool_input={"file_path": str(repo / "src" / "a.py"), "command": "ls -la"},
+        at=time.time(),
+        pid=os.getpid(),
+        cache_dir=str(home.parent / "cache"),
+    )
+
+
+CASES = {
+    "edit-6-met": ("Edit", "PreToolUse", True),
+    "untriggered": ("Read", "PreToolUse", True),
+    "bash-no-match": ("Bash", "PreToolUse", True),
+    "stop-blocked-once": ("", "Stop", False),
+}
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["owner", "slow-path"])
+@pytest.mark.parametrize("case", CASES)
+def test_decide(benchmark, project: Path, case: str, cached: bool) -> None:  # type: ignore[no-untyped-def]
+    tool, name, passes = CASES[case]
+    event, cache = _event(project, tool, name), GateCache() if cached else None
+    result = benchmark(decide, event, cache=cache)
+    assert bool(result.decision) is not passes and not result.system_message
+
+
+def test_a_project_without_a_file(benchmark, project: Path) -> None:  # type: ignore[no-untyped-def]
+    (project / ".claude" / "requirements.yaml").unlink()
+    assert benchmark(decide, _event(project, "Edit"), cache=GateCache()).decision == ""
