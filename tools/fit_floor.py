@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How well a relevance floor tells memories that answer a prompt from those that only rank first.
 
-    python tools/fit_floor.py LOCOMO.json [--conversations 5] [--questions 100] [--seed 1]
+    python tools/fit_floor.py LOCOMO.json [--conversations 5] [--questions 100] [--memories N] [--seed 1]
 
 Each conversation becomes a store. Its own questions should bring their evidence; questions about other
 conversations and requests of programmers should bring nothing. Printed for each floor: the share of evidence
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from context_graph import Memex
-from context_graph.memory.relevance import asked_in, relevance
+from context_graph.memory.embed import default_provider
+from context_graph.memory.relevance import Asked
 
 FLOORS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6)
 TOP = 5
@@ -49,6 +50,7 @@ def main() -> None:
     options.add_argument("locomo", type=Path)
     options.add_argument("--conversations", type=int, default=5)
     options.add_argument("--questions", type=int, default=100)
+    options.add_argument("--memories", type=int, default=0, help="store only so many turns: a young store")
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
     random.seed(given.seed)
@@ -56,6 +58,10 @@ def main() -> None:
     evidence: list[float] = []
     foreign: dict[str, list[float]] = {"other conversations": [], "programmers' requests": []}
     for turns, questions in conversations:
+        if given.memories:
+            names = sorted(random.sample(list(turns), given.memories))
+            turns = {name: turns[name] for name in names}
+            questions = [(text, gold) for text, gold in questions if gold & set(names)]
         with tempfile.TemporaryDirectory() as folder, Memex.open(folder) as memex:
             ids = fill(memex, turns)
             for question, gold in random.sample(questions, min(given.questions, len(questions))):
@@ -98,8 +104,9 @@ def fill(memex: Memex, turns: dict[str, str]) -> dict[Any, str]:
 
 def asked(memex: Memex, question: str, ids: dict[Any, str]) -> list[tuple[str, float]]:
     """(turn, relevance) of the first five."""
-    found = memex.recall(asked_in(question), top_k=TOP).nodes
-    return [(ids[one.node.id], relevance(one.parts)) for one in found]
+    wanted = Asked(question, default_provider(), memex.count())
+    found = memex.recall(wanted.text, top_k=TOP).nodes
+    return [(ids[one.node.id], wanted.relevance(one.node.content, one.parts)) for one in found]
 
 
 def best(memex: Memex, question: str, ids: dict[Any, str]) -> float:

@@ -395,14 +395,14 @@ def _print(found: Any, output: Format, text: str) -> None:
 
 
 def _content(text: str) -> str:
-    """``text``, or standard input for `-`; a terminal is not read from."""
+    """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
     if text != "-":
         return text
     if sys.stdin is not None and sys.stdin.isatty():
         _refuse("-: nothing is piped in; give the text as an argument, or pipe it")
     given = read_stdin(_CONTENT_BYTES)
     try:
-        return given.decode()
+        return given.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"stdin: not UTF-8 at byte {error.start}; encode it as UTF-8") from error
 

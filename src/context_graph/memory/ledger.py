@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -150,7 +150,7 @@ class Ledger:
         text, ids = _evidence(event)
         if not text:
             return
-        words = {word for word in _words(text)}
+        words = set(_words(text))
         left = []
         for waiting in session.waiting:
             waiting.events -= 1
@@ -277,8 +277,13 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
     return dict(ranked[:_MAX_WORDS])
 
 
-def _words(text: str) -> Iterable[str]:
-    return (word for word in (raw.strip("./-").lower() for raw in _TOKEN.findall(text)) if len(word) >= 4)
+def _words(text: str) -> Iterator[str]:
+    """The words of ``text``, lower case; of a path or an address its parts as well."""
+    for raw in _TOKEN.findall(text):
+        word = raw.strip("./-").lower()
+        for part in {word, *word.split("/")}:
+            if len(part) >= 4:
+                yield part
 
 
 def _evidence(event: HookEvent) -> tuple[str, bool]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 __all__ = [
+    "SENTENCE_CHARS",
     "command_of",
     "decisions_in",
     "error_line",
@@ -19,9 +20,13 @@ __all__ = [
     "path_of",
     "plain",
     "removed_by",
+    "sentences",
     "shortened",
     "what_is_left",
 ]
+
+SENTENCE_CHARS: Final = 160
+"""Where a sentence is cut that is quoted as a decision or as something left to do."""
 
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(r"^[#>*\-\s]+|\*\*|__|`", re.MULTILINE)
@@ -188,7 +193,7 @@ def sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def decisions_in(text: str, *, by_user: bool, limit: int = 160) -> list[str]:
+def decisions_in(text: str, *, by_user: bool, limit: int = SENTENCE_CHARS) -> list[str]:
     """Sentences that say what was decided, preferred or ruled out, in order.
 
     A user's short prompt is read generously (`use X instead of Y`), a long one only for plain words of
@@ -205,7 +210,7 @@ def decisions_in(text: str, *, by_user: bool, limit: int = 160) -> list[str]:
     return found
 
 
-def what_is_left(message: str, limit: int = 160) -> list[str]:
+def what_is_left(message: str, limit: int = SENTENCE_CHARS) -> list[str]:
     """Sentences of the model's last words that say what is still to be done, in order."""
     return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.search(sentence)]
 

@@ -129,8 +129,10 @@ class SessionWork:
         self.prompt_count += 1
         if phrases.is_small_talk(prompt):
             return
-        said = phrases.plain(prompt) or " ".join(prompt.split())
-        self.prompts.append(phrases.shortened(said, 260))
+        said = phrases.shortened(phrases.plain(prompt) or " ".join(prompt.split()), 260)
+        if said in self.prompts:
+            return
+        self.prompts.append(said)
         if len(self.prompts) > _MAX_PROMPTS:
             del self.prompts[1]
         self._decide(phrases.decisions_in(prompt, by_user=True))
@@ -170,9 +172,16 @@ class SessionWork:
     def _take_last_words(self, message: str) -> None:
         if not message:
             return
-        self.last_words = phrases.shortened(phrases.plain(message), 220)
         self.left = phrases.what_is_left(message)[:_MAX_OPEN]
-        self._decide(phrases.decisions_in(message, by_user=False))
+        decided = phrases.decisions_in(message, by_user=False)
+        self._decide(decided)
+        told = {*self.left, *decided}
+        rest = [
+            one
+            for one in phrases.sentences(message)
+            if phrases.shortened(one, phrases.SENTENCE_CHARS) not in told
+        ]
+        self.last_words = phrases.shortened(" ".join(rest), 220)
 
     def _decide(self, found: list[str]) -> None:
         for sentence in found:

@@ -144,18 +144,20 @@ class MemoryHooks:
         return found
 
     def _recalled(self, event: HookEvent, budget: int, floor: float) -> str:
+        from context_graph.memory.embed import default_provider
         from context_graph.memory.fence import Quote
-        from context_graph.memory.relevance import asked_in, relevance
+        from context_graph.memory.relevance import Asked
 
-        query = asked_in(event.input_text)
-        known = self.ledger.shown(event.session_id)
+        memex, known = self._memex(), self.ledger.shown(event.session_id)
+        asked = Asked(event.input_text, default_provider(), memex.count())
         quotes = []
-        for one in self._memex().recall(query, top_k=_RECALLED).nodes:
-            node, score = one.node, relevance(one.parts)
+        for one in memex.recall(asked.text, top_k=_RECALLED).nodes:
+            node = one.node
+            score = asked.relevance(node.content, one.parts)
             if score >= floor and node.session_id != event.session_id and str(node.id) not in known:
                 quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
         quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
-        return self._shown(event, "prompt", quotes, budget, query)
+        return self._shown(event, "prompt", quotes, budget, asked.text)
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         if event.source == "compact" and self._has_memory():

@@ -1,0 +1,197 @@
+"""Sessions become memories without anybody asking: once each, durably, and the next session is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.session_support import context_of, hook, memory, work_session
+from tests.support import Cli
+
+from context_graph.memory.fence import FENCE_OPEN
+
+
+def captured(cli: Cli) -> list[dict[str, object]]:
+    return [node for node in memory(cli, "list")["nodes"] if node["source"] == "capture"]
+
+
+def kill_owner(cli: Cli) -> None:
+    status = json.loads(cli.run("owner", "status", "--json").stdout)
+    os.kill(status["pid"], signal.SIGKILL)
+
+
+def test_a_session_becomes_one_memory_with_its_provenance(cli: Cli) -> None:
+    """REQ-CORE-014: goal, files, commands, failures, decisions and open ends; source, session and events."""
+    work_session(cli, "s-1")
+    (node,) = captured(cli)
+    lines = dict(line.split(": ", 1) for line in str(node["content"]).splitlines())
+    assert lines["Goal"] == "Make the token bucket refill lazily"
+    assert lines["Changed"] == "src/bucket.py"
+    assert "pytest -q tests/test_bucket.py" in lines["Ran"]
+    assert "AssertionError: 3 != 4 (worked later)" in lines["Failed"]
+    assert "float level" in lines["Decided"] and "sliding window" in lines["Open"]
+    assert (node["session_id"], node["project"], node["tags"]) == (
+        "s-1",
+        str(cli.project),
+        ["session-summary"],
+    )
+    capture = node["metadata"]["capture"]  # type: ignore[index]
+    assert (capture["first_event"], capture["last_event"], capture["reason"]) == (1, 7, "other")
+
+
+def test_a_pause_is_enough_and_the_end_refreshes_the_same_memory(cli: Cli) -> None:
+    """SessionEnd may never come (the client's contract, section 5): Stop has it all by then."""
+    work_session(cli, "s-1", end=False)
+    (before,) = captured(cli)
+    hook(cli, "prompt-submit", "s-1", prompt="now cover the sliding window with tests", prompt_id="2")
+    hook(cli, "stop", "s-1", last_assistant_message="Covered.")
+    hook(cli, "session-end", "s-1", reason="other")
+    (after,) = captured(cli)
+    assert after["id"] == before["id"] and "sliding window with tests" in str(after["content"])
+    assert memory(cli, "list")["nodes"] == [after], "never twice the same"
+
+
+def test_a_session_with_nothing_to_say_leaves_no_memory(cli: Cli) -> None:
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt="what does the bucket do?", prompt_id="1")
+    hook(cli, "stop", "s-1", last_assistant_message="It limits the rate of requests.")
+    hook(cli, "session-end", "s-1", reason="other")
+    assert memory(cli, "list")["nodes"] == []
+
+
+@pytest.mark.parametrize("last", ["stop", "session-end"])
+def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(cli: Cli, last: str) -> None:
+    """Invariant 5: the event announces the capture durably; opening the store makes it up."""
+    work_session(cli, "s-1", end=last == "session-end")
+    kill_owner(cli)
+    (node,) = captured(cli)
+    assert "token bucket" in str(node["content"])
+    kill_owner(cli)
+    assert captured(cli) == [node], "made up once, not again"
+
+
+def test_what_the_spool_kept_is_captured_too(cli: Cli) -> None:
+    """Invariant 6: a session whose last hooks met no owner."""
+    work_session(cli, "s-1", end=False)
+    cli.run("owner", "stop")
+    python = {"CONTEXT_GRAPH_PYTHON": "/bin/false"}  # so that this hook starts no owner either
+    given = {"session_id": "s-1", "hook_event_name": "UserPromptSubmit", "prompt": "add jitter to the refill"}
+    for verb, body in (
+        ("prompt-submit", given),
+        ("session-end", {"session_id": "s-1", "hook_event_name": "SessionEnd", "reason": "other"}),
+    ):
+        done = cli.run("hooks", verb, "--stdin", "--format", "claude", stdin=json.dumps(body), env=python)
+        assert done.returncode == 0
+    (node,) = captured(cli)
+    assert "add jitter to the refill" in str(node["content"])
+
+
+def test_a_summary_that_was_forgotten_stays_forgotten(cli: Cli) -> None:
+    """REQ-CORE-013: what a user forgot does not come back with the next pause."""
+    work_session(cli, "s-1", end=False)
+    (node,) = captured(cli)
+    cli.run("memory", "forget", str(node["id"]))
+    hook(cli, "prompt-submit", "s-1", prompt="always use monotonic time", prompt_id="2")
+    hook(cli, "session-end", "s-1", reason="other")
+    assert captured(cli) == []
+    assert FENCE_OPEN not in context_of(hook(cli, "session-start", "s-2", source="startup"))
+
+
+def test_capture_can_be_switched_off(cli: Cli) -> None:
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude" / "context-graph.toml").write_text("memory_capture = false\n")
+    work_session(cli, "s-1")
+    assert captured(cli) == []
+
+
+def test_secrets_of_a_session_are_in_no_summary(cli: Cli) -> None:
+    """Invariant 10: what the events hold is redacted, so what is made of them is."""
+    secret = "ghp_" + "a8Zk3LmQ9xT2vB7nR4cW6yD1sF5gH0jK2pE3"
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt=f"push with token {secret} to the mirror", prompt_id="1")
+    command = {"command": f"git push https://{secret}@example.org/x.git"}
+    hook(cli, "post-tool", "s-1", tool_name="Bash", tool_input=command, tool_response={"stdout": ""})
+    hook(cli, "stop", "s-1", last_assistant_message=f"We decided to keep {secret} in the keychain.")
+    (node,) = captured(cli)
+    assert secret not in json.dumps(node) and "[redacted:" in str(node["content"])
+
+
+def test_the_next_session_is_told_what_the_last_one_did(cli: Cli) -> None:
+    """The last summary of this project, fenced, with its age; an empty session is looked past."""
+    work_session(cli, "s-1")
+    hook(cli, "session-start", "s-2", source="startup")
+    hook(cli, "session-end", "s-2", reason="other")
+    text = context_of(hook(cli, "session-start", "s-3", source="startup"))
+    assert text.startswith("Identity restored from s-2.")
+    assert FENCE_OPEN in text and "summary of a session" in text and " old" in text
+    assert "Make the token bucket refill lazily" in text
+
+
+def test_another_project_is_told_nothing(cli: Cli, tmp_path: Path) -> None:
+    """Two projects never see each other's memories."""
+    work_session(cli, "s-1")
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    there = Cli(cli.launcher, other, cli.env)
+    assert FENCE_OPEN not in context_of(hook(there, "session-start", "s-2", source="startup"))
+    assert memory(there, "list")["nodes"] == []
+
+
+def test_compaction_seals_a_checkpoint_and_its_start_brings_it_back(cli: Cli) -> None:
+    """PreCompact, then SessionStart(compact) of the same session."""
+    work_session(cli, "s-1", end=False)
+    hook(cli, "prompt-submit", "s-1", prompt="now add jitter to the refill", prompt_id="2")
+    hook(cli, "pre-compact", "s-1", trigger="auto")
+    text = context_of(hook(cli, "session-start", "s-1", source="compact"))
+    assert "checkpoint of this session" in text
+    assert "Make the token bucket refill lazily" in text and "now add jitter to the refill" in text
+    (node,) = captured(cli)
+    assert node["metadata"]["sealed_at_ms"] > 0  # type: ignore[index]
+
+
+def test_compaction_is_survived_without_capture_and_without_any_memory(cli: Cli) -> None:
+    """The checkpoint is worked out from the events; a store without memories gains none by it."""
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude" / "context-graph.toml").write_text("memory_capture = false\n")
+    work_session(cli, "s-1", end=False)
+    hook(cli, "pre-compact", "s-1", trigger="manual")
+    text = context_of(hook(cli, "session-start", "s-1", source="compact"))
+    assert "checkpoint of this session" in text and "token bucket" in text
+    assert memory(cli, "list")["nodes"] == []
+
+
+def test_a_resumed_session_gets_its_own_summary_and_a_cleared_one_a_pointer(cli: Cli) -> None:
+    """Whoever cleared the context wants it clear: one line says where the rest is."""
+    work_session(cli, "s-1")
+    work_session(cli, "s-2")
+    resumed = context_of(hook(cli, "session-start", "s-1", source="resume"))
+    assert "checkpoint of this session" in resumed and "token bucket" in resumed
+    cleared = context_of(hook(cli, "session-start", "s-3", source="clear"))
+    assert FENCE_OPEN not in cleared and "The session before the clear is memory " in cleared
+
+
+def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli) -> None:
+    """The store keeps 512 events; the summary goes on from the last one that it saw."""
+    from context_graph.memory.capture import capture, capture_id
+    from context_graph.memory.memex import Memex
+    from context_graph.model import EventKind, HookEvent
+
+    def event(number: int) -> tuple[int, HookEvent]:
+        kind = EventKind.PROMPT_SUBMIT if number == 1 else EventKind.POST_TOOL
+        text = "Make the token bucket refill lazily" if number == 1 else f"make target{number}"
+        tool = "" if number == 1 else "Bash"
+        return number, HookEvent(
+            kind, "s", f"e{number}", number, tool_name=tool, input_text=text, success=True
+        )
+
+    with Memex.open(cli.project / "store") as memex:
+        events = [event(number) for number in range(1, 1001)]
+        assert capture(memex, "s", lambda after: events[after:40], project=None) is not None
+        assert capture(memex, "s", lambda after: events[max(after, 500) :], project=None) is not None
+        assert capture(memex, "s", lambda after: events[after:], project=None) is None, "nothing new"
+        node = memex.get(capture_id("s"))
+        assert node is not None and node.content.startswith("Goal: Make the token bucket refill lazily")
+        assert "make target1000" in node.content and memex.count() == 1

@@ -1,0 +1,152 @@
+"""The injection ledger: what was shown where, whether it was used, what may be shown again. Real RocksDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from context_graph.memory.ledger import USE_WINDOW, Injected, Ledger, distinctive_words
+from context_graph.memory.memex import Memex
+from context_graph.model import EventKind, HookEvent
+from context_graph.store.injections import RECORDS_KEPT, InjectionRecords
+from context_graph.store.sessions import SessionStore
+
+NODE = "5f3c1a2b-0000-4000-8000-000000000001"
+TEXT = "Staging listens on port 8443; the TokenBucket lives in src/rates/bucket.py"
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[SessionStore]:
+    from context_graph.store.graph import GraphStore
+
+    with SessionStore.open(tmp_path / "db") as store:
+        GraphStore.beside(store)
+        yield store
+
+
+def ledger_of(sessions: SessionStore) -> Ledger:
+    return Ledger(InjectionRecords.beside(sessions))
+
+
+def shown(
+    ledger: Ledger, session: str = "s", node: str = NODE, text: str = TEXT, asked: str = "which port?"
+) -> None:
+    ledger.record(
+        session, "prompt", [Injected(node, 0.7, 30, text)], at_ms=5, prompt_id="p", asked=asked, tokens=70
+    )
+
+
+def tool(text: str, name: str = "Bash", session: str = "s") -> HookEvent:
+    return HookEvent(EventKind.POST_TOOL, session, "e", 6, tool_name=name, input_text=text)
+
+
+def use_of(ledger: Ledger) -> str:
+    (entry,) = ledger.recent()
+    return str(entry["memories"][0]["used"])
+
+
+def test_an_injection_is_kept_with_all_that_is_asked_of_it(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    ledger.flush()
+    for one in (ledger, ledger_of(sessions)):
+        (entry,) = one.recent()
+        assert entry == {
+            "at_ms": 5,
+            "session_id": "s",
+            "event": "prompt",
+            "prompt_id": "p",
+            "tokens": 70,
+            "memories": [{"id": NODE, "score": 0.7, "tokens": 30, "used": ""}],
+        }
+        assert one.totals() == {"injections": 1, "memories": 1, "tokens": 70, "used": 0}
+        assert one.by_memory() == {NODE: {"injected": 1, "used": 0, "last_ms": 5}}
+
+
+def test_what_a_session_holds_is_not_shown_to_it_again_until_its_context_is_compacted(
+    sessions: SessionStore,
+) -> None:
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    assert ledger.shown("s") == {NODE} and ledger.shown("other") == set()
+    ledger.flush()
+    again = ledger_of(sessions)
+    assert again.shown("s") == {NODE}, "the next owner knows it too"
+    again.forget_context("s", at_ms=9)
+    assert again.shown("s") == set()
+    again.flush()
+    assert ledger_of(sessions).shown("s") == set()
+    assert len(again.recent()) == 1, "the entry itself stays"
+
+
+@pytest.mark.parametrize(
+    ("event", "how"),
+    [
+        (tool("curl https://staging:8443/health"), "words: 8443, staging"),
+        (tool("sed -i s/a/b/ src/rates/bucket.py TokenBucket"), "words: src/rates/bucket.py, tokenbucket"),
+        (tool(f"{NODE} caused_by", "mcp__context-graph__link_memories"), "asked for by its id"),
+        (tool(f"context-graph-cli memory show {NODE[:8]}"), "asked for by its id"),
+        (
+            HookEvent(EventKind.STOP, "s", "e", 6, output_text="Staging answers on 8443 now."),
+            "words: 8443, staging",
+        ),
+        (tool("ls -la; git status; which port"), ""),
+        (tool("the port listens, lives", "Write"), ""),
+        (tool("curl https://staging:8443/health", session="other"), ""),
+        (HookEvent(EventKind.POST_TOOL, "s", "e", 6, tool_name="Bash", output_text=TEXT), ""),
+    ],
+)
+def test_use_is_told_by_the_memory_s_own_words_or_its_id(
+    sessions: SessionStore, event: HookEvent, how: str
+) -> None:
+    """What a tool prints is no use, nor are words that the prompt had or any work has."""
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    ledger.observe(event)
+    assert use_of(ledger) == how
+    ledger.flush()
+    assert use_of(ledger_of(sessions)) == how
+    assert ledger.totals()["used"] == bool(how)
+
+
+def test_use_is_looked_for_in_a_bounded_number_of_events(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    for _ in range(USE_WINDOW):
+        assert ledger.awaits("s")
+        ledger.observe(tool("make test"))
+    assert not ledger.awaits("s")
+    ledger.observe(tool("curl https://staging:8443"))
+    assert use_of(ledger) == ""
+
+
+def test_the_ledger_is_bounded_and_its_totals_count_on(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    for number in range(RECORDS_KEPT + 100):
+        shown(ledger, f"s{number % 7}", f"{number:08x}-0000-4000-8000-000000000000")
+        if number % 50 == 0:
+            ledger.flush()
+    ledger.flush()
+    fresh = ledger_of(sessions)
+    assert len(fresh.recent(RECORDS_KEPT * 2)) == RECORDS_KEPT
+    assert fresh.totals()["injections"] == RECORDS_KEPT + 100
+
+
+def test_distinctive_words_leave_out_what_was_asked_and_what_is_common() -> None:
+    words = distinctive_words(
+        "Use the TokenBucket from rates/bucket.py when staging needs more", "staging bucket"
+    )
+    assert words == {"tokenbucket": 2, "rates/bucket.py": 2, "needs": 1}
+    assert len(distinctive_words(" ".join(f"word{n}x" for n in range(500)), "")) <= 48
+
+
+def test_a_store_of_the_library_has_the_same_families(tmp_path: Path) -> None:
+    """`Memex.open` and the owner's store are one format: the ledger finds its family in both."""
+    with Memex.open(tmp_path / "store") as memex:
+        memex.store("x is y", rationale="kept by a test")
+    with SessionStore.open(tmp_path / "store" / "db") as sessions:
+        ledger = ledger_of(sessions)
+        shown(ledger)
+        ledger.flush()
