@@ -38,16 +38,16 @@ class Blend:
     b: float = 0.4
     """BM25's own."""
     lexical: float = 1.0
-    dense: float = 0.7
+    dense: float = 0.9
     dense_beside: float = 0.3
     """The same where every memory has a second vector; in between in proportion."""
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
     question: float = -0.3
     """A memory that asks says less than one that answers."""
-    speaker: float = 0.6
+    speaker: float = 0.7
     """The query names who said it."""
-    time: float = 0.6
+    time: float = 0.8
     """The query asks when, the memory names a time."""
     after_question: float = 0.5
     """Share of its score that a memory with a question mark passes to the next of its session."""
@@ -55,7 +55,7 @@ class Blend:
     """The same without a question mark."""
     back: float = 0.1
     """Share that a memory passes to the one before it."""
-    session: float = 0.4
+    session: float = 0.5
     """Share of the best score in its session that each memory gets."""
     recency: float = 3.0
     """What the newest gets with recency 1; half of it after a half-life, a third after two."""
