@@ -277,11 +277,16 @@ impl Hook<'_> {
     /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
     /// project has requirements the gates' decision.
     fn say(&self, context: &[u8], notice: &str) -> Ending {
-        if self.is_governed(true) {
+        if self.is_governed(true) && self.has_object() {
             return self.gated(context, notice);
         }
         let stdout = claude_document(self.options().kind.event_name(), context, notice);
         Ending { code: 0, stdout, stderr: String::new() }
+    }
+
+    /// Whether the input is a JSON object: no tool call of the client's is anything else.
+    fn has_object(&self) -> bool {
+        self.event.body.as_deref().is_some_and(|body| json::walk(body, &mut ()).is_ok())
     }
 
     /// Whether the project has requirements that this event may concern. The input's folder is the process's own with

@@ -94,10 +94,9 @@ class Gates:
 
         env = request.env
         try:
-            given = orjson.loads(request.body) if request.body.strip() else {}
             event = GateEvent("", home=os.environ.get("HOME", ""), config_dir=env.get("CLAUDE_CONFIG_DIR", ""))
             line = status_line(
-                given if isinstance(given, dict) else {},
+                _object(request.body),
                 project_dir=env.get("CLAUDE_PROJECT_DIR", "") or os.fspath(request.cwd or ""),
                 session_id=request.session_env,
                 claude_dir=event.claude_dir,
@@ -174,6 +173,15 @@ class Gates:
             log.append(entries_of(result.records, common, self._redactor))
         except ContextGraphError as error:
             self._log.error("requirement log: %s", error)
+
+
+def _object(body: bytes) -> dict[str, object]:
+    """The JSON object in ``body``; an empty one for anything else."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def clock_offset(env: Mapping[str, str]) -> float:

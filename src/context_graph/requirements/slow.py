@@ -76,8 +76,12 @@ def _answer(verb: str, root: str, *rest: str) -> str:
 def _status_line(call: _Call) -> str:
     from context_graph.requirements.statusline import status_line
 
+    try:
+        given = _input()
+    except (ValueError, RecursionError):
+        given = {}  # a status bar has no place for complaints; folder and session are known without
     line = status_line(
-        _input(),
+        given,
         project_dir=call.project_dir or call.cwd,
         session_id=call.session_id,
         claude_dir=call.claude_dir,

@@ -89,7 +89,8 @@ class RequirementLog:
                 found.append(entry)
                 if len(found) == limit:
                     break
-        return found
+        # What waited in several files of a spool was not recorded in the order in which it happened.
+        return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
 
     def _has(self, once: str) -> bool:
         return any(entry.get("id") == once for entry in islice(self._newest_first(), _REMEMBERED))

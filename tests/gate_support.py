@@ -1,0 +1,173 @@
+"""A project with requirements, and a session's hooks and commands in it, through the installed launcher."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support import Cli
+
+__all__ = ["A", "Answer", "B", "GateProject", "no_owner"]
+
+A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
+B = "b5c0de11-0000-4000-8000-000000000002"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one hook said, as the client reads it."""
+
+    document: dict[str, Any]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        found = self.document.get("hookSpecificOutput", {})
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def decision(self) -> str:
+        """deny, block or allow."""
+        permission = self.own.get("decision", {}).get("behavior")
+        return str(
+            self.own.get("permissionDecision") or permission or self.document.get("decision") or "allow"
+        )
+
+    @property
+    def reason(self) -> str:
+        return str(self.own.get("permissionDecisionReason") or self.document.get("reason") or "")
+
+    @property
+    def context(self) -> str:
+        return str(self.own.get("additionalContext", ""))
+
+    @property
+    def message(self) -> str:
+        return str(self.document.get("systemMessage", ""))
+
+    @property
+    def names(self) -> list[str]:
+        """The requirements in the escape command that ends a refusal."""
+        words = self.reason.rpartition("req satisfy ")[2].split("`")[0].split()
+        return sorted(words[: words.index("--session")] if "--session" in words else words)
+
+
+@dataclass
+class GateProject:
+    """A git repository on ``feature/x`` and the launcher in it."""
+
+    cli: Cli
+    calls: int = 0
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        return self.cli.project
+
+    @property
+    def data(self) -> Path:
+        return Path(self.cli.env["CONTEXT_GRAPH_HOME"])
+
+    def git(self, *args: str) -> str:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@t")
+        done = subprocess.run(
+            ["git", *identity, *args], cwd=self.root, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def configure(self, text: str) -> None:
+        """Write the project's requirements file."""
+        (self.root / ".claude").mkdir(exist_ok=True)
+        (self.root / ".claude" / "requirements.yaml").write_text(text)
+
+    def hook(self, verb: str, session: str = A, *, cwd: Path | None = None, **given: Any) -> Answer:
+        """One hook of the client to its end: exit 0, and nothing or one document of its event on stdout."""
+        names = {
+            "pre-tool": "PreToolUse",
+            "post-tool": "PostToolUse",
+            "post-tool-failure": "PostToolUseFailure",
+            "prompt-submit": "UserPromptSubmit",
+            "stop": "Stop",
+            "subagent-stop": "SubagentStop",
+            "session-start": "SessionStart",
+            "session-end": "SessionEnd",
+            "permission-request": "PermissionRequest",
+            "pre-compact": "PreCompact",
+        }
+        self.calls += 1
+        body = {
+            "session_id": session,
+            "transcript_path": "/nowhere/t.jsonl",
+            "cwd": str(cwd or self.root),
+            "hook_event_name": names[verb],
+            **given,
+        }
+        if "tool" in verb:
+            body.setdefault("tool_use_id", f"toolu_{self.calls}")
+        env = {"CLAUDE_PROJECT_DIR": str(self.root), "CLAUDE_CODE_SESSION_ID": session, **self.env}
+        done = self.cli.run(
+            "hooks", verb, "--format", "claude", stdin=json.dumps(body), env=env, cwd=cwd or self.root
+        )
+        assert done.returncode == 0, done.stderr
+        if not done.stdout:
+            return Answer({})
+        document = json.loads(done.stdout)
+        assert (
+            document.get("hookSpecificOutput", {"hookEventName": names[verb]})["hookEventName"] == names[verb]
+        )
+        return Answer(document)
+
+    def edit(self, session: str = A, **given: Any) -> Answer:
+        """PreToolUse of Edit."""
+        body = {"tool_name": "Edit", "tool_input": {"file_path": str(self.root / "src/a.py")}, **given}
+        return self.hook("pre-tool", session, **body)
+
+    def bash(self, command: str, session: str = A, verb: str = "pre-tool") -> Answer:
+        """A Bash call, before or after it ran."""
+        return self.hook(verb, session, tool_name="Bash", tool_input={"command": command})
+
+    def stop(self, session: str = A, *, active: bool = False) -> Answer:
+        return self.hook("stop", session, stop_hook_active=active)
+
+    def req(self, *args: str, code: int = 0, **env: str) -> str:
+        """`context-graph-cli req …`; its standard output."""
+        done = self.cli.run("req", *args, env={**self.env, **env})
+        assert done.returncode == code, (args, done.stdout, done.stderr)
+        return done.stdout + (done.stderr if code else "")
+
+    def log(self) -> list[dict[str, Any]]:
+        """The store's log, oldest first."""
+        document = json.loads(self.req("log", "--json", "--limit", "1000"))
+        assert document["source"] == "store"
+        entries = document["entries"]
+        assert isinstance(entries, list)
+        return entries[::-1]
+
+    def spooled(self) -> list[dict[str, Any]]:
+        """What waits in the store's spool."""
+        records = []
+        for path in sorted(self.data.glob("stores/*/spool/events*")):
+            lines = path.read_bytes().split(b"\n")
+            records += [json.loads(line[9:]) for line in lines if line]
+        return records
+
+
+@contextmanager
+def no_owner(cli: Cli) -> Iterator[None]:
+    """While it lasts no owner runs or can be started: somebody else holds its lock."""
+    cli.run("owner", "stop")
+    run = Path(cli.env["CONTEXT_GRAPH_HOME"]) / "run"
+    run.mkdir(parents=True, exist_ok=True)
+    handle = os.open(run / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

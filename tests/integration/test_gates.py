@@ -1,0 +1,366 @@
+"""The requirement gates through the installed launcher: with an owner, without one, and with a broken one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.gate_support import A, B, GateProject, no_owner
+from tests.support import Cli
+
+from context_graph.wire import lockfile
+
+PLAN = """
+version: "1.0"
+inherit: false
+requirements:
+  plan: {enabled: true, scope: session}
+  verify: {enabled: true, scope: session, stop_only: true}
+  review:
+    enabled: true
+    scope: single_use
+    trigger_tools: [{tool: Bash, command_pattern: 'git\\s+commit'}]
+"""
+
+
+@pytest.fixture
+def project(cli: Cli) -> GateProject:
+    """A repository with PLAN as its requirements."""
+    shutil.rmtree(cli.project / ".git")
+    made = GateProject(cli)
+    made.git("init", "-q", "-b", "feature/x")
+    made.configure(PLAN)
+    return made
+
+
+@pytest.fixture(params=["owner", "files"])
+def either(request: pytest.FixtureRequest, project: GateProject) -> Iterator[GateProject]:
+    """The project with an owner that runs, and with none that can."""
+    if request.param == "owner":
+        assert project.cli.run("owner", "start").returncode == 0
+        yield project
+        return
+    with no_owner(project.cli):
+        yield project
+
+
+def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GateProject) -> None:
+    """Issue C 5, 8: one document with brief and refusal; once satisfied, the call passes without a word."""
+    refused = either.edit()
+    assert (refused.decision, refused.names) == ("deny", ["plan"])
+    assert refused.context.startswith("[C:"), "the other features' text is in the same document"
+    assert refused.reason.splitlines()[-1].endswith(f"context-graph-cli req satisfy plan --session {A}`")
+    either.req("satisfy", "plan", "--session", A[:8])
+    passed = either.edit()
+    assert passed.decision == "allow" and "permissionDecision" not in passed.own
+    assert either.edit(B).decision == "deny", "a session's satisfaction is its own"
+
+
+def test_stop_is_held_back_once_by_what_an_allowed_call_armed(either: GateProject) -> None:
+    """Issue C 5: armed by allowed calls only; stop_hook_active always allows; no document without a block."""
+    assert either.edit().decision == "deny"
+    assert either.stop().document == {}, "a refused call arms nothing"
+    either.req("satisfy", "plan", "--session", A)
+    assert either.edit().decision == "allow"
+    held = either.stop()
+    assert (held.decision, held.names) == ("block", ["verify"])
+    assert set(held.document) == {"decision", "reason"}
+    assert either.stop(active=True).document == {}
+    assert either.stop().decision == "block"
+    either.req("satisfy", "verify", "--session", A)
+    assert either.stop().document == {}
+
+
+def test_a_single_use_is_consumed_by_the_call_that_succeeded(either: GateProject) -> None:
+    """Issue C 2, 5: PostToolUse takes it back; a failure does not."""
+    assert either.bash("git commit -m 1").names == ["review"]
+    either.req("satisfy", "review", "--session", A)
+    assert either.bash("git commit -m 1").decision == "allow"
+    either.bash("git commit -m 1", verb="post-tool-failure")
+    assert either.bash("git commit -m 1").decision == "allow"
+    either.bash("git commit -m 1", verb="post-tool")
+    assert either.bash("git commit -m 2").names == ["review"]
+
+
+def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProject) -> None:
+    """Issue C 7: also what happened while no owner ran, in order, once; nothing of the call's own text."""
+    with no_owner(project.cli):
+        project.edit(tool_input={"file_path": "/tmp/secret-name", "old_string": "a", "new_string": "b"})
+        project.req("satisfy", "plan", "--session", A)
+    project.edit()
+    project.stop()
+    project.edit(B)
+    entries = project.log()
+    assert [(one["kind"], one["requirements"], one["session_id"]) for one in entries] == [
+        ("denied", ["plan"], A),
+        ("satisfied", ["plan"], A),
+        ("blocked", ["verify"], A),
+        ("denied", ["plan"], B),
+    ]
+    assert entries[0]["tool"] == "Edit" and entries[0]["branch"] == "feature/x"
+    assert all(one["at_ms"] > 1_600_000_000_000 for one in entries)
+    assert "secret-name" not in json.dumps(entries)
+    only = json.loads(project.req("log", "--json", "--session", B[:8], "--kind", "denied"))["entries"]
+    assert [one["session_id"] for one in only] == [B]
+
+
+def test_draining_decides_nothing_again(project: GateProject) -> None:
+    """Issue C 8: what the slow path consumed is not consumed once more when the owner takes the spool in."""
+    with no_owner(project.cli):
+        project.req("satisfy", "review", "plan", "--session", A)
+        project.bash("git commit -m 1")
+        project.bash("git commit -m 1", verb="post-tool")
+        project.req("satisfy", "review", "--session", A)
+        verbs = [record["verb"] for record in project.spooled()]
+        assert sorted(verbs) == [
+            "hooks.post-tool",
+            "hooks.pre-tool",
+            "req.record",
+            "req.record",
+            "req.record",
+        ]
+    assert project.cli.run("owner", "start").returncode == 0
+    project.log()  # the owner drains before it answers
+    assert project.spooled() == []
+    assert project.bash("git commit -m 2").decision == "allow", "the newer satisfaction stands"
+    shown = json.loads(project.cli.run("session", "show", "--session-id", A, "--json").stdout)
+    assert shown["events_by_kind"]["pre-tool"] == 2 and shown["events_by_kind"]["post-tool"] == 1
+
+
+def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(project: GateProject) -> None:
+    """Issue C 8: its time is up, Python decides; the owner's late look at the request changes nothing."""
+    assert project.cli.run("owner", "start").returncode == 0
+    project.edit()
+    project.req("satisfy", "review", "--session", A)
+    pid = _owner_pid(project)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert project.edit().names == ["plan"]
+        assert project.bash("git commit -m 1").decision == "allow"
+        project.bash("git commit -m 1", verb="post-tool")
+        project.req("satisfy", "review", "--session", A)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    project.log()
+    assert project.bash("git commit -m 2").decision == "allow", "a late look consumed the newer satisfaction"
+    consumed = [one for one in project.log() if one["kind"] == "consumed"]
+    assert len(consumed) == 1
+
+
+def _owner_pid(project: GateProject) -> int:
+    holder = lockfile.read_holder(project.data / "run" / "owner.lock")
+    assert holder is not None
+    return holder.pid
+
+
+@pytest.mark.parametrize(
+    ("python", "why"),
+    [
+        ("exit 3", "it ended with code 3"),
+        ("exit 0", "it gave no answer"),
+        ("echo '{}'", "it gave no answer"),
+        ("kill -9 $$", "it ended with code 137"),
+        ("exec sleep 30", "it did not end in time"),
+    ],
+)
+def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
+    project: GateProject, tmp_path: Path, python: str, why: str
+) -> None:
+    """Issue C 8: allowed, but said to the user, to the model and in the log."""
+    alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
+    script = tmp_path / "python"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *requirements.slow*) {python};; esac\nexec {sys.executable} "$@"\n'
+    )
+    script.chmod(0o755)
+    broken = GateProject(Cli(alone, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
+    with no_owner(project.cli):
+        passed = broken.edit()
+        assert passed.decision == "allow"
+        assert why in passed.message and "PreToolUse was let through without them" in passed.message
+        assert passed.message.removeprefix("context-graph: ") in passed.context
+        stopped = broken.stop()
+        assert set(stopped.document) == {"systemMessage"}, "context would force another turn"
+    errors = [one for one in project.log() if one["kind"] == "error"]
+    assert len(errors) == 2 and why in errors[0]["detail"]
+
+
+def test_without_a_requirements_file_no_python_is_started(project: GateProject, tmp_path: Path) -> None:
+    """Issue C 8: who has no gates pays for none."""
+    (project.root / ".claude" / "requirements.yaml").unlink()
+    alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    script.chmod(0o755)
+    plain = GateProject(Cli(alone, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
+    with no_owner(project.cli):
+        assert plain.edit().decision == "allow"
+        project.configure(PLAN)
+        plain.hook("pre-compact", trigger="manual")
+        assert not (tmp_path / "started").exists(), "nothing is decided before a compaction"
+        plain.edit()
+        assert (tmp_path / "started").exists()
+
+
+def test_input_that_can_t_be_recorded_is_still_refused(either: GateProject) -> None:
+    """Issue C, show 4: no wrong allow because some other field is not as the client sends it."""
+    assert either.edit(source=5).names == ["plan"]
+
+
+@pytest.mark.parametrize("stdin", [b"", b"{", b"[1]", b"{}", b'{"session_id":"s"', b"\xff\xfe", b"null"])
+@pytest.mark.parametrize("verb", ["pre-tool", "stop", "permission-request", "session-end", "subagent-stop"])
+def test_what_is_no_event_passes_with_exit_0(either: GateProject, verb: str, stdin: bytes) -> None:
+    """The client never sends it; whatever does is not held up."""
+    done = either.cli.run("hooks", verb, "--format", "claude", stdin=stdin)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_project_s_own_switches_travel_with_the_request(either: GateProject) -> None:
+    """Issue C: CLAUDE_SKIP_REQUIREMENTS and the clock of rehearsals are the caller's, not the owner's."""
+    either.configure(
+        "version: '1.0'\ninherit: false\nrequirements:\n"
+        "  plan: {enabled: true, satisfied_by_skill: planner, replan_ttl: 60}\n"
+    )
+    assert either.edit().decision == "deny"
+    either.env["CLAUDE_SKIP_REQUIREMENTS"] = "1"
+    assert either.edit().decision == "allow"
+    del either.env["CLAUDE_SKIP_REQUIREMENTS"]
+    either.hook("post-tool", tool_name="Skill", tool_input={"skill": "planner"}, tool_response={})
+    assert either.edit().decision == "allow"
+    either.env["CONTEXT_GRAPH_CLOCK_OFFSET"] = "120"
+    assert either.edit().decision == "deny"
+
+
+def test_a_folder_below_and_a_folder_elsewhere_are_the_project_too(
+    either: GateProject, tmp_path: Path
+) -> None:
+    """Issue C 3: `cd src` must not disable a gate; elsewhere CLAUDE_PROJECT_DIR is the hint."""
+    (either.root / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    for folder in (either.root / "src" / "deep", tmp_path / "elsewhere"):
+        assert either.edit(cwd=folder).names == ["plan"], folder
+
+
+def test_a_reason_that_is_too_long_keeps_its_end(either: GateProject) -> None:
+    """Contract section 4: 10,000 characters; the way out is at the end."""
+    long = "x" * 12_000
+    either.configure(
+        f"version: '1.0'\ninherit: false\nrequirements:\n  plan: {{enabled: true, message: '{long}'}}\n"
+    )
+    refused = either.edit()
+    assert refused.decision == "deny" and len(refused.reason) <= 10_000
+    assert refused.names == ["plan"]
+
+
+def test_permissions_are_denied_where_the_file_says_so_and_else_left_to_the_user(either: GateProject) -> None:
+    """Issue C 5: PermissionRequest; never an allow, which would skip the user's own answer."""
+    asked = {"tool_name": "Bash", "tool_input": {"command": "git push --force origin x"}}
+    denied = either.hook("permission-request", **asked)
+    assert denied.own["decision"]["behavior"] == "deny" and denied.own["decision"]["message"]
+    asked["tool_input"] = {"command": "ls"}
+    assert either.hook("permission-request", **asked).document == {}
+
+
+def test_a_subagent_s_stop_is_recorded_and_never_held_back(project: GateProject) -> None:
+    """Subagents share the session: what they leave open holds its Stop."""
+    project.req("satisfy", "plan", "--session", A)
+    project.edit(agent_id="agent-1", agent_type="general-purpose")
+    assert project.hook("subagent-stop", agent_id="agent-1", stop_hook_active=False).document == {}
+    assert project.stop().decision == "block"
+    shown = json.loads(project.cli.run("session", "show", "--session-id", A, "--json").stdout)
+    assert shown["events_by_kind"]["subagent-stop"] == 1
+
+
+def test_a_session_hears_at_its_start_what_governs_it_or_that_nothing_does(either: GateProject) -> None:
+    """Issue C 5, D6: the status with requirements; without a file it is said once, at a startup."""
+    start = either.hook("session-start", source="startup")
+    assert "plan" in start.context and start.decision == "allow"
+    (either.root / ".claude" / "requirements.yaml").write_text("requirements: [1\n")
+    broken = either.hook("session-start", B, source="startup")
+    assert "requirements.yaml" in broken.context + broken.message
+
+
+def test_a_project_without_a_file_is_told_so_at_startup_only(project: GateProject) -> None:
+    """D6: installed but not governing is said out loud, shortly, and not again."""
+    (project.root / ".claude" / "requirements.yaml").unlink()
+    told = project.hook("session-start", source="startup").context
+    assert "requirements" in told and len(told) < 600
+    for source in ("resume", "clear", "compact"):
+        again = project.hook("session-start", B, source=source)
+        assert "requirement" not in again.context
+
+
+def test_a_crowd_of_gates_and_satisfies_loses_nothing(either: GateProject) -> None:
+    """Issue C 4: 16 sessions at once on one branch, each refused, satisfied and let pass."""
+    sessions = [f"crowd-{number:02}" for number in range(16)]
+    failures: list[BaseException] = []
+
+    def run(session: str) -> None:
+        try:
+            assert either.edit(session).decision == "deny"
+            either.req("satisfy", "plan", "--session", session)
+            assert either.edit(session).decision == "allow"
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for session in sessions:
+        assert json.loads(either.req("status", "--json", "--session", session))["requirements"]["plan"][
+            "satisfied"
+        ]
+
+
+def test_the_status_line_is_the_same_with_and_without_an_owner(either: GateProject, tmp_path: Path) -> None:
+    """Issue C 6: pure, worktree aware, exit 0 whatever stands on its input."""
+    given = json.dumps({"session_id": A, "workspace": {"current_dir": str(either.root / ".claude")}})
+    before = sorted(path for path in either.root.rglob("*"))
+
+    def line(stdin: str = given, cwd: Path | None = None) -> str:
+        done = either.cli.run("req", "statusline", stdin=stdin, cwd=cwd)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("\n") == 1
+        return done.stdout.rstrip("\n")
+
+    assert line() == "✗ 3/3 requirements: plan, verify, review"
+    assert sorted(path for path in either.root.rglob("*")) == before, "a status line writes nothing"
+    either.req("satisfy", "plan", "verify", "review", "--session", A)
+    assert line() == "✓ 3 requirements"
+    assert line("not JSON", cwd=either.root).startswith("✗ 3/3"), "no session is named: its own are unmet"
+    either.req("pause", "--session", A)
+    assert line() == "⏸ requirements paused"
+    either.git("commit", "-q", "--allow-empty", "-m", "x")
+    either.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "wt"))
+    (tmp_path / "wt" / ".claude").mkdir()
+    (tmp_path / "wt" / ".claude" / "requirements.yaml").write_text(PLAN)
+    assert line(json.dumps({"session_id": B, "cwd": str(tmp_path / "wt")})).startswith("✗ 3/3")
+    (tmp_path / "bare").mkdir()
+    assert line(json.dumps({"cwd": str(tmp_path / "bare")}), cwd=tmp_path / "bare") == "no requirements here"
+
+
+def test_a_fresh_interpreter_decides_without_the_packages_of_site(project: GateProject) -> None:
+    """ADR 0013: the slow path imports what a bare interpreter has; each package more is paid by each call."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
+        "import context_graph.requirements.slow, context_graph.requirements.hooks\n"
+        "from context_graph.requirements import gate, scene, evaluate, triggers, after, stop\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    source = Path(sys.modules["context_graph"].__file__ or "").resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(source)], capture_output=True, text=True, check=True
+    )
+    heavy = {"re", "json", "typing", "dataclasses", "pathlib", "enum", "subprocess", "logging", "contextlib"}
+    assert not heavy & {name.split(".")[0] for name in done.stdout.split()}
