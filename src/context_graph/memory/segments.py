@@ -24,7 +24,7 @@ _STARTS_CODE: Final = re.compile(
 )
 _ENDS_CODE: Final = re.compile(r"(?:[;{]|\)\s*[:{]|=>|\\)\s*$|^\s*[\w.\[\]]+\s*(?:[-+*/]?=|:=)\s*\S")
 _INDENTED: Final = re.compile(r"^(?: {2,}|\t)\S")
-_WORD: Final = re.compile(r"[^\W_]{2,}")
+_WORD: Final = re.compile(r"[^\W_]{2,}|\d")
 _COMMON: Final = frozenset(word.decode() for word in STOP_WORDS)
 _ENDINGS: Final = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s")
 

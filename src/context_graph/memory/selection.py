@@ -19,8 +19,8 @@ QUERY_SHARE: Final = 0.7
 """How much of a segment's worth is the query's words in it; the rest is its memory's relevance."""
 FIRST_BONUS: Final = 0.1
 """The first segment of a memory usually says what it is about."""
-NEXT_SHARE: Final = 0.4
-"""How much of a segment's words of the query its neighbours are credited with: answers follow their topic."""
+ANSWER_SHARE: Final = 0.6
+"""How much of its words of the query a question, or a line that ends in a colon, passes on to the next."""
 LEAST_WORTH: Final = 0.45
 """Of the best segment's worth: less is not worth its tokens."""
 MAX_SEGMENTS: Final = 400
@@ -108,7 +108,7 @@ def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
     }
     pieces = []
     for owner, parts in enumerate(texts):
-        for place, share in enumerate(_shares([words for _, words in parts], wanted)):
+        for place, share in enumerate(_shares(parts, wanted)):
             first = FIRST_BONUS if place == 0 else 0.0
             worth = sources[owner].relevance * (1.0 - QUERY_SHARE + QUERY_SHARE * share + first)
             pieces.append(Piece(owner, place, *parts[place], worth))
@@ -121,11 +121,13 @@ def _told(source: Source) -> list[Segment]:
     return prose or found
 
 
-def _shares(parts: Sequence[frozenset[str]], wanted: Mapping[str, float]) -> list[float]:
+def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:
     """How much of the query's words each of a source's segments has, or is credited with."""
     whole = math.fsum(wanted.values())
-    if not whole:
-        return [0.0] * len(parts)
-    own = [math.fsum(wanted[word] for word in words & wanted.keys()) / whole for words in parts]
-    around = [0.0, *own, 0.0]
-    return [max(share, NEXT_SHARE * max(around[i], around[i + 2])) for i, share in enumerate(own)]
+    shares: list[float] = []
+    passed_on = 0.0
+    for segment, words in parts:
+        own = math.fsum(wanted[word] for word in words & wanted.keys()) / whole if whole else 0.0
+        shares.append(max(own, passed_on))
+        passed_on = ANSWER_SHARE * own if segment.text.endswith(("?", ":")) else 0.0
+    return shares
