@@ -7,22 +7,15 @@ them the test is skipped with a word. Nothing leaves the loopback namespace the 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.realclient_support import drive, needs_client
 from tests.support import Cli
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-_BESIDE = Path(__file__).resolve().parents[2].parent / "shared" / "tools" / "realclient" / "run_client.py"
-DRIVER = Path(os.environ.get("CONTEXT_GRAPH_REALCLIENT", _BESIDE))
-BASE = Path(os.environ.get("REALCLIENT_DIR", "/tmp/realclient"))
-CLIENT = BASE / "npm/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 BRIEF = re.compile(r"\[C:(\?|[A-Z]{3}) r=(\?|\d\.\d\d) IC=(\?|\d\.\d\d)\]")
 
 FIRST = [
@@ -45,50 +38,13 @@ SECOND = [
 ]
 
 
-def _drive(cli: Cli, logs: Path, script: list[Any], prompt: str, *markers: str) -> dict[str, Any]:
-    turns = logs.with_suffix(".script.json")
-    turns.write_text(json.dumps(script))
-    path = f"{cli.launcher.parent}:/usr/local/bin:/usr/bin:/bin"
-    options = [
-        "--prompt",
-        prompt,
-        "--script",
-        str(turns),
-        "--logs",
-        str(logs),
-        "--timeout",
-        "90",
-        "--linger",
-        "6",
-    ]
-    settings = [
-        f"PATH={path}",
-        f"CONTEXT_GRAPH_HOME={cli.env['CONTEXT_GRAPH_HOME']}",
-        "CONTEXT_GRAPH_IDLE_S=3",
-    ]
-    for marker in markers:
-        options += ["--marker", marker]
-    for setting in settings:
-        options += ["--env", setting]
-    done = subprocess.run(
-        [sys.executable, str(DRIVER), str(cli.project), *options],
-        env={**os.environ, "REALCLIENT_DIR": str(BASE)},
-        capture_output=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    summary: dict[str, Any] = json.loads((logs / "summary.json").read_text())
-    return summary
-
-
-@pytest.mark.skipif(not DRIVER.exists() or not CLIENT.exists(), reason="no real client driver here")
+@needs_client
 def test_identity_survives_from_one_real_session_to_the_next(cli: Cli, tmp_path: Path) -> None:
     """REQ-SESSION-11..16, REQ-HOOKS-17..22: the whole of the issue's second demonstration."""
     assert cli.run("hooks", "generate-config").returncode == 0
-    first = _drive(cli, tmp_path / "one", FIRST, "write a rate limiter", "New session initialized")
+    first = drive(cli, tmp_path / "one", FIRST, "write a rate limiter", "New session initialized")
     first_id = first["session_id"]
-    second = _drive(
+    second = drive(
         cli,
         tmp_path / "two",
         SECOND,

@@ -1,0 +1,97 @@
+"""The requirement gates in the real Claude Code client, by the settings that our own generator writes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.gate_support import GateProject
+from tests.realclient_support import drive, needs_client
+from tests.support import Cli
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+REQUIREMENTS = """
+version: "1.0"
+inherit: false
+requirements:
+  commit_plan: {enabled: true, scope: session, message: Say first what you will change.}
+  verify: {enabled: true, scope: session, stop_only: true, message: Run the tests before you stop.}
+"""
+WORK: list[Any] = [
+    {"tool": "Read", "input": {"file_path": "@PROJECT@/rates.py"}},
+    {
+        "tool": "Edit",
+        "input": {"file_path": "@PROJECT@/rates.py", "old_string": "return 1", "new_string": "return 2"},
+    },
+    {"tool": "Bash", "input": {"command": "cd src && context-graph-cli req satisfy commit_plan"}},
+    {
+        "tool": "Edit",
+        "input": {"file_path": "@PROJECT@/rates.py", "old_string": "return 1", "new_string": "return 3"},
+    },
+    "I am done.",
+    "I am really done.",
+]
+
+
+@pytest.fixture
+def project(cli: Cli) -> GateProject:
+    """A git repository with one file, and our hooks in its settings."""
+    shutil.rmtree(cli.project / ".git")
+    made = GateProject(cli)
+    made.git("init", "-q", "-b", "feature/rates")
+    (made.root / "src").mkdir()
+    (made.root / "rates.py").write_text("def refill():\n    return 1\n")
+    assert cli.run("hooks", "generate-config").returncode == 0
+    return made
+
+
+def last_request(logs: Path) -> str:
+    """What the model was sent last: the whole conversation."""
+    lines = (logs / "requests.jsonl").read_text().splitlines()
+    turns = [entry for entry in map(json.loads, lines) if entry.get("turn") is not None]
+    return json.dumps(turns[-1]["body"]["messages"])
+
+
+@needs_client
+def test_an_edit_is_denied_satisfied_and_let_pass_and_stop_is_held_once(
+    project: GateProject, tmp_path: Path
+) -> None:
+    """Issue C, show 2: the reason is the tool's result, the way out works, Stop blocks once and lets go."""
+    project.configure(REQUIREMENTS)
+    summary = drive(
+        project.cli, tmp_path / "logs", WORK, "change the rate", "Say first what you will change."
+    )
+    assert {hook["exit_code"] for hook in summary["hooks"]} == {0}
+    assert (project.root / "rates.py").read_text() == "def refill():\n    return 3\n"
+    results = [result for result in summary["tool_results"] if "commit_plan" in json.dumps(result)]
+    refused = json.dumps(results[0])
+    assert "Say first what you will change." in refused and "req satisfy commit_plan --session" in refused
+    assert summary["markers"]["Say first what you will change."], "the reason reached the model"
+    assert "satisfied: commit_plan" in json.dumps(results[1])
+    said = last_request(tmp_path / "logs")
+    assert said.count("Run the tests before you stop.") == 1, "Stop was held once"
+    assert "I am done." in said
+    stops = [hook for hook in summary["hooks"] if hook["event"] == "Stop"]
+    assert len(stops) == 2
+    kinds = [(one["kind"], one["requirements"]) for one in project.log()]
+    assert kinds == [
+        ("denied", ["commit_plan"]),
+        ("satisfied", ["commit_plan"]),
+        ("blocked", ["verify"]),
+    ]
+
+
+@needs_client
+def test_a_project_without_requirements_is_told_so_and_held_up_by_nothing(
+    project: GateProject, tmp_path: Path
+) -> None:
+    """D6, issue C show 2: installed but not governing is said at the start."""
+    drive(project.cli, tmp_path / "logs", [*WORK[:2], "Changed."], "change the rate")
+    assert (project.root / "rates.py").read_text() == "def refill():\n    return 2\n"
+    first = json.loads((tmp_path / "logs" / "requests.jsonl").read_text().splitlines()[0])
+    everything = json.dumps(first) + last_request(tmp_path / "logs")
+    assert "context-graph-cli req init" in everything

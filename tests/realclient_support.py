@@ -1,0 +1,62 @@
+"""The real Claude Code client, driven through a script of model turns in a namespace of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import Cli
+
+__all__ = ["drive", "needs_client"]
+
+_BESIDE = Path(__file__).resolve().parents[2].parent / "shared" / "tools" / "realclient" / "run_client.py"
+DRIVER = Path(os.environ.get("CONTEXT_GRAPH_REALCLIENT", _BESIDE))
+BASE = Path(os.environ.get("REALCLIENT_DIR", "/tmp/realclient"))
+CLIENT = BASE / "npm/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+
+needs_client = pytest.mark.skipif(
+    not DRIVER.exists() or not CLIENT.exists(), reason="no real client driver here"
+)
+
+
+def drive(cli: Cli, logs: Path, script: list[Any], prompt: str, *markers: str) -> dict[str, Any]:
+    """One session in the project: ``script`` is what the model does, ``markers`` what to look for in requests."""
+    turns = logs.with_suffix(".script.json")
+    turns.write_text(json.dumps(script))
+    path = f"{cli.launcher.parent}:/usr/local/bin:/usr/bin:/bin"
+    options = [
+        "--prompt",
+        prompt,
+        "--script",
+        str(turns),
+        "--logs",
+        str(logs),
+        "--timeout",
+        "90",
+        "--linger",
+        "6",
+    ]
+    settings = [
+        f"PATH={path}",
+        f"CONTEXT_GRAPH_HOME={cli.env['CONTEXT_GRAPH_HOME']}",
+        "CONTEXT_GRAPH_IDLE_S=3",
+    ]
+    for marker in markers:
+        options += ["--marker", marker]
+    for setting in settings:
+        options += ["--env", setting]
+    done = subprocess.run(
+        [sys.executable, str(DRIVER), str(cli.project), *options],
+        env={**os.environ, "REALCLIENT_DIR": str(BASE)},
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    summary: dict[str, Any] = json.loads((logs / "summary.json").read_text())
+    return summary
