@@ -1,9 +1,9 @@
 """What all texts share in an embedder's Semantic space, to be taken away before texts are compared.
 
 Means of token vectors lie close together whatever they are about, because half of every text is the same
-function words: with the default table, two unrelated texts have a cosine of 0.8. Two directions make up most
-of that, the mean of talk and the mean of technical prose; without them, and beside the SPLADE space, texts
-that are unrelated come to 0.1, and those of one session stand out (docs/memory-metrics.md).
+function words. Two directions make up most of that, the mean of talk and the mean of technical prose; without
+them, and beside the SPLADE space, the cosine of unrelated texts comes to about 0.1, and texts of one session
+stand out (docs/memory-metrics.md).
 """
 
 from __future__ import annotations
