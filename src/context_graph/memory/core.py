@@ -62,15 +62,18 @@ class Core:
         """The store's folder, that of the database's own."""
         return self.store.path.parent
 
-    def turn(self, operation: str) -> Turn[Core]:
+    def turn(self, operation: str, *, writes: bool = False) -> Turn[Core]:
         """This core under its lock, for one operation (a name for metrics and errors).
+
+        Args:
+            writes: It is to change the store: if a write failed before, the database is opened again first.
 
         Raises on entering:
             StoreBusyError: The lock was not free in time.
             StoreClosedError: It was closed.
             StoreError: A write failed before and the database can't be opened again yet.
         """
-        return Turn(self._turns, operation)
+        return Turn(self._turns, operation, writes=writes)
 
     # Nodes
 
@@ -225,11 +228,11 @@ class Core:
         finally:
             self._turns.release()
 
-    def begin(self) -> None:
+    def begin(self, *, writes: bool) -> None:
         """Called with the lock held, at the start of each turn."""
         if self._closed:
             raise StoreClosedError(f"the memory of {self.folder} is closed")
-        if self._turns.suspect:
+        if writes and self._turns.suspect:
             self._recover()
 
     def _recover(self) -> None:

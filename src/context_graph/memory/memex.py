@@ -199,7 +199,7 @@ class Memex:
         for draft in drafts:
             draft.check()
             draft.redact(self._core.redactor)
-        with self._core.turn("store") as core:
+        with self._core.turn("store", writes=True) as core:
             encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
             return editing.store_drafts(core, drafts, encoded)
 
@@ -224,18 +224,18 @@ class Memex:
         Raises:
             InvalidParamsError, GraphQueryError, StoreError: As `store`; nothing is stored then.
         """
-        with self._core.turn("put") as core:
+        with self._core.turn("put", writes=True) as core:
             return editing.put_nodes(core, nodes, edges=edges, deleted=deleted, tombstones=tombstones)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
         """Write changed fields of live memories in one batch: all but content, times and embedding."""
-        with self._core.turn("update") as core:
+        with self._core.turn("update", writes=True) as core:
             editing.update_nodes(core, nodes)
 
     def touch(self, ids: Iterable[UUID | str]) -> None:
         """Count a use of each memory: access count and last access. Unknown ids are passed over."""
         wanted = [as_uuid("id", one) for one in ids]
-        with self._core.turn("touch") as core:
+        with self._core.turn("touch", writes=True) as core:
             editing.touch(core, wanted, now_ms())
 
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
@@ -252,7 +252,7 @@ class Memex:
             InvalidParamsError, StoreError: As they say.
         """
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("forget") as core:
+        with self._core.turn("forget", writes=True) as core:
             return editing.forget(core, wanted, soft=soft, reason=reason)
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
@@ -262,12 +262,12 @@ class Memex:
             GraphQueryError: There is none, or it is gone for good.
         """
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("restore") as core:
+        with self._core.turn("restore", writes=True) as core:
             return editing.restore(core, wanted)
 
     def purge(self, at_ms: int | None = None) -> list[UUID]:
         """Delete for good what was soft-deleted longer ago than the retention, 30 days; returns the ids."""
-        with self._core.turn("purge") as core:
+        with self._core.turn("purge", writes=True) as core:
             return editing.purge(core, now_ms() if at_ms is None else at_ms)
 
     def purge_if_due(self) -> None:
@@ -428,7 +428,7 @@ class Memex:
             InvalidParamsError: Names the field.
         """
         ends = as_uuid("source", source), as_uuid("target", target)
-        with self._core.turn("link") as core:
+        with self._core.turn("link", writes=True) as core:
             return linking.link(
                 core,
                 *ends,
@@ -443,7 +443,7 @@ class Memex:
     def unlink(self, edge_id: UUID | str) -> GraphEdge:
         """Take an edge out and return it. Raises GraphQueryError if there is none."""
         wanted = as_uuid("edge_id", edge_id)
-        with self._core.turn("link") as core:
+        with self._core.turn("link", writes=True) as core:
             return linking.unlink(core, wanted)
 
     def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]:
@@ -460,7 +460,7 @@ class Memex:
     def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
         """Count a traversal of each edge, worth ``reward`` in [-1, 1], and return them as they are now."""
         wanted = [as_uuid("edge_ids", one) for one in edge_ids]
-        with self._core.turn("link") as core:
+        with self._core.turn("link", writes=True) as core:
             return linking.traverse(core, wanted, reward)
 
     # The store's view of itself
@@ -520,7 +520,7 @@ class Memex:
 
     def flush(self) -> None:
         """Write buffers to tables and snapshots of the derived state to files. Not needed for durability."""
-        with self._core.turn("flush") as core:
+        with self._core.turn("flush", writes=True) as core:
             core.store.flush()
             core.save()
 

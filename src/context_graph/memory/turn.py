@@ -26,7 +26,7 @@ _HARMLESS = (CorruptedMemoryError, MemoryFormatError, ReadFailedError, StoreBusy
 class Held(Protocol):
     """What a lock protects."""
 
-    def begin(self) -> None:
+    def begin(self, *, writes: bool) -> None:
         """Called with the lock held, at the start of each turn; what it raises ends the turn."""
 
 
@@ -43,10 +43,6 @@ class Turns(Generic[T]):
         """A write failed: RocksDB may refuse every further one until it is opened again."""
         self._lock = threading.RLock()
         self._timeout_s = timeout_s
-
-    def take(self, operation: str) -> Turn[T]:
-        """A turn, to be used in a with statement; ``operation`` names it in metrics and errors."""
-        return Turn(self, operation)
 
     def acquire(self, operation: str) -> None:
         """Wait for the lock.
@@ -68,18 +64,19 @@ class Turns(Generic[T]):
 class Turn(Generic[T]):
     """A lock that is held, and a time that runs. Cost: 2 us."""
 
-    __slots__ = ("_began", "_operation", "_turns")
+    __slots__ = ("_began", "_operation", "_turns", "_writes")
 
-    def __init__(self, turns: Turns[T], operation: str) -> None:
+    def __init__(self, turns: Turns[T], operation: str, *, writes: bool) -> None:
         self._turns = turns
         self._operation = operation
+        self._writes = writes
 
     def __enter__(self) -> T:
         turns = self._turns
         self._began = time.perf_counter()
         turns.acquire(self._operation)
         try:
-            turns.held.begin()
+            turns.held.begin(writes=self._writes)
         except BaseException as error:
             self.__exit__(type(error), error, error.__traceback__)
             raise
@@ -90,6 +87,6 @@ class Turn(Generic[T]):
     ) -> None:
         turns = self._turns
         turns.timings.note(self._operation, time.perf_counter() - self._began, failed=error is not None)
-        if isinstance(error, StoreError) and not isinstance(error, _HARMLESS):
+        if self._writes and isinstance(error, StoreError) and not isinstance(error, _HARMLESS):
             turns.suspect = True
         turns.release()

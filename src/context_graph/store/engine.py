@@ -302,18 +302,26 @@ class Engine:
         call(self.path, Checkpoint(self._open_db()).create_checkpoint, os.fspath(path))
 
     def reopen(self) -> None:
-        """Close and open again, in place: after a failed write RocksDB may refuse every further one.
+        """Close and open again, in place: after a failed write RocksDB refuses every further one.
 
         What was acknowledged is in the log, so nothing of it is lost. Scans in progress end.
 
         Raises:
-            As `open`; the engine is then closed, and `reopen` may be tried again.
+            As `open`; reading then goes on as far as it can, and `reopen` may be tried again.
         """
         self._release()
-        fresh = Engine.open(self.path, create=False, read_only=self.read_only, tuning=self.tuning)
-        self._db, self._families, self._handles = fresh._db, fresh._families, fresh._handles
-        self._options = fresh._options
-        fresh._db, fresh._families, fresh._handles = None, {}, {}
+        try:
+            self._adopt(Engine.open(self.path, create=False, read_only=self.read_only, tuning=self.tuning))
+        except StoreError:
+            with suppress(StoreError):  # a full disk: reading needs no room
+                self._adopt(Engine.open(self.path, create=False, read_only=True, tuning=self.tuning))
+            raise
+
+    def _adopt(self, other: Engine) -> None:
+        """Take over another engine's database."""
+        self._db, self._families, self._handles = other._db, other._families, other._handles
+        self._options = other._options
+        other._db, other._families, other._handles = None, {}, {}
 
     def close(self) -> None:
         """Flush and close; scans in progress end with StoreClosedError. Safe to call twice.
