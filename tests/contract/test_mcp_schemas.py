@@ -1,0 +1,94 @@
+"""What tools/list costs and promises, and that docs/mcp.md says the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from mcp.types import InitializeResult, ListToolsResult
+
+from context_graph.mcp_server.protocol import VERSIONS, initialize_result
+from context_graph.mcp_server.registry import Toolbox
+from context_graph.mcp_server.rpc import success
+from context_graph.mcp_server.tools import memory_tools
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+TOOLS = {tool.name: tool for tool in memory_tools()}
+LATEST = VERSIONS["2025-11-25"]
+
+
+def listed() -> list[dict[str, Any]]:
+    return Toolbox(TOOLS.values()).listed(LATEST)
+
+
+def test_all_of_tools_list_stays_below_8_kb() -> None:
+    """Invariant 9: every session of every client pays for it."""
+    assert len(success(1, {"tools": listed()})) < 8 * 1024
+
+
+def test_each_description_fits_what_the_client_shows() -> None:
+    """Contract section 7: cut at some 2,048 characters."""
+    for tool in TOOLS.values():
+        assert 10 < len(tool.description) <= 2048, tool.name
+
+
+@pytest.mark.parametrize("version", VERSIONS.values(), ids=lambda version: version.name)
+def test_the_answers_are_valid_by_the_protocols_own_types(version: Any) -> None:
+    """The SDK's models are made from the published schema."""
+    box = Toolbox(TOOLS.values())
+    ListToolsResult.model_validate(orjson.loads(orjson.dumps({"tools": box.listed(version)})))
+    InitializeResult.model_validate(orjson.loads(orjson.dumps(initialize_result(version))))
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_schema_is_one(name: str) -> None:
+    """JSON Schema 2020-12, the protocol's default dialect; objects at the top, hints as they must be."""
+    tool = TOOLS[name]
+    for schema in (tool.parameters, tool.output):
+        assert schema is not None
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+    assert set(tool.parameters.get("required", [])) <= set(tool.parameters["properties"])
+    assert {"session_id"} <= set(tool.parameters["properties"])
+    assert "openWorldHint" in tool.hints
+    assert tool.hints.get("readOnlyHint") or "destructiveHint" in tool.hints
+
+
+def test_the_tools_are_those_of_the_issue() -> None:
+    """REQ-CORE-014 to REQ-CORE-018 and what the issue adds."""
+    assert list(TOOLS) == [
+        "store_memory",
+        "recall_memory",
+        "search_graph",
+        "inject_context",
+        "get_memetic_status",
+        "set_verbosity",
+        "forget_memory",
+        "restore_memory",
+        "link_memories",
+        "get_memory",
+        "get_identity",
+    ]
+
+
+def test_the_page_has_each_tool_with_each_parameter() -> None:
+    """Prose rots; this page may not."""
+    sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
+    assert list(sections) == list(TOOLS)
+    for name, tool in TOOLS.items():
+        for parameter in tool.parameters["properties"]:
+            assert f"`{parameter}`" in sections[name], f"{name}: {parameter}"
+        assert tool.output is not None
+        for field in tool.output["required"]:
+            assert f"`{field}`" in sections[name] or name == "search_graph", f"{name}: {field}"
+
+
+def test_the_page_has_each_version_and_code() -> None:
+    for version in VERSIONS:
+        assert version in PAGE
+    for code in (-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32004):
+        assert str(code) in PAGE
