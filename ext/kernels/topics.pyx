@@ -6,7 +6,7 @@ signature's 16 keys index a table of the last row that had them; ids are found b
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cython cimport final
+from cython cimport final, overflowcheck
 from libc.math cimport cos, log, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -186,6 +186,14 @@ cdef inline uint32_t _key(const Signature* signature, int band) noexcept nogil:
     return (signature.words[band >> 2] >> (16 * (band & 3))) & 0xFFFF
 
 
+@overflowcheck(False)  # a product of hashes is meant to
+cdef inline uint64_t _hash(const uint8_t* node) noexcept nogil:
+    cdef uint64_t one, other
+    memcpy(&one, node, 8)
+    memcpy(&other, node + 8, 8)
+    return (one ^ (other * <uint64_t>0x9E3779B97F4A7C15)) * <uint64_t>0xD6E8FEB86659FD93
+
+
 cdef void _derive(Topic* topic) noexcept nogil:
     cdef double squared = 0.0, mean = 0.0, scale
     cdef int64_t others = topic.members - 1
@@ -231,22 +239,28 @@ cdef class Topics:
     cdef int32_t* bands  # (BANDS, KEYS): 1 + the last row with that key
     cdef int64_t without, without_loose, conflicted, alive
 
-    def __cinit__(self, int capacity, double join):
-        if not 1 <= capacity <= MAX_TOPICS:
-            raise ValueError(f"capacity must be in [1, {MAX_TOPICS}], got {capacity}")
-        if not 0.0 <= join <= 1.0:
-            raise ValueError(f"join must be in [0, 1], got {join!r}")
-        self.capacity = capacity
-        self.join = join
-        self.topics = <Topic*>calloc(capacity, sizeof(Topic))
+    def __cinit__(self):
         self.rows = <Row*>malloc(FIRST_ROWS * sizeof(Row))
         self.room = FIRST_ROWS
         self.slots = <int32_t*>malloc(FIRST_SLOTS * sizeof(int32_t))
         self.n_slots = FIRST_SLOTS
         self.bands = <int32_t*>calloc(BANDS * KEYS, sizeof(int32_t))
-        if self.topics is NULL or self.rows is NULL or self.slots is NULL or self.bands is NULL:
+        if self.rows is NULL or self.slots is NULL or self.bands is NULL:
             raise MemoryError
         memset(self.slots, 0xFF, FIRST_SLOTS * sizeof(int32_t))
+
+    def __init__(self, int capacity, double join):
+        if not 1 <= capacity <= MAX_TOPICS:
+            raise ValueError(f"capacity must be in [1, {MAX_TOPICS}], got {capacity}")
+        if not 0.0 <= join <= 1.0:
+            raise ValueError(f"join must be in [0, 1], got {join!r}")
+        if self.topics is not NULL:
+            raise TypeError("a Topics is made once")
+        self.topics = <Topic*>calloc(capacity, sizeof(Topic))
+        if self.topics is NULL:
+            raise MemoryError
+        self.capacity = capacity
+        self.join = join
 
     def __dealloc__(self):
         free(self.topics)
@@ -256,12 +270,7 @@ cdef class Topics:
 
     cdef Py_ssize_t _seat(self, const uint8_t* node) noexcept nogil:
         """Where ``node`` is in the table of ids, or would be."""
-        cdef uint64_t start, more
-        cdef Py_ssize_t seat
-        memcpy(&start, node, 8)
-        memcpy(&more, node + 8, 8)
-        start = (start ^ (more * <uint64_t>0x9E3779B97F4A7C15)) * <uint64_t>0xD6E8FEB86659FD93
-        seat = <Py_ssize_t>(start >> 32) & (self.n_slots - 1)
+        cdef Py_ssize_t seat = <Py_ssize_t>(_hash(node) >> 32) & (self.n_slots - 1)
         while self.slots[seat] >= 0 and memcmp(self.rows[self.slots[seat]].id, node, ID) != 0:
             seat = (seat + 1) & (self.n_slots - 1)
         return seat
@@ -409,7 +418,7 @@ cdef class Topics:
         self._enter_bands(row)
 
     cdef void _enter_bands(self, const Row* row) noexcept nogil:
-        cdef int32_t entry = <int32_t>(row - self.rows) + 1
+        cdef int32_t entry = self.slots[self._seat(row.id)] + 1
         cdef int band
         for band in range(BANDS):
             self.bands[band * KEYS + _key(&row.signature, band)] = entry
