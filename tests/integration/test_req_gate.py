@@ -492,3 +492,16 @@ def test_a_file_that_can_t_be_used_is_told_when_files_change(gate: Gate) -> None
     assert gate.bash("ls").context == ""
     if gate.cache is not None:
         assert gate.edit().context == "", "told once an hour where that can be remembered"
+
+
+def test_a_denial_of_many_long_texts_keeps_every_name_and_its_last_line(gate: Gate) -> None:
+    """The client cuts long texts; the way out must not be what is cut."""
+    gate.config({f"r{n}": {"message": "x" * 5000, "checklist": ["y" * 900] * 9} for n in range(40)})
+    result = gate.edit()
+    assert len(result.reason) < 9000 and named(result) == {f"r{n}" for n in range(40)}
+
+
+def test_a_dangling_link_for_a_file_is_told_not_passed_over(gate: Gate) -> None:
+    (gate.repo / ".claude").mkdir()
+    (gate.repo / ".claude" / "requirements.yaml").symlink_to("/nowhere/requirements.yaml")
+    assert "No requirement is enforced" in gate.edit().context

@@ -6,10 +6,12 @@ from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import keep, project_of, scene_of
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene, rules_of
-from context_graph.requirements.state import BranchState
+from context_graph.requirements.state import satisfaction, use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from context_graph.requirements.cache import GateCache
 
 __all__ = ["after_tool"]
@@ -70,17 +72,11 @@ def _used_up(event: GateEvent, scene: Scene) -> list[Requirement]:
 def _apply(
     event: GateEvent, scene: Scene, met: list[Requirement], used: list[Requirement], result: GateResult
 ) -> None:
-    here = [entry.name for entry in used if _spent(scene.state, entry.name, event)]
-    if met or here:
-
-        def change(state: BranchState) -> None:
-            for name in here:
-                if _spent(state, name, event):
-                    state.clear_session(name, event.session_id)
-            for entry in met:
-                _satisfy(state, entry, event)
-
-        scene.files.change(scene.branch, event.at, change)
+    here = [e.name for e in used if scene.state.is_spent(e.name, event.session_id, event.at)]
+    notes = [use(name, event.session_id, now=event.at) for name in here]
+    notes += [_satisfied(entry, event) for entry in met]
+    if notes:
+        scene.files.note(scene.branch, event.at, notes)
     if here:
         keep(event, scene, result, "consumed", here)
     if met:
@@ -91,9 +87,9 @@ def _apply(
         _use_up_elsewhere(event, scene, name, result)
 
 
-def _satisfy(state: BranchState, entry: Requirement, event: GateEvent) -> None:
+def _satisfied(entry: Requirement, event: GateEvent) -> dict[str, Any]:
     ttl = entry.approval_ttl if entry.type == "dynamic" else entry.replan_ttl
-    state.satisfy(
+    return satisfaction(
         entry.name,
         event.session_id if entry.per_session else "",
         scope=entry.scope,
@@ -104,23 +100,13 @@ def _satisfy(state: BranchState, entry: Requirement, event: GateEvent) -> None:
     )
 
 
-def _spent(state: BranchState, name: str, event: GateEvent) -> bool:
-    """Whether the session has a satisfaction to use up; one younger than the call is the next call's."""
-    record = state.record(name, event.session_id)
-    at = record.get("satisfied_at")
-    younger = isinstance(at, (int, float)) and at > event.at
-    return record.get("satisfied") is True and not younger
-
-
 def _use_up_elsewhere(event: GateEvent, scene: Scene, name: str, result: GateResult) -> None:
     """A command may have changed the branch: what let it pass then lies on the branch it came from."""
 
-    def change(found: BranchState) -> None:
-        found.clear_session(name, event.session_id)
-
     for state in scene.files.others(event.session_id, scene.branch):
-        if state.record(name, event.session_id).get("triggered") is True and _spent(state, name, event):
-            scene.files.change(state.branch, event.at, change)
+        armed = state.record(name, event.session_id).get("triggered") is True
+        if armed and state.is_spent(name, event.session_id, event.at):
+            scene.files.note(state.branch, event.at, [use(name, event.session_id, now=event.at)])
             keep(event, scene.at_branch(state), result, "consumed", [name])
 
 

@@ -12,7 +12,7 @@ from context_graph.requirements.files import LockTimeoutError
 from context_graph.requirements.place import Place
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
-from context_graph.requirements.state import BranchState, is_current
+from context_graph.requirements.state import BranchState, is_current, satisfaction
 from context_graph.requirements.verdict import HUMAN, Verdict
 
 TYPE_CHECKING = False
@@ -35,7 +35,10 @@ def status(place: Place, *, session: str = "", branch: str = "") -> dict[str, An
     session_id = place.session_or_none(session)
     name = place.branch(branch)
     scene = place.scene(name, session_id)
-    shown = {entry.name: _shown(entry, scene) for entry in place.rules.requirements}
+    quiet = place.scene(name, session_id, may_run=False)  # what is disabled runs no process
+    shown = {
+        entry.name: _shown(entry, scene if entry.enabled else quiet) for entry in place.rules.requirements
+    }
     return {
         "project": place.project.root,
         "branch": name,
@@ -145,22 +148,12 @@ def satisfy(
     needs_session = not for_all and any(entry.per_session for entry in entries)
     session_id = place.session(session) if needs_session else place.session_or_none(session)
     target = place.branch(branch)
-    expires: dict[str, float | None] = {}
-
-    def apply(state: BranchState) -> None:
-        for entry in entries:
-            expires[entry.name] = _expiry(entry, ttl, place.now)
-            state.satisfy(
-                entry.name,
-                session_id if entry.per_session and not for_all else "",
-                scope=entry.scope,
-                now=place.now,
-                by=HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli",
-                expires_at=expires[entry.name],
-                metadata=metadata,
-            )
-
-    _change(place, target, apply)
+    expires = {entry.name: _expiry(entry, ttl, place.now) for entry in entries}
+    notes = []
+    for entry in entries:
+        whose = session_id if entry.per_session and not for_all else ""
+        notes.append(_satisfaction(place, entry, whose, expires[entry.name], metadata))
+    _note(place, target, notes)
     left = [] if for_all else _satisfy_where_armed(place, target, session_id, entries, ttl, metadata)
     done = [entry.name for entry in entries]
     one = _keep(place, "satisfied", done, session_id=session_id, branch=target, by=_actor(place))
@@ -190,21 +183,32 @@ def _satisfy_where_armed(
         if not wanted:
             continue
 
-        def apply(found: BranchState, wanted: list[Requirement] = wanted) -> None:
-            for entry in wanted:
-                found.satisfy(
-                    entry.name,
-                    session_id,
-                    scope=entry.scope,
-                    now=place.now,
-                    by=HUMAN if entry.human_only else "cli",
-                    expires_at=_expiry(entry, ttl, place.now),
-                    metadata=metadata,
-                )
-
-        _change(place, state.branch, apply)
+        notes = [
+            _satisfaction(place, entry, session_id, _expiry(entry, ttl, place.now), metadata)
+            for entry in wanted
+        ]
+        _note(place, state.branch, notes)
         done.append(state.branch)
     return done
+
+
+def _satisfaction(
+    place: Place,
+    entry: Requirement,
+    session_id: str,
+    expires_at: float | None,
+    metadata: dict[str, Any] | None,
+) -> dict[str, Any]:
+    by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
+    return satisfaction(
+        entry.name,
+        session_id,
+        scope=entry.scope,
+        now=place.now,
+        by=by,
+        expires_at=expires_at,
+        metadata=metadata,
+    )
 
 
 def _is_open(entry: Requirement, state: BranchState, session_id: str, now: float) -> bool:
@@ -356,15 +360,24 @@ def _actor(place: Place) -> str:
     return "agent" if place.is_agent else "user"
 
 
+def _note(place: Place, branch: str, notes: list[dict[str, Any]]) -> None:
+    try:
+        place.files.note(branch, place.now, notes)
+    except OSError as error:
+        raise _cannot_write(error) from error
+
+
 def _change(place: Place, branch: str, apply: Callable[[BranchState], None]) -> None:
     try:
         place.files.change(branch, place.now, apply)
     except LockTimeoutError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
-        raise UsageError(
-            f"the state can't be written: {error.strerror or error} ({error.filename})"
-        ) from error
+        raise _cannot_write(error) from error
+
+
+def _cannot_write(error: OSError) -> UsageError:
+    return UsageError(f"the state can't be written: {error.strerror or error} ({error.filename})")
 
 
 def _keep(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from context_graph.requirements import journal
 from context_graph.requirements.event import GateEvent, GateResult
+from context_graph.requirements.files import LockTimeoutError
 from context_graph.requirements.project import Project, find_project
 from context_graph.requirements.rules import Requirement, Rules
 from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.state import arming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from context_graph.requirements.cache import GateCache
     from context_graph.requirements.verdict import Verdict
 
@@ -130,6 +130,8 @@ def enter_registry(event: GateEvent, scene: Scene, result: GateResult) -> None:
         scene.registry.enter(
             event.session_id, project=scene.root, branch=scene.branch, pid=event.pid, now=event.at
         )
+    except LockTimeoutError:
+        return  # the next call enters it
     except OSError as error:
         _tell(result, f"the session registry can't be written ({error.strerror or error})")
 
@@ -150,12 +152,9 @@ def _arm(event: GateEvent, scene: Scene, triggered: list[Requirement], result: G
     if not fresh:
         return
 
-    def apply(state: Any) -> None:
-        for entry in fresh:
-            state.arm(entry.name, session, scope=entry.scope, now=event.at)
-
+    notes = [arming(entry.name, session, scope=entry.scope, now=event.at) for entry in fresh]
     try:
-        scene.files.change(scene.branch, event.at, apply)
+        scene.files.note(scene.branch, event.at, notes)
     except OSError as error:
         why = f"the state can't be written ({error.strerror or error}): Stop won't check this call"
         _tell(result, why)

@@ -12,6 +12,9 @@ PROGRAM = "context-graph-cli"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+")
 _MESSAGE = 1200
 _ITEMS = 12
+_LINE = 200
+_ROOM = 6000
+"""Characters for all texts together: the client cuts what is too long, and the way out comes last."""
 _SHOWN = 20
 
 
@@ -30,9 +33,12 @@ def stop_block(verdicts: list[Verdict], scene: Scene) -> str:
 
 
 def _items(verdicts: list[Verdict], scene: Scene) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    room = _ROOM
     for verdict in verdicts[:_SHOWN]:
-        lines += _item(verdict, scene)
+        item = _item(verdict, scene)
+        room -= sum(map(len, item))
+        lines += item if room > 0 else [f"- {verdict.requirement.name}"]
     if len(verdicts) > _SHOWN:
         lines.append(f"- and {len(verdicts) - _SHOWN} more")
     return lines
@@ -45,7 +51,7 @@ def _item(verdict: Verdict, scene: Scene) -> list[str]:
     where = f" (on {verdict.branch})" if verdict.branch and verdict.branch != scene.branch else ""
     line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
     lines = [line.rstrip(": ")]
-    lines += [f"  [ ] {item}" for item in requirement.checklist[:_ITEMS]]
+    lines += [f"  [ ] {item[:_LINE]}" for item in requirement.checklist[:_ITEMS]]
     skill = requirement.auto_resolve_skill or "".join(requirement.satisfied_by_skill[:1])
     if skill and not requirement.human_only and skill not in text:
         lines.append(f"  met by the skill {skill}")

@@ -85,7 +85,7 @@ def may_reach_gates(command: str, protected: Collection[str]) -> bool:
         return "requirements" in bare
     if re.search(r"requirements(\.local)?\.ya?ml", bare):
         return _writes(bare)
-    if re.search(r"context_graph[./]requirements|from context_graph", bare):
+    if re.search(r"context_graph[./]requirements|(from|import|-m) context_graph", bare):
         return True
     verbs = r"(satisfy|approve|clear|pause|disable|enable|init|config|prune)"
     if re.search(rf"(?<![\w-])req[\s,]+(?:[^;|&\n]*?[\s,])?{verbs}\b", bare):

@@ -72,7 +72,7 @@ class Place:
         if repo is None:
             raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
         self.repo: Repo = repo
-        self.governed = os.path.exists(self.project.root + "/.claude/requirements.yaml")
+        self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
         self.rules: Rules = rules_of(self.project, self.claude_dir, cache_dir, None)
         self.head: Head = self.project.head()
         self.registry = Registry(self.claude_dir)

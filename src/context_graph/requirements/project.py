@@ -91,7 +91,7 @@ def _upwards(start: str, claude_dir: str, trusted: str) -> tuple[Project | None,
     for place in places:
         base = place.rstrip("/")
         if (
-            os.path.exists(base + CONFIG)
+            os.path.lexists(base + CONFIG)
             and base + "/.claude" != claude_dir
             and _same_owner((start, trusted), place)
         ):

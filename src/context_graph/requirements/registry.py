@@ -29,6 +29,9 @@ REFRESH_S = 300.0
 _UNKNOWN_ALIVE_S = 900.0
 """How long a session whose process is unknown counts as alive after its last call."""
 
+_WAIT_S = 0.3
+"""A hook that does not get the lock tries again with its next call."""
+
 _BYTES = 4 << 20
 _ENTRIES = 500
 
@@ -139,7 +142,7 @@ class Registry:
             return  # without a home there is no place for a registry
         folder = os.path.dirname(self.path)
         os.makedirs(folder, exist_ok=True)
-        with Locked(folder + "/sessions.lock"):
+        with Locked(folder + "/sessions.lock", _WAIT_S):
             sessions = dict(_read(self.path))
             apply(sessions)
             while len(sessions) > _ENTRIES:

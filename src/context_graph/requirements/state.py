@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["BranchState", "is_current"]
+__all__ = ["BranchState", "arming", "is_current", "satisfaction", "use"]
 
 VERSION = "1.0"
 MAX_SESSIONS = 200
@@ -113,6 +113,38 @@ class BranchState:
             self.entry(name).update(triggered=True, triggered_at=int(now))  # where the original looks
         self.changed = True
 
+    def apply(self, note: dict[str, Any]) -> None:
+        """Apply what ``satisfaction``, ``arming`` or ``use`` made; newer things stay as they are.
+
+        Raises:
+            KeyError: If it is neither.
+        """
+        name, session_id, scope = note["name"], note["session_id"], note["scope"]
+        if note["kind"] == "arm":
+            self.arm(name, session_id, scope=scope, now=note["now"])
+            return
+        if note["kind"] == "use":
+            if self.is_spent(name, session_id, note["now"]):
+                self.clear_session(name, session_id)
+            return
+        old = self.record(name, session_id) if session_id else self.entry(name)
+        if old.get("satisfied") is True and _stamp(old.get("satisfied_at")) > note["now"]:
+            return
+        self.satisfy(
+            name,
+            session_id,
+            scope=scope,
+            now=note["now"],
+            by=note["by"],
+            expires_at=note["expires_at"],
+            metadata=note["metadata"],
+        )
+
+    def is_spent(self, name: str, session_id: str, at: float) -> bool:
+        """Whether a call at ``at`` used up a satisfaction of the session; a younger one is the next's."""
+        record = self.record(name, session_id)
+        return record.get("satisfied") is True and _stamp(record.get("satisfied_at")) <= at
+
     def clear_session(self, name: str, session_id: str) -> bool:
         """Remove the session's record, armed flag included. Returns whether there was one."""
         records = self.sessions(name)
@@ -158,6 +190,39 @@ class BranchState:
         _make_room(records)
         records[full] = own
         return own
+
+
+def satisfaction(
+    name: str,
+    session_id: str,
+    *,
+    scope: str,
+    now: float,
+    by: str,
+    expires_at: float | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A note that satisfies the session's record, or the root where ``session_id`` is empty."""
+    return {
+        "kind": "satisfy",
+        "name": name,
+        "session_id": session_id,
+        "scope": scope,
+        "now": now,
+        "by": by,
+        "expires_at": expires_at,
+        "metadata": metadata,
+    }
+
+
+def arming(name: str, session_id: str, *, scope: str, now: float) -> dict[str, Any]:
+    """A note that an allowed call of the session triggered the requirement."""
+    return {"kind": "arm", "name": name, "session_id": session_id, "scope": scope, "now": now}
+
+
+def use(name: str, session_id: str, *, now: float) -> dict[str, Any]:
+    """A note that a call at ``now`` used the session's satisfaction up."""
+    return {"kind": "use", "name": name, "session_id": session_id, "scope": "", "now": now}
 
 
 def _own_keys(records: Iterable[str], session_id: str) -> list[str]:

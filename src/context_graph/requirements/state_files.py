@@ -7,10 +7,18 @@ file with a hash in its name. So no two branches share a file, and the original 
 
 from __future__ import annotations
 
+import errno
 import os
 
-from context_graph.requirements import plain_json
-from context_graph.requirements.files import Locked, read_bytes, signature, write_atomic
+from context_graph.requirements import pending, plain_json
+from context_graph.requirements.files import (
+    LOCK_WAIT_S,
+    Locked,
+    LockTimeoutError,
+    read_bytes,
+    signature,
+    write_atomic,
+)
 from context_graph.requirements.state import VERSION, BranchState
 
 TYPE_CHECKING = False
@@ -24,6 +32,9 @@ __all__ = ["FOLDER", "StateFiles", "read_document"]
 
 FOLDER = "/requirements"
 """Below the common git folder, which all worktrees share."""
+
+_NOTE_WAIT_S = 0.3
+"""How long a change waits that can be left to others."""
 
 _STATE_BYTES = 8 << 20
 _MAX_FLAT = 150
@@ -41,20 +52,35 @@ class StateFiles:
     def load(self, branch: str, now: float) -> BranchState:
         """The branch's state, not to be changed in place; a missing, damaged or foreign file is none."""
         document = self._find(branch)[1]
-        return BranchState(branch, document) if document else BranchState.new(branch, self.project, now)
+        waiting = pending.read(self._pending(branch))
+        if waiting and document:
+            document = plain_json.loads(plain_json.dumps(document))
+        state = BranchState(branch, document) if document else BranchState.new(branch, self.project, now)
+        pending.apply(state, waiting)
+        return state
 
-    def change(self, branch: str, now: float, apply: Callable[[BranchState], None]) -> BranchState:
+    def change(
+        self,
+        branch: str,
+        now: float,
+        apply: Callable[[BranchState], None],
+        *,
+        wait_s: float = LOCK_WAIT_S,
+    ) -> None:
         """Reload, ``apply`` and, if that changed anything, replace the file; all under the branch's lock.
 
         Raises:
-            LockTimeoutError: If others hold the lock for too long.
+            LockTimeoutError: If others hold the lock for longer than ``wait_s``.
             OSError: If the state can't be written.
         """
         os.makedirs(self.folder, exist_ok=True)
-        flat = _flat(branch)
-        with Locked(f"{self.folder}/{flat}.lock"):
+        waiting = self._pending(branch)
+        with Locked(f"{self.folder}/{_flat(branch)}.lock", wait_s):
             path, document = self._find(branch, fresh=True)
             state = BranchState(branch, document) if document else BranchState.new(branch, self.project, now)
+            late = pending.take(waiting)
+            if late:
+                pending.apply(state, pending.read(waiting))
             apply(state)
             if state.changed:
                 state.document["updated_at"] = int(now)
@@ -63,7 +89,33 @@ class StateFiles:
                 write_atomic(path, plain_json.dumps(state.document).encode())
                 if self._cache is not None:
                     self._cache.forget_document(path)
-            return state
+            if late:
+                pending.drop(waiting)
+
+    def note(self, branch: str, now: float, notes: list[dict[str, Any]]) -> None:
+        """Apply satisfactions and armings; where the lock is long in coming, leave them for who has it.
+
+        Raises:
+            OSError: If the state can't be written.
+        """
+
+        def apply(state: BranchState) -> None:
+            for one in notes:
+                state.apply(one)
+
+        try:
+            self.change(branch, now, apply, wait_s=_NOTE_WAIT_S)
+        except LockTimeoutError:
+            pending.append(self._pending(branch), branch, notes)
+
+    def forget_pending(self, branch: str) -> None:
+        """Drop what waits for the branch; under its lock."""
+        path = self._pending(branch)
+        while pending.take(path):
+            pending.drop(path)
+
+    def _pending(self, branch: str) -> str:
+        return self._hashed(_flat(branch), branch).removesuffix(".json") + pending.SUFFIX
 
     def others(self, session_id: str, branch: str) -> list[BranchState]:
         """The states of other branches that mention the session.
@@ -77,7 +129,17 @@ class StateFiles:
             document = self._read(path, needle=needle)
             if document and document["branch"] != branch:
                 found.append(BranchState(document["branch"], document))
-        return found
+        return self._with_pending(found, branch)
+
+    def _with_pending(self, states: list[BranchState], branch: str) -> list[BranchState]:
+        """``states`` and what waits for other branches than ``branch``; rarely anything does."""
+        if not os.path.isdir(self.folder):
+            return states
+        names = [name for name in os.listdir(self.folder) if pending.SUFFIX in name]
+        paths = {f"{self.folder}/{name.partition(pending.SUFFIX)[0]}{pending.SUFFIX}" for name in names}
+        late = {found for path in paths for found, _ in pending.read(path)} - {branch}
+        kept = [state for state in states if state.branch not in late]
+        return kept + [self.load(found, 0.0) for found in sorted(late)]
 
     def paths(self) -> list[str]:
         """Every file that may be a branch's state."""
@@ -144,4 +206,6 @@ def _flat(branch: str) -> str:
 def _keep_aside(path: str) -> None:
     """What can't be read as state is kept beside it, once; then the path is free."""
     if signature(path) is not None:
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, "another user's state can't be read", path)
         os.replace(path, path + ".unreadable")

@@ -23,6 +23,7 @@ __all__ = ["branches", "doctor", "prune", "sessions"]
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
 _LEFT_S = 3600.0
+_UNUSED_S = 30 * 86400.0
 
 
 def branches(place: Place) -> list[dict[str, Any]]:
@@ -93,7 +94,7 @@ def prune(place: Place, *, preview: bool = False) -> dict[str, Any]:
             continue
         gone.append(document["branch"])
         if not preview:
-            _remove(path, document["branch"])
+            _remove(place, path, document["branch"])
     markers = stale_markers(place.repo.common_dir, place.now)
     dead = 0
     if not preview:
@@ -104,15 +105,19 @@ def prune(place: Place, *, preview: bool = False) -> dict[str, Any]:
 
 
 def _leftovers(place: Place) -> list[str]:
-    """Temporary files that a killed process left behind."""
-    folder = place.files.folder
-    if not os.path.isdir(folder):
-        return []
-    paths = [f"{folder}/{name}" for name in os.listdir(folder) if name[0] == "." and name.endswith(".tmp")]
-    return [path for path in paths if place.now - os.stat(path).st_mtime > _LEFT_S]
+    """Temporary files that a killed process left behind, and numbers that nobody asked for in a month."""
+    found = []
+    for folder, ending, begins, age in (
+        (place.files.folder, ".tmp", ".", _LEFT_S),
+        (place.cache_dir, ".json", "value-", _UNUSED_S),
+    ):
+        names = os.listdir(folder) if folder and os.path.isdir(folder) else []
+        paths = [f"{folder}/{name}" for name in names if name.startswith(begins) and name.endswith(ending)]
+        found += [path for path in paths if place.now - os.stat(path).st_mtime > age]
+    return found
 
 
-def _remove(path: str, branch: str) -> None:
+def _remove(place: Place, path: str, branch: str) -> None:
     """Remove the branch's state, and its lock where no other branch's state lies beside it."""
     flat = path.removesuffix(".json").partition("~")[0]
     lock = flat + ".lock"
@@ -121,6 +126,7 @@ def _remove(path: str, branch: str) -> None:
             document = read_document(path)
             if document is not None and document["branch"] == branch:
                 os.unlink(path)
+                place.files.forget_pending(branch)
             folder, _, name = flat.rpartition("/")
             beside = [n for n in os.listdir(folder) if n == name + ".json" or n.startswith(name + "~")]
             if not beside:
