@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 
 from tests.support import Cli
 
-__all__ = ["A", "Answer", "B", "GateProject", "no_owner"]
+__all__ = ["A", "Answer", "B", "GateProject", "Hosts", "no_owner"]
 
 A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 B = "b5c0de11-0000-4000-8000-000000000002"
@@ -59,13 +60,55 @@ class Answer:
         return sorted(words[: words.index("--session")] if "--session" in words else words)
 
 
+_HOST = """
+import json, subprocess, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    stdin = job.pop("stdin")
+    done = subprocess.run(input=stdin, capture_output=True, text=True, **job)
+    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+"""
+
+
+class Hosts:
+    """One process a session, in the client's place: its hooks' parent, and what it lives as long as."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+
+    def run(
+        self, session: str, argv: list[str], stdin: str, env: dict[str, str], cwd: Path
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``argv`` as a child of the session's process."""
+        host = self._processes.get(session)
+        if host is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            host = subprocess.Popen([sys.executable, "-I", "-S", "-c", _HOST], text=True, **pipes)  # type: ignore[call-overload]
+            self._processes[session] = host
+        assert host.stdin is not None and host.stdout is not None
+        host.stdin.write(json.dumps({"args": argv, "stdin": stdin, "env": env, "cwd": str(cwd)}) + "\n")
+        host.stdin.flush()
+        return subprocess.CompletedProcess(argv, *json.loads(host.stdout.readline()))
+
+    def kill(self, session: str) -> None:
+        """The client dies without a word."""
+        host = self._processes.pop(session)
+        host.kill()
+        host.communicate()
+
+    def close(self) -> None:
+        for session in list(self._processes):
+            self.kill(session)
+
+
 @dataclass
 class GateProject:
-    """A git repository on ``feature/x`` and the launcher in it."""
+    """A git repository and the launcher in it; with ``hosts`` each session has a client of its own."""
 
     cli: Cli
     calls: int = 0
     env: dict[str, str] = field(default_factory=dict)
+    hosts: Hosts | None = None
 
     @property
     def root(self) -> Path:
@@ -112,9 +155,13 @@ class GateProject:
         if "tool" in verb:
             body.setdefault("tool_use_id", f"toolu_{self.calls}")
         env = {"CLAUDE_PROJECT_DIR": str(self.root), "CLAUDE_CODE_SESSION_ID": session, **self.env}
-        done = self.cli.run(
-            "hooks", verb, "--format", "claude", stdin=json.dumps(body), env=env, cwd=cwd or self.root
-        )
+        argv = ["hooks", verb, "--format", "claude"]
+        if self.hosts is None:
+            done = self.cli.run(*argv, stdin=json.dumps(body), env=env, cwd=cwd or self.root)
+        else:
+            argv = [str(self.cli.launcher), *argv]
+            whole = {**self.cli.env, **env}
+            done = self.hosts.run(session, argv, json.dumps(body), whole, cwd or self.root)
         assert done.returncode == 0, done.stderr
         if not done.stdout:
             return Answer({})

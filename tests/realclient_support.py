@@ -25,7 +25,7 @@ needs_client = pytest.mark.skipif(
 
 
 def drive(cli: Cli, logs: Path, script: list[Any], prompt: str, *markers: str) -> dict[str, Any]:
-    """One session in the project: ``script`` is the model's part, ``markers`` what to look for in requests."""
+    """One session: ``script`` is the model's part, ``markers`` what to look for in its requests."""
     turns = logs.with_suffix(".script.json")
     turns.write_text(json.dumps(script))
     path = f"{cli.launcher.parent}:/usr/local/bin:/usr/bin:/bin"
