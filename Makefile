@@ -8,7 +8,7 @@ BENCH_JSON ?= artifacts/bench.json
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-smoke bench-processes safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-mcp bench-smoke bench-processes safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -70,6 +70,9 @@ bench: build ## All benchmarks, saved as JSON
 
 bench-processes: build ## Whole-process times beside a static no-op
 	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/processes.py --json artifacts/processes.json
+
+bench-mcp: build ## MCP through the bridge, over 10,000 memories
+	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp.py --json artifacts/mcp.json
 
 bench-smoke: build ## Each benchmark once, to see that it runs
 	mkdir -p $(dir $(BENCH_JSON))
