@@ -111,6 +111,15 @@ cdef class Vectors:
         if row >= self.n_rows:
             self.n_rows = row + 1
 
+    @property
+    def filled(self):
+        """Rows that hold a vector that is not zero."""
+        cdef Py_ssize_t count = 0
+        cdef Py_ssize_t i
+        for i in range(self.n_rows):
+            count += self.scale[i] > 0.0
+        return count
+
     def has(self, Py_ssize_t row):
         """Whether the row holds a vector that is not zero."""
         return 0 <= row < self.n_rows and self.scale[row] > 0.0

@@ -72,7 +72,7 @@ def test_put_writes_rows_in_any_order_and_fills_the_gap_with_empty_ones(module) 
     held.put(0, array("f", [1.0, 0.0]))
     assert [held.has(row) for row in range(-1, 4)] == [False, True, False, True, False]
     held.put(2, None)
-    assert [len(held), held.has(2)] == [3, False]
+    assert [len(held), held.has(2), held.filled] == [3, False, 1]
     assert held.append(None) == 3
     with pytest.raises(IndexError, match="must not be negative"):
         held.put(-1, None)

@@ -76,6 +76,11 @@ class Vectors:
         self._cells[row * self._dim : (row + 1) * self._dim] = cells
         self._scales[row] = scale
 
+    @property
+    def filled(self) -> int:
+        """Rows that hold a vector that is not zero."""
+        return sum(scale > 0.0 for scale in self._scales)
+
     def has(self, row: int) -> bool:
         """Whether the row holds a vector that is not zero."""
         return 0 <= row < len(self._scales) and self._scales[row] > 0.0

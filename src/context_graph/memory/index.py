@@ -263,7 +263,7 @@ class MemoryIndex:
                 "terms": terms,
                 "postings": postings,
                 "pieces": self.pieces,
-                "with_extra": 0 if self.extra is None else sum(map(self.extra.has, range(rows))),
+                "with_extra": 0 if self.extra is None else self.extra.filled,
                 "bytes": rows * row_bytes + 4 * postings + 32 * terms + len(self.piece_data),
                 "commit_seq": self.commit_seq,
             }

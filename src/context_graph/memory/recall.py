@@ -180,6 +180,7 @@ class Recaller:
         filters = filters or RecallFilters()
         key = _key(query, filters, recency)
         start, watermark = _read_cursor(cursor, key)
+        second = self._second(query)
         with self.index.lock:
             known = self._known(watermark)
             live = self._live(known)
@@ -187,7 +188,7 @@ class Recaller:
             total = mask.count(1)
             if not total:
                 return Recall([], 0)
-            wanted = self._wanted(query, known)
+            wanted = self._wanted(query, known, second)
             if not wanted.terms and not any(wanted.dense):
                 return Recall([], 0)
             self._rank(wanted, live, mask, recency)
@@ -208,16 +209,18 @@ class Recaller:
         live = self.index.rows.live
         return live if known == len(live) else live[:known] + bytes(len(live) - known)
 
-    def _wanted(self, query: str, known: int) -> Wanted:
+    def _second(self, query: str) -> bytes | None:
+        """The query's second vector, outside the index's lock: it takes milliseconds."""
+        held = self.index.extra
+        return None if self.extra is None or not held else self.extra.encode_query(query)
+
+    def _wanted(self, query: str, known: int, second: bytes | None) -> Wanted:
         index = self.index
         counts, total = index.piece_counts, index.pieces
         if known < len(index.rows):
             counts, total = index.counted_before(known)
         encoded = self.provider.query(query, counts, total)
-        extra = None
-        if self.extra is not None and index.extra is not None and len(index.extra):
-            extra = self.extra.encode_query(query)
-        wanted = Wanted(query, hashes(encoded.terms), dense_part(encoded.embedding), extra)
+        wanted = Wanted(query, hashes(encoded.terms), dense_part(encoded.embedding), second)
         if not asks_when(query):
             return wanted
         if self._times is None:
