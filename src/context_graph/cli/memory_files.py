@@ -116,7 +116,7 @@ def import_memories(
         checked = _import("checked", {"token": token}, db_path)
         if checked["problems"]:
             print("\n".join(checked["problems"]), file=sys.stderr)
-            raise InvalidInputError(f"{checked['problem_count']} faults; nothing was written")
+            raise InvalidInputError(f"{checked['faults']}; nothing was written")
         if not dry_run:
             with _bar("importing", total) as advance:
                 for batch, size in batches():

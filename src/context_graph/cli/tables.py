@@ -130,12 +130,19 @@ def owner_text(status: Mapping[str, Any]) -> str:
         ("memory", f"{status['rss_bytes'] / 1_048_576:.1f} MiB"),
         ("clients", str(status["clients"])),
         ("stores", f"{status['stores']} open, {status.get('sessions', 0)} sessions in memory"),
+        ("memory of stores", _memories(status.get("memory", {}))),
         ("requests", f"{status['requests']} ({_milliseconds(status)})"),
         ("spool", f"{status['spool_pending']} waiting, {status.get('spool_rejected', 0)} rejected"),
         ("redaction", f"{status.get('redaction_rules', 0)} rules"),
     ]
     problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
     return _columns([*lines, *(("problem", text) for text in problems)])
+
+
+def _memories(counts: Mapping[str, Any]) -> str:
+    shown, used = counts.get("injections", 0), counts.get("used", 0)
+    due = f", {counts['captures_due']} sessions to capture" if counts.get("captures_due") else ""
+    return f"{counts.get('memories', 0)} memories; {shown} injections, {used} memories used of them{due}"
 
 
 def _milliseconds(status: Mapping[str, Any]) -> str:

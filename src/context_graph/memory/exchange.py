@@ -42,6 +42,7 @@ __all__ = [
     "batched",
     "export_jsonl",
     "export_page",
+    "import_jsonl",
     "markdown_page",
 ]
 
@@ -251,6 +252,11 @@ class Import:
         """Write Markdown files that were checked; one batch. Raises as write_lines."""
         self._write([given for _, given in self._from_files(files)])
 
+    @property
+    def faults(self) -> str:
+        """Their number in words."""
+        return "1 fault" if self.problem_count == 1 else f"{self.problem_count} faults"
+
     def report(self) -> dict[str, int]:
         """What came of it."""
         names = ("added", "replaced", "skipped", "links", "tombstones")
@@ -393,6 +399,28 @@ def _check_deleted(given: object) -> None:
         or not isinstance(given.get("reason"), str)
     ):
         raise InvalidInputError('deleted must be an object {"at_ms": …, "reason": …}')
+
+
+def import_jsonl(memex: Memex, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
+    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones.
+
+    Args:
+        source: A file that can be read twice.
+
+    Raises:
+        InvalidInputError: The input is faulty: each fault with its line; nothing is written then.
+        StoreError: A write failed; the batches before it are stored, and the same call goes on after them.
+    """
+    work = Import(memex, overwrite)
+    for first, lines in batched(source):
+        work.check_lines(lines, first)
+    work.checked()
+    if work.problem_count:
+        raise InvalidInputError(f"{work.faults}; nothing was written\n" + "\n".join(work.problems))
+    source.seek(0)
+    for first, lines in batched(source):
+        work.write_lines(lines, first)
+    return work.report()
 
 
 def batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:

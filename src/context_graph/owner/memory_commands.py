@@ -293,7 +293,7 @@ def _import(call: Call) -> Reply:
         return _answer({"problem_count": work.problem_count})
     if phase == "checked":
         work.checked()
-        return _answer({"problem_count": work.problem_count, "problems": work.problems})
+        return _answer({"faults": work.faults, "problems": work.problems})
     _imports.end(token)
     return _answer(work.report())
 

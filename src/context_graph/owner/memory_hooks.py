@@ -132,7 +132,8 @@ class MemoryHooks:
             from context_graph.memory.ledger import Ledger
             from context_graph.store.injections import InjectionRecords
 
-            self._memex()  # it makes the ledger's family in a store that has none
+            if not self._has_memory():
+                self._memex()  # it makes the ledger's family in a store that has none
             self._made_ledger = Ledger(InjectionRecords.beside(self._store))
         return self._made_ledger
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,12 +124,23 @@ class OwnerService:
         return {
             "stores": len(contexts),
             "sessions": sum(len(context.sessions) for context in contexts),
+            "memory": self._memory_stats(contexts),
             "spool_pending": waiting,
             "spool_rejected": sum(context.spool_rejected for context in contexts),
             "redaction_rules": self._redactor.rule_count,
             "redaction_problems": list(self._redactor.problems),
             "settings_problems": list(self._settings.problems),
         }
+
+    @staticmethod
+    def _memory_stats(contexts: list[StoreContext]) -> dict[str, int]:
+        """Of the open stores together: memories, injections of them, how many were used, captures due."""
+        found = Counter(memories=0, injections=0, used=0, captures_due=0)
+        for context in contexts:
+            stats = context.memory_hooks.stats()
+            found.update({name: stats[name] for name in found if name in stats})
+            found["memories"] += context.memory_count()
+        return dict(found)
 
     @property
     def has_work(self) -> bool:

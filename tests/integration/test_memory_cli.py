@@ -1,0 +1,225 @@
+"""`memory …` through the installed program: what it prints for people and programs, how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+from tests.session_support import hook, memory, remember
+from tests.support import Cli
+
+from context_graph.memory.capture import capture_id
+
+FACT = "Staging listens on port 8443, production on 443"
+
+
+def test_store_prints_the_id_and_recall_finds_it(cli: Cli) -> None:
+    """REQ-CORE-014, REQ-CORE-015: for people a table, for programs all fields."""
+    done = cli.run("memory", "store", FACT, "--rationale", "needed for deploys", "--tag", "ops", "--pinned")
+    assert done.returncode == 0, done.stderr
+    node_id = done.stdout.strip()
+    found = memory(cli, "recall", "which port does staging use", "--top-k", "3")
+    (node,) = found["nodes"]
+    assert (node["id"], node["content"], node["tags"], node["pinned"]) == (node_id, FACT, ["ops"], True)
+    assert (node["source"], node["project"], found["total"]) == ("cli", str(cli.project), 1)
+    assert 0 < node["relevance_score"] <= 1 and set(node["parts"]) >= {"cosine", "terms"}
+    assert "embedding" not in node
+    table = cli.run("memory", "recall", "which port does staging use").stdout.splitlines()
+    assert table[0].split() == ["ID", "SCORE", "AGE", "SOURCE", "CONTENT"]
+    assert table[1].startswith(node_id[:8]) and "Staging listens" in table[1]
+    assert cli.run("memory", "recall", "xylophone").returncode == 0
+
+
+def test_all_options_of_store_are_kept(cli: Cli) -> None:
+    first = remember(cli, FACT)
+    second = remember(
+        cli,
+        "Deploys run from main only",
+        *("--importance", "0.9", "--metadata", '{"by": ["me"]}', "--link-to", first[:8]),
+        *("--agent-id", "agent-7", "--session-id", "s-9", "--occurred-at", "2026-01-31T09:30:00Z"),
+    )
+    shown = memory(cli, "show", second)
+    assert (shown["importance"], shown["metadata"], shown["agent_id"]) == (0.9, {"by": ["me"]}, "agent-7")
+    assert (shown["session_id"], shown["created_at"]) == ("s-9", "2026-01-31T09:30:00.000Z")
+    assert [edge["target_id"] for edge in shown["edges"]] == [first]
+    assert memory(cli, "list", "--agent-id", "agent-7")["nodes"][0]["id"] == second
+    assert memory(cli, "list", "--created-before", "2026-02-01T00:00:00Z")["nodes"][0]["id"] == second
+    assert memory(cli, "recall", "deploys", "--session-id", "nobody")["nodes"] == []
+    assert memory(cli, "recall", "deploys", "--min-importance", "0.8")["total"] == 1
+
+
+def test_a_command_inside_a_session_stores_for_that_session(cli: Cli) -> None:
+    """The Bash tool has CLAUDE_CODE_SESSION_ID in its environment."""
+    done = cli.run(
+        "memory", "store", FACT, "--rationale", "needed for deploys", env={"CLAUDE_CODE_SESSION_ID": "s-1"}
+    )
+    assert memory(cli, "show", done.stdout.strip())["session_id"] == "s-1"
+
+
+def test_content_comes_from_standard_input_without_its_last_newline(cli: Cli) -> None:
+    node_id = remember(cli, "two\nlines\n")
+    assert memory(cli, "show", node_id)["content"] == "two\nlines"
+    done = cli.run("memory", "store", "-", "--rationale", "needed for deploys", stdin=b"\xff\xfe")
+    assert done.returncode == 1 and "not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["store", "x"], "Rationale is required (10-500 characters)"),
+        (["store", "x", "--rationale", "short"], "Rationale must be at least 10 characters"),
+        (["store", "", "--rationale", "because it is so"], "content"),
+        (
+            ["store", "x" * 65_537, "--rationale", "because it is so"],
+            "Content exceeds maximum length of 65536",
+        ),
+        (["store", "x", "--rationale", "because it is so", "--importance", "2"], "importance"),
+        (["store", "x", "--rationale", "because it is so", "--metadata", "[1]"], "no JSON object"),
+        (["store", "x", "--rationale", "because it is so", "--link-to", "0000"], "no memory '0000'"),
+        (["recall", ""], "query"),
+        (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),
+        (["recall", "x", "--created-after", "yesterday"], "created_after"),
+        (["recall", "x", "--top-k", "0"], "--top-k"),
+        (["recall", "x", "--cursor", "nonsense"], "cursor"),
+        (["inject", "x", "--mode", "poetic"], "poetic"),
+        (["list", "--deleted", "--injected"], "two lists"),
+        (["show", "zz"], "must be a UUID or its first digits"),
+        (["show", "5f3c1a2b"], "no memory '5f3c1a2b'"),
+        (["restore", "5f3c1a2b"], "no memory '5f3c1a2b'"),
+        (["export", "--format", "markdown"], "--output"),
+        (["import", "/nowhere/x.jsonl"], "/nowhere/x.jsonl"),
+        (["import"], "nothing to import"),
+        (["reindex", "--provider", "nobody"], "no embedding provider 'nobody'"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_its_cure_and_ends_with_1(
+    cli: Cli, words: list[str], said: str
+) -> None:
+    """EC-CORE-001..006 in a command's words; 2 would mean a corrupt database."""
+    done = cli.run("memory", *words)
+    assert done.returncode == 1 and said in done.stderr, done
+    assert "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_an_id_may_be_cut_but_not_be_ambiguous(cli: Cli) -> None:
+    """D1.5's rule for aliases: refused with the list."""
+    ids = [remember(cli, f"note {number}") for number in range(17)]
+    by_start: dict[str, list[str]] = {}
+    for one in ids:
+        by_start.setdefault(one[0], []).append(one)
+    start, several = next((start, found) for start, found in by_start.items() if len(found) > 1)
+    done = cli.run("memory", "show", start)
+    assert done.returncode == 1 and all(one in done.stderr for one in several)
+    assert memory(cli, "show", several[0][:12])["id"] == several[0]
+    assert memory(cli, "show", several[0].replace("-", "").upper())["id"] == several[0]
+
+
+def test_forget_restore_and_for_good(cli: Cli) -> None:
+    """REQ-CORE-013: 30 days to think again; what is deleted for good is gone, its tombstone stays."""
+    first, second = remember(cli, "soon forgotten"), remember(cli, "gone for good")
+    done = cli.run("memory", "forget", first[:10], "--reason", "was wrong")
+    assert f"context-graph-cli memory restore {first[:8]}" in done.stdout
+    assert memory(cli, "recall", "soon forgotten")["total"] == 1
+    assert memory(cli, "show", first)["tombstone"]["reason"] == "was wrong"
+    assert "was wrong" in cli.run("memory", "list", "--deleted").stdout
+    assert memory(cli, "restore", first)["id"] == first
+    assert memory(cli, "list", "--deleted")["tombstones"] == []
+    stone = memory(cli, "forget", second, "--permanent")
+    assert (stone["soft"], stone["reason"]) == (False, "user_requested")
+    assert cli.run("memory", "show", second).returncode == 1
+    assert [one["id"] for one in memory(cli, "list", "--deleted")["tombstones"]] == [second]
+    refused = cli.run("memory", "forget", first, "--permanent", "--reason", "tidying up")
+    assert refused.returncode == 1 and "user_requested" in refused.stderr
+
+
+def test_pages_go_on_where_the_cursor_says(cli: Cli) -> None:
+    ids = {remember(cli, f"note number {number} about ports") for number in range(7)}
+    for words in (["list", "--limit", "3"], ["recall", "note about ports", "--top-k", "3"]):
+        seen: list[str] = []
+        cursor: list[str] = []
+        for _ in range(3):
+            page = memory(cli, *words, *cursor)
+            seen += [node["id"] for node in page["nodes"]]
+            cursor = ["--cursor", page["next_cursor"] or ""]
+        assert len(seen) == len(set(seen)) == 7 and set(seen) == ids
+    assert "more: --cursor " in cli.run("memory", "list", "--limit", "3").stdout
+
+
+def test_inject_prints_the_context_within_its_budget(cli: Cli) -> None:
+    """REQ-CORE-016 by command."""
+    from context_graph.memory.embed import default_provider
+
+    for number in range(20):
+        remember(
+            cli, f"Service {number} listens on port {8000 + number} and is deployed by team {number % 3}."
+        )
+    found = memory(cli, "inject", "which ports do the services use", "--max-tokens", "120", "--mode", "raw")
+    assert 0 < found["tokens_used"] <= 120
+    assert found["tokens_used"] == default_provider().count_tokens(found["context"])
+    assert found["tokens_before_distillation"] > 120 and found["nodes_retrieved"]
+    plain = cli.run("memory", "inject", "which ports do the services use", "--max-tokens", "120").stdout
+    assert "listens on port" in plain
+    assert (
+        "nothing is remembered"
+        in Cli(cli.launcher, cli.project.parent, cli.env).run("memory", "inject", "x").stdout
+    )
+
+
+def test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus(cli: Cli) -> None:
+    """REQ-CORE-009..011; the same figures for people, programs and a scraper."""
+    remember(cli, FACT)
+    cli.run("memory", "recall", "port")
+    found = memory(cli, "stats")
+    assert found["memory"]["nodes"] == 1 and found["index"]["live"] == 1
+    assert found["embedding"]["name"] == "static" and found["injections"]["injections"] == 0
+    assert found["operations"]["recall"]["count"] == 1
+    assert {"cache", "bloom"} <= set(found)
+    text = cli.run("memory", "stats").stdout
+    assert "embedding" in text and "hit rate" in text
+    scraped = cli.run("memory", "stats", "--prometheus")
+    assert scraped.returncode == 0 and "context_graph_memory_nodes{" in scraped.stdout
+    status = json.loads(cli.run("owner", "status", "--json").stdout)
+    assert status["memory"]["memories"] == 1
+    assert "memory of stores" in cli.run("owner", "status").stdout
+
+
+def test_reindex_with_the_provider_that_is_there_changes_nothing(cli: Cli) -> None:
+    remember(cli, FACT)
+    done = cli.run("memory", "reindex")
+    assert done.returncode == 0 and json.loads(done.stdout) == {"provider": "static", "memories": 0}
+
+
+def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
+    for words, said in (
+        (["list"], "no memories here"),
+        (["list", "--deleted"], "nothing was forgotten"),
+        (["list", "--injected"], "nothing was injected yet"),
+        (["recall", "x"], "nothing is remembered about that"),
+    ):
+        done = cli.run("memory", *words)
+        assert (done.returncode, done.stdout.strip()) == (0, said)
+    assert json.loads(cli.run("memory", "export").stdout.splitlines()[-1])["memories"] == 0
+
+
+def test_what_was_stored_survives_a_kill_of_the_owner(cli: Cli) -> None:
+    """Invariant 5, by command."""
+    node_id = remember(cli, FACT)
+    os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+    assert memory(cli, "show", node_id)["content"] == FACT
+
+
+def test_the_id_of_a_session_s_summary_is_what_show_takes(cli: Cli) -> None:
+    """`memory show` of the session that just ended: the id is derived from the session's."""
+    hook(cli, "prompt-submit", "s-1", prompt="make the parser tolerate comments", prompt_id="1")
+    hook(
+        cli,
+        "post-tool",
+        "s-1",
+        tool_name="Edit",
+        tool_input={"file_path": "p.py"},
+        tool_response={"filePath": "p.py"},
+    )
+    hook(cli, "session-end", "s-1", reason="other")
+    assert memory(cli, "show", str(capture_id("s-1")))["source"] == "capture"
