@@ -654,3 +654,40 @@ def test_importing_the_package_loads_no_database() -> None:
     """
     done = run(code)
     assert done.stdout == "Memex False\n", done.stderr
+
+
+def test_derived_state_after_a_kill_equals_that_made_from_the_records(tmp_path: Path) -> None:
+    """Invariant 7: a snapshot and the change log behind it give what a new reading of all records gives."""
+    code = """
+        import os, sys
+        from pathlib import Path
+        from tests.memory_support import fill, open_memex
+        memex = open_memex(Path(sys.argv[1]))
+        made = fill(memex, 60)
+        memex.link(made[0].id, made[1].id)
+        memex.save()
+        more = fill(memex, 20, start=60)
+        memex.link(more[0].id, made[1].id, "causes")
+        memex.link(made[0].id, made[1].id, weight=0.9)
+        memex.forget(made[3].id)
+        memex.forget(more[4].id)
+        memex.restore(made[3].id)
+        if sys.argv[2] == "removed":
+            memex.forget(made[9].id, soft=False, reason="user_requested")
+            memex.unlink(memex.edges(more[0].id)[0].id)
+        os.kill(os.getpid(), 9)
+    """
+    for case in ("kept", "removed"):
+        folder = tmp_path / case
+        assert run(code, folder, case).returncode == -9
+        figures, found = [], []
+        for _ in range(2):
+            memex = open_memex(folder)
+            figures.append(memex.utl())
+            found.append([(one.node.id, one.score) for one in memex.recall("memory number 64").nodes])
+            memex._core.store.close()
+            for name in ("memory.index", "memory.figures"):
+                (folder / name).unlink(missing_ok=True)
+        assert figures[0] == figures[1]
+        assert found[0] == found[1]
+        assert figures[0].memories == (79 if case == "kept" else 78)

@@ -20,7 +20,7 @@ from context_graph.memory.index_file import open_index, save_index
 from context_graph.memory.introspection import Introspection
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.store.graph import GraphStore, Op
+from context_graph.store.graph import Change, GraphStore, Op
 
 __all__ = ["FIGURES_FILE", "INDEX_FILE", "Derived"]
 
@@ -30,8 +30,7 @@ FIGURES_FILE: Final = "memory.figures"
 SAVE_AFTER: Final = 5000
 """Commits after which a snapshot is worth its writing; or a quarter of the memories, if that is more."""
 _FIGURES_HEAD: Final = struct.Struct("<Q16s")
-_NEUTRAL: Final = frozenset({Op.UPDATE, Op.EMBED})
-"""Changes that the running figures don't follow: they hold what was measured when a memory came."""
+_TOLD_BY_RECORD: Final = frozenset({Op.ADD, Op.FORGET, Op.RESTORE})
 
 
 class Derived:
@@ -86,27 +85,42 @@ class Derived:
             return self._brought_up(figures, seq)
         except (OSError, ValueError, struct.error) as error:
             if not isinstance(error, FileNotFoundError):
-                _LOG.warning("figures of %s are worked out anew: %s", self._folder.name, error)
+                _LOG.info("figures of %s are worked out anew: %s", self._folder.name, error)
             return Introspection.rebuilt(
                 self._live_nodes(), self._store.edges.all(), common_of(self.provider)
             )
 
     def _brought_up(self, figures: Introspection, seq: int) -> Introspection:
+        """``figures`` as of commit ``seq``, with what came after; ValueError if the records don't tell it."""
         for change in self._store.changes_after(seq):
-            if change.op == Op.ADD:
-                found = self._store.read(change.subject)
-                embedding = self._store.embedding(change.seq)
-                if found is None or found.deleted or embedding is None:
-                    raise ValueError("a memory that came since was deleted since")
-                figures.added(found.node, embedding)
-            elif change.op == Op.LINK:
+            if change.op == Op.RELINK:
+                continue  # an edge that is counted has other numbers
+            if change.op == Op.LINK:
                 edge = self._store.edges.get(change.subject)
-                if edge is None or edge.traversal_count:
-                    raise ValueError("an edge changed since")
+                if edge is None:
+                    raise ValueError("an edge that came since is gone")
                 figures.linked(edge)
-            elif change.op not in _NEUTRAL:
-                raise ValueError("memories were deleted since")
+            elif change.op in _TOLD_BY_RECORD:
+                self._replay(figures, change)
+            else:
+                raise ValueError("memories or edges were changed or removed since")
         return figures
+
+    def _replay(self, figures: Introspection, change: Change) -> None:
+        found = self._store.read(change.subject)
+        vector = None if found is None else self._store.embedding(found.node.commit_seq)
+        if found is None or vector is None:
+            raise ValueError("a memory that came since is gone")
+        if change.op == Op.ADD:
+            if found.node.commit_seq != change.seq:
+                raise ValueError("a memory that came since was replaced")
+            figures.added(found.node, vector)
+            return
+        edges = self._store.edges.of(change.subject)
+        if change.op == Op.FORGET:
+            figures.removed(found.node, vector, edges)
+        else:
+            figures.added(found.node, vector, edges)
 
     def _live_nodes(self) -> Iterator[tuple[MemoryNode, bytes]]:
         """Every live memory with its embedding, in order of commit: one pass over both families."""

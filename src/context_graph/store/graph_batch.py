@@ -143,10 +143,10 @@ class Work:
 
     def put_edge(self, edge: GraphEdge) -> None:
         """An edge comes, or changes."""
-        if self._edges.get(edge.id.bytes) is None:
-            self._edge_count += 1
+        known = self._edges.get(edge.id.bytes) is not None
+        self._edge_count += not known
         self._edges.put(self.batch, edge)
-        self.note(Op.LINK, edge.id.bytes)
+        self.note(Op.RELINK if known else Op.LINK, edge.id.bytes)
 
     def remove_edge(self, edge: GraphEdge) -> None:
         """An edge goes."""

@@ -76,6 +76,8 @@ class Op:
     UNLINK: Final = 7
     EMBED: Final = 8
     """Another embedding for the same content."""
+    RELINK: Final = 9
+    """An edge that was there has other numbers."""
 
 
 class Change(NamedTuple):
