@@ -7,14 +7,19 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from mcp.types import ErrorData
 from tests.mcp_support import Peer, connected
 from tests.support import Cli
+
+from context_graph.store.engine import Engine
+from context_graph.store.graph_layout import NODES
+from context_graph.store.layout import wrap
 
 WHY = "a rationale of enough characters"
 NODE = "00000000-0000-4000-8000-000000000000"
@@ -255,8 +260,8 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_half_stores_nothing
             error = peer.fail("store_memory", content="y" * 60_000, rationale=WHY)
             assert (error.code, error.message) == (-32002, "Insufficient disk space")
             assert error.data["error"] == "ERR-CORE-001"
-            (home / "filler").unlink()
             assert peer.ask("get_memory", node_id=kept)["node"]["content"] == "stored while there was room"
+            (home / "filler").unlink()
             after = peer.store("stored when there was room again")
             nodes = peer.ask("recall_memory", query="stored while there was room", top_k=10)["nodes"]
             assert {node["id"] for node in nodes} == {kept, after}
@@ -264,6 +269,57 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_half_stores_nothing
         cli.run("owner", "stop")
         subprocess.run(["umount", "-l", str(home)], check=True)
         home.rmdir()
+
+
+def stored_and_stopped(cli: Cli) -> tuple[str, Path]:
+    """A store with one memory and no owner: the memory's id, the store's folder."""
+    with connected(cli) as peer:
+        node = peer.store("the parser of dates")
+    assert cli.run("owner", "stop").returncode == 0
+    (store,) = (Path(cli.env["CONTEXT_GRAPH_HOME"]) / "stores").iterdir()
+    return node, store
+
+
+def change_record(store: Path, node: str, change: Callable[[bytes], bytes]) -> None:
+    engine = Engine.open(store / "db")
+    key = UUID(node).bytes
+    engine.put(NODES, key, change(engine.get(NODES, key) or b""))
+    engine.close()
+
+
+def test_a_record_that_cannot_be_read_back_is_named(cli: Cli) -> None:
+    """ERR-CORE-008: -32603 with the row's words and the memory's id."""
+    node, store = stored_and_stopped(cli)
+    change_record(store, node, lambda record: record[:-1] + bytes([record[-1] ^ 1]))
+    with connected(cli) as peer:
+        error = peer.fail("get_memory", node_id=node)
+        check(error, -32603, "Internal error: Data serialization failed", "ERR-CORE-008")
+        assert error.data["node_id"] == node
+
+
+def test_a_record_of_a_later_version_names_node_and_version(cli: Cli) -> None:
+    """EC-CORE-018."""
+    node, store = stored_and_stopped(cli)
+    change_record(store, node, lambda record: wrap(UUID(node).bytes, 7, b"of tomorrow"))
+    with connected(cli) as peer:
+        error = peer.fail("get_memory", node_id=node)
+    check(error, -32603, "Internal error: Data serialization failed", "ERR-CORE-008")
+    assert (error.data["node_id"], error.data["format_version"]) == (node, 7)
+
+
+def test_a_store_that_another_process_holds_is_a_lock_contention(cli: Cli) -> None:
+    """ERR-CORE-009."""
+    node, store = stored_and_stopped(cli)
+    engine = Engine.open(store / "db")
+    try:
+        with connected(cli) as peer:
+            error = peer.fail("get_memory", node_id=node)
+            message = "Storage error: Operation timed out due to lock contention"
+            check(error, -32002, message, "ERR-CORE-009")
+            engine.close()
+            assert peer.ask("get_memory", node_id=node)["node"]["id"] == node
+    finally:
+        engine.close()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
