@@ -307,8 +307,10 @@ impl Hook<'_> {
     /// Lets Python decide from the project's files. Should that fail too, the call is allowed, and said to be.
     fn gated(&self, context: &[u8], notice: &str) -> Ending {
         let (event, kind) = (&self.event, self.options().kind);
-        let (session_id, tool_name, cwd) =
-            (event.session_id().unwrap_or_default(), self.field(b"tool_name"), self.field(b"cwd"));
+        // An argument can't hold a NUL; a name or folder with one names nothing.
+        let without_nul = |value: Vec<u8>| if value.contains(&0) { Vec::new() } else { value };
+        let session_id = without_nul(event.session_id().unwrap_or_default());
+        let (tool_name, cwd) = (without_nul(self.field(b"tool_name")), without_nul(self.field(b"cwd")));
         let question = gate::Question {
             verb: kind.verb().strip_prefix(b"hooks.").unwrap_or(b""),
             root: event.places.root,

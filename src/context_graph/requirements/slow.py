@@ -63,6 +63,9 @@ def _answer(verb: str, root: str, *rest: str) -> str:
 
     event = _Call(EVENT_OF_VERB[verb], root, *facts)
     result = decide(event, cache=None, may_run=True)
+    if event.unreadable and not result.decision:
+        why = f"context-graph: the gates could not read this call's input ({event.unreadable[:200]})"
+        notice = f"{notice}\n{why}" if notice else why
     made = document(
         EVENT_OF_VERB[verb],
         context="\n".join(part for part in (context, result.context) if part),
@@ -131,6 +134,9 @@ def _say(text: str, to: int = 1) -> None:
 class _Call(GateEvent):
     """The hook call. What stands in its input is read when it is first asked for: most calls never ask."""
 
+    unreadable = ""
+    """Why the input could not be read, if it was asked for."""
+
     def __init__(
         self, name: str, root: str, cwd: str, session_id: str, tool: str, at_ms: str, parent: str
     ) -> None:
@@ -153,7 +159,13 @@ class _Call(GateEvent):
             return value
         if name not in _FROM_INPUT:
             raise AttributeError(name)
-        self._take(_input())
+        try:
+            given = _input()
+        except (ValueError, RecursionError) as error:
+            # The launcher has found it well formed, so this is a number or a depth beyond Python's. The
+            # tool's name can still be refused.
+            self.unreadable, given = str(error), {}
+        self._take(given)
         return self.__dict__[name]
 
     def _take(self, given: dict[str, Any]) -> None:
