@@ -92,10 +92,11 @@ def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """A cheap look before the careful one."""
-    smaller, larger = sorted((len(one), len(other)))
+    smaller, larger = (len(one), len(other)) if len(one) < len(other) else (len(other), len(one))
     if smaller < SAME_WORDS * larger:
         return False
-    return len(one & other) >= SAME_WORDS * len(one | other)
+    shared = len(one & other)
+    return shared >= SAME_WORDS * (smaller + larger - shared)
 
 
 def raw_text(candidate: Candidate) -> str:

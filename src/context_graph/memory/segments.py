@@ -13,6 +13,8 @@ from context_graph.memory.words import STOP_WORDS
 __all__ = ["Kind", "Segment", "segments", "telling_words"]
 
 MAX_CHARS: Final = 65_536
+SHORT: Final = 2000
+"""Characters up to which a text's words are kept for the next time."""
 _FENCE: Final = re.compile(r"^\s*(```|~~~)")
 _ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+|^\s*#{1,6}\s+|^\s*>\s?")
 _SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?])\s+(?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
@@ -45,7 +47,8 @@ class Segment:
     kind: Kind
 
 
-def segments(content: str) -> list[Segment]:
+@lru_cache(maxsize=128)  # one answer asks for those of a memory up to three times
+def segments(content: str) -> tuple[Segment, ...]:
     """The parts of ``content`` in order; together they hold all of its words.
 
     Code is what stands between fences, or two and more lines in a row that look like it; its lines stay as
@@ -72,13 +75,15 @@ def segments(content: str) -> list[Segment]:
             prose.append(line)
     _close_code(found, prose, code)
     _close_prose(found, prose)
-    return found
+    return tuple(found)
 
 
 def _is_code(line: str, *, after_code: bool) -> bool:
     if not line.strip():
         return False
-    return bool(_STARTS_CODE.match(line) or _ENDS_CODE.search(line) or (after_code and _INDENTED.match(line)))
+    if after_code and line[0] in " \t" and _INDENTED.match(line):
+        return True
+    return bool(_STARTS_CODE.match(line) or _ENDS_CODE.search(line))
 
 
 def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:
@@ -112,6 +117,15 @@ def _close_prose(found: list[Segment], prose: list[str]) -> None:
 
 def telling_words(text: str) -> frozenset[str]:
     """Its words in lower case without endings and stop words: what it is about, roughly."""
+    return _known_words(text) if len(text) <= SHORT else _words(text)
+
+
+@lru_cache(maxsize=1024)
+def _known_words(text: str) -> frozenset[str]:
+    return _words(text)
+
+
+def _words(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _COMMON)
 
 

@@ -115,7 +115,7 @@ def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
     return pieces
 
 
-def _told(source: Source) -> list[Segment]:
+def _told(source: Source) -> Sequence[Segment]:
     found = segments(source.content)[:MAX_SEGMENTS]
     prose = [segment for segment in found if source.with_code or segment.kind is not Kind.CODE]
     return prose or found
