@@ -59,6 +59,7 @@ def test_the_text_keeps_its_layout(before: str, after: str | None) -> None:
         "requirements: 7\n",
         "requirements:\n  plan: &p {enabled: true}\n  z: *p\n",
         "[" * 9999,
+        "(:\t",
     ],
 )
 def test_what_can_t_be_set_alone_is_refused_with_the_place(text: str) -> None:

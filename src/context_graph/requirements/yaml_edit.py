@@ -58,7 +58,10 @@ def _differs_only_at(path: list[str], old: object, new: object, value: bool) -> 
 def _edited(text: str, path: list[str], literal: str) -> str | None:
     import yaml  # type: ignore[import-untyped]
 
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return None  # the C parser, which reads the files, takes a little more than this one
     if node is None or (isinstance(node, yaml.MappingNode) and not node.value and not node.flow_style):
         return _with_newline(text) + _lines(path, literal, 0)
     for depth, key in enumerate(path):
