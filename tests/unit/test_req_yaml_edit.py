@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.errors import UsageError
@@ -77,6 +77,7 @@ _values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     content=st.dictionaries(st.sampled_from(["requirements", "hooks", "x y", "on"]), _values, max_size=4),
     name=st.sampled_from(["plan", "a", "on", "x y", "1", "a:b"]),
