@@ -143,10 +143,9 @@ def test_filtered(benchmark, index, questions) -> None:
 
 def test_exact_numpy(benchmark, index, questions) -> None:
     provider = default_provider()
-    rows = np.empty((len(index), 256), np.float32)
-    for row in range(len(index)):
-        cells, scale = index.vectors.row(row)
-        rows[row] = np.frombuffer(cells, np.int8) * np.float32(scale)
+    packed, count = index.vectors.to_bytes(), len(index)
+    scales = np.frombuffer(packed, np.float32, count, offset=16)
+    rows = np.frombuffer(packed, np.int8, offset=16 + 4 * count).reshape(count, -1) * scales[:, None]
 
     def scan(text: str) -> list[int]:
         query = np.array(dense_part(provider.query(text, index.piece_counts, index.pieces).embedding))

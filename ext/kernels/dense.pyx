@@ -120,10 +120,6 @@ cdef class Vectors:
             count += self.scale[i] > 0.0
         return count
 
-    def has(self, Py_ssize_t row):
-        """Whether the row holds a vector that is not zero."""
-        return 0 <= row < self.n_rows and self.scale[row] > 0.0
-
     cdef int _write(self, Py_ssize_t row, object vector) except -1:
         cdef const float[::1] v
         cdef int8_t* cell = self.cell + row * self.dim_
@@ -151,19 +147,15 @@ cdef class Vectors:
 
     def scan(self, query, live, scores):
         """Write the product of every live row with the query to scores; (count, mean, standard deviation)."""
-        return self.scan_part(query, live, scores, 0, self.n_rows)
-
-    def scan_part(self, query, live, scores, Py_ssize_t start, Py_ssize_t stop):
-        """As scan, rows start to stop - 1; two threads may do one half each."""
         cdef const uint8_t[::1] alive = live
         cdef float[::1] out = scores
         cdef int16_t* fine
         cdef double fine_step, count = 0.0, total = 0.0, squares = 0.0
-        if not 0 <= start <= stop <= self.n_rows:
-            raise ValueError(f"rows must be in [0, {self.n_rows}], got {start} to {stop}")
-        if alive.shape[0] < stop or out.shape[0] < stop:
-            raise ValueError(f"live and scores must have {stop} values, got {alive.shape[0]} and {out.shape[0]}")
-        if start == stop:
+        if alive.shape[0] < self.n_rows or out.shape[0] < self.n_rows:
+            raise ValueError(
+                f"live and scores must have {self.n_rows} values, got {alive.shape[0]} and {out.shape[0]}"
+            )
+        if self.n_rows == 0:
             return 0, 0.0, 0.0
         fine = <int16_t*>malloc(self.dim_ * sizeof(int16_t))
         if fine is NULL:
@@ -171,7 +163,7 @@ cdef class Vectors:
         try:
             fine_step = self._refine(query, fine)
             with nogil:
-                self._scan(fine, fine_step, &alive[0], &out[0], start, stop, &count, &total, &squares)
+                self._scan(fine, fine_step, &alive[0], &out[0], &count, &total, &squares)
         finally:
             free(fine)
         if count == 0.0:
@@ -199,14 +191,14 @@ cdef class Vectors:
         return largest / FINE
 
     cdef void _scan(
-        self, const int16_t* fine, double fine_step, const uint8_t* alive, float* out, Py_ssize_t start,
-        Py_ssize_t stop, double* count, double* total, double* squares,
+        self, const int16_t* fine, double fine_step, const uint8_t* alive, float* out, double* count,
+        double* total, double* squares,
     ) noexcept nogil:
         cdef cg_product_t product = cg_product()
-        cdef const int8_t* cell = self.cell + start * self.dim_
+        cdef const int8_t* cell = self.cell
         cdef double value
         cdef Py_ssize_t row
-        for row in range(start, stop):
+        for row in range(self.n_rows):
             if alive[row] and self.scale[row] > 0.0:
                 value = product(cell, fine, self.dim_) * (fine_step * self.scale[row])
                 out[row] = <float>value
@@ -216,12 +208,6 @@ cdef class Vectors:
             else:
                 out[row] = 0.0
             cell += self.dim_
-
-    def row(self, Py_ssize_t row):
-        """The bytes of a row's numbers, and its scale."""
-        if not 0 <= row < self.n_rows:
-            raise IndexError(f"row must be in [0, {self.n_rows}), got {row}")
-        return PyBytes_FromStringAndSize(<char*>self.cell + row * self.dim_, self.dim_), self.scale[row]
 
     def kept(self, live):
         """A copy with the live rows alone, in their order."""

@@ -90,12 +90,6 @@ cdef class Postings:
         """Postings, those of removed rows included."""
         return self.n_postings
 
-    def length_of(self, Py_ssize_t row):
-        """Terms of a row, repetitions counted, at most 65,535."""
-        if not 0 <= row < self.n_rows:
-            raise IndexError(f"row must be in [0, {self.n_rows}), got {row}")
-        return self.length[row]
-
     def add(self, terms):
         """Append a row with these packed terms; its number."""
         cdef const uint8_t[::1] packed = _packed(terms)
@@ -167,15 +161,6 @@ cdef class Postings:
             slot.used += 1
         self.n_postings += 1
         return 0
-
-    def frequency(self, term, live):
-        """Live rows that hold the term."""
-        cdef const uint8_t[::1] alive
-        cdef Slot* slot = &self.slots[_place(self.slots, self.n_slots, term)]
-        if slot.used == 0:
-            return 0
-        alive = self._alive(live)
-        return _live(slot, &alive[0])
 
     def totals(self, live):
         """(live rows, sum of their lengths)."""

@@ -55,35 +55,23 @@ def test_dead_rows_neither_score_nor_count(module) -> None:
     assert scanned(held, [1.0, 0.0, 0.0], bytearray(4)) == ((0, 0.0, 0.0), [0.0] * 4)
 
 
-def test_two_halves_score_as_the_whole(module) -> None:
-    held, live, out = filled(module, *VECTORS), bytearray([1] * 4), array("f", bytes(16))
-    query = array("f", [0.3, -0.2, 0.9])
-    parts = [held.scan_part(query, live, out, 0, 2), held.scan_part(query, live, out, 2, 4)]
-    (count, mean, _), whole = scanned(held, query)
-    assert list(out) == whole
-    assert sum(n for n, _, _ in parts) == count
-    assert sum(n * m for n, m, _ in parts) / count == pytest.approx(mean)
-    assert held.scan_part(query, live, out, 3, 3) == (0, 0.0, 0.0)
-
-
 def test_put_writes_rows_in_any_order_and_fills_the_gap_with_empty_ones(module) -> None:
     held = module.Vectors(2)
     held.put(2, array("f", [0.0, 1.0]))
     held.put(0, array("f", [1.0, 0.0]))
-    assert [held.has(row) for row in range(-1, 4)] == [False, True, False, True, False]
+    assert scanned(held, [1.0, 2.0])[1] == pytest.approx([1.0, 0.0, 2.0], abs=0.01)
+    assert [len(held), held.filled] == [3, 2]
     held.put(2, None)
-    assert [len(held), held.has(2), held.filled] == [3, False, 1]
+    assert [len(held), held.filled] == [3, 1]
     assert held.append(None) == 3
     with pytest.raises(IndexError, match="must not be negative"):
         held.put(-1, None)
 
 
 def test_what_is_kept_is_renumbered(module) -> None:
-    held = filled(module, *VECTORS)
-    kept = held.kept(bytearray([0, 1, 0, 1]))
-    assert [kept.row(row) for row in range(2)] == [held.row(1), held.row(3)]
-    with pytest.raises(IndexError, match=r"row must be in \[0, 2\), got 2"):
-        kept.row(2)
+    kept = filled(module, *VECTORS).kept(bytearray([0, 1, 0, 1]))
+    assert kept.to_bytes() == filled(module, VECTORS[1], VECTORS[3]).to_bytes()
+    assert len(filled(module, VECTORS[0]).kept(b"\0")) == 0
 
 
 def test_bytes_of_either_twin_load_in_either(module) -> None:
@@ -128,7 +116,6 @@ def test_what_does_not_fit_is_refused(module) -> None:
         (lambda: held.scan(array("f", [0.0, 0.0, math.inf]), live, out), r"query\[2\] must be finite"),
         (lambda: held.scan(good, bytearray(3), out), "live and scores must have 4 values, got 3 and 4"),
         (lambda: held.scan(good, live, array("f")), "live and scores must have 4 values, got 4 and 0"),
-        (lambda: held.scan_part(good, live, out, 2, 5), r"rows must be in \[0, 4\], got 2 to 5"),
         (lambda: held.kept(bytearray(3)), "live must have 4 values, got 3"),
     ]:
         with pytest.raises(ValueError, match=message):

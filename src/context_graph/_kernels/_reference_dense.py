@@ -81,10 +81,6 @@ class Vectors:
         """Rows that hold a vector that is not zero."""
         return sum(scale > 0.0 for scale in self._scales)
 
-    def has(self, row: int) -> bool:
-        """Whether the row holds a vector that is not zero."""
-        return 0 <= row < len(self._scales) and self._scales[row] > 0.0
-
     def _quantised(self, vector: Buffer | None) -> tuple[array[int], float]:
         if vector is None:
             return array("b", bytes(self._dim)), 0.0
@@ -108,22 +104,14 @@ class Vectors:
         Raises:
             ValueError: Buffers that don't fit, or a query that is not finite.
         """
-        return self.scan_part(query, live, scores, 0, len(self._scales))
-
-    def scan_part(
-        self, query: Buffer, live: Buffer, scores: array[float], start: int, stop: int
-    ) -> tuple[int, float, float]:
-        """As scan, rows start to stop - 1; two threads may do one half each."""
-        if not 0 <= start <= stop <= len(self._scales):
-            raise ValueError(f"rows must be in [0, {len(self._scales)}], got {start} to {stop}")
-        alive = memoryview(live)
-        if len(alive) < stop or len(scores) < stop:
-            raise ValueError(f"live and scores must have {stop} values, got {len(alive)} and {len(scores)}")
-        if start == stop:
+        alive, rows = memoryview(live), len(self._scales)
+        if len(alive) < rows or len(scores) < rows:
+            raise ValueError(f"live and scores must have {rows} values, got {len(alive)} and {len(scores)}")
+        if not rows:
             return 0, 0.0, 0.0
         fine, fine_step = self._refined(query)
         count, total, squares, dim = 0, 0.0, 0.0, self._dim
-        for row in range(start, stop):
+        for row in range(rows):
             scores[row] = 0.0
             if alive[row] and self._scales[row] > 0.0:
                 cells = self._cells[row * dim : (row + 1) * dim]
@@ -142,16 +130,6 @@ class Vectors:
             return [0] * self._dim, 0.0
         step = largest / FINE
         return [math.floor(number / step + 0.5) for number in numbers], step
-
-    def row(self, row: int) -> tuple[bytes, float]:
-        """The bytes of a row's numbers, and its scale.
-
-        Raises:
-            IndexError: No such row.
-        """
-        if not 0 <= row < len(self._scales):
-            raise IndexError(f"row must be in [0, {len(self._scales)}), got {row}")
-        return self._cells[row * self._dim : (row + 1) * self._dim].tobytes(), self._scales[row]
 
     def kept(self, live: Buffer) -> Vectors:
         """A copy with the live rows alone, in their order."""

@@ -51,16 +51,6 @@ class Postings:
         """Postings, those of removed rows included."""
         return sum(map(len, self._lists.values()))
 
-    def length_of(self, row: int) -> int:
-        """Terms of a row, repetitions counted, at most 65,535.
-
-        Raises:
-            IndexError: No such row.
-        """
-        if not 0 <= row < len(self._lengths):
-            raise IndexError(f"row must be in [0, {len(self._lengths)}), got {row}")
-        return self._lengths[row]
-
     def add(self, terms: Buffer) -> int:
         """Append a row with these packed terms (see TERM), each hash once; the row's number.
 
@@ -83,13 +73,6 @@ class Postings:
         self._lengths.append(min(total, MOST_LENGTH))
         return row
 
-    def frequency(self, term: int, live: Buffer) -> int:
-        """Live rows that hold the term."""
-        if term not in self._lists:
-            return 0
-        alive = self._alive(live)
-        return sum(alive[posting >> 8] != 0 for posting in self._lists[term])
-
     def totals(self, live: Buffer) -> tuple[int, int]:
         """(live rows, sum of their lengths)."""
         alive = self._alive(live)
@@ -102,12 +85,12 @@ class Postings:
         A term that no live row holds counts in the whole, with the highest idf.
         """
         living, total = self.totals(live)[0], 0.0
-        asked = memoryview(rows)
+        asked, alive = memoryview(rows), self._alive(live)
         held = [0.0] * len(asked)
         for term in memoryview(terms):
-            idf = _idf(living, self.frequency(term, live))
-            total += idf
             holders = {posting >> 8 for posting in self._lists.get(term, ())}
+            idf = _idf(living, sum(alive[row] != 0 for row in holders))
+            total += idf
             for i, row in enumerate(asked):
                 held[i] += idf if row in holders else 0.0
         return [share / total for share in held] if total else held

@@ -76,11 +76,6 @@ class RecallFilters:
                 raise InvalidParamsError.of("filters", f"has no field {key!r}; fields are {known}")
         return cls(**fields)
 
-    @property
-    def everything(self) -> bool:
-        """Whether it lets every memory through."""
-        return self == _NO_FILTER
-
     def key(self) -> str:
         """The same text for the same filters, for cursors."""
         return repr(self)
@@ -163,4 +158,3 @@ _READERS: Final = {
     "tags": _texts,
     **dict.fromkeys(_NAMES, _text),
 }
-_NO_FILTER: Final = RecallFilters()

@@ -60,10 +60,6 @@ class Names:
         """The text's ordinal, 0 when no row ever had it."""
         return self._ordinals.get(text, 0)
 
-    def text(self, ordinal: int) -> str | None:
-        """The text of an ordinal."""
-        return self._texts[ordinal] or None
-
 
 class Rows:
     """The columns. Rows are in order of commit; ``live`` says which count."""
