@@ -6,6 +6,7 @@ mod support;
 
 mod brief;
 mod fallback;
+mod gate;
 mod input;
 mod owner;
 mod programs;
