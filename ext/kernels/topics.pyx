@@ -191,7 +191,10 @@ cdef inline uint64_t _hash(const uint8_t* node) noexcept nogil:
     cdef uint64_t one, other
     memcpy(&one, node, 8)
     memcpy(&other, node + 8, 8)
-    return (one ^ (other * <uint64_t>0x9E3779B97F4A7C15)) * <uint64_t>0xD6E8FEB86659FD93
+    one ^= other
+    one = (one ^ (one >> 33)) * <uint64_t>0xFF51AFD7ED558CCD  # MurmurHash3's finish: ids may be anything
+    one = (one ^ (one >> 33)) * <uint64_t>0xC4CEB9FE1A85EC53
+    return one ^ (one >> 33)
 
 
 cdef void _derive(Topic* topic) noexcept nogil:
@@ -270,7 +273,7 @@ cdef class Topics:
 
     cdef Py_ssize_t _seat(self, const uint8_t* node) noexcept nogil:
         """Where ``node`` is in the table of ids, or would be."""
-        cdef Py_ssize_t seat = <Py_ssize_t>(_hash(node) >> 32) & (self.n_slots - 1)
+        cdef Py_ssize_t seat = <Py_ssize_t>_hash(node) & (self.n_slots - 1)
         while self.slots[seat] >= 0 and memcmp(self.rows[self.slots[seat]].id, node, ID) != 0:
             seat = (seat + 1) & (self.n_slots - 1)
         return seat
