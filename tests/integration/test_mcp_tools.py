@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,7 +17,9 @@ import pytest
 from tests.mcp_support import Peer, connected
 from tests.support import Cli
 
-from context_graph import __version__
+from context_graph import Memex, __version__
+from context_graph.config import lock_path
+from context_graph.wire import lockfile
 
 ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}
 FACTS = [
@@ -293,6 +299,31 @@ def test_memories_outlive_the_owner(cli: Cli) -> None:
             name: value for name, value in after.items() if name not in used
         }
         assert after["access_count"] == before["access_count"] + 1
+
+
+def test_owners_killed_while_a_client_stores_lose_nothing_and_store_nothing_twice(cli: Cli) -> None:
+    """AC-CORE-06-01, invariant 5, ADR 0012: kill -9 of owner after owner; the client notices nothing."""
+    root = Path(cli.env["CONTEXT_GRAPH_HOME"])
+
+    def kill() -> None:
+        holder = lockfile.read_holder(lock_path(root))
+        assert holder is not None
+        os.kill(holder.pid, signal.SIGKILL)
+
+    with connected(cli) as peer:
+        ids = [peer.store("the first one")]
+        for _ in range(4):
+            killer = threading.Timer(0.03, kill)  # some store is under way then, in whatever state
+            killer.start()
+            while killer.is_alive():
+                ids.append(peer.store(f"fact number {len(ids)} about deploys"))
+            ids.append(peer.store(f"fact number {len(ids)}, the owner having gone"))
+    assert len(set(ids)) == len(ids)
+    assert cli.run("owner", "stop").returncode == 0
+    (store,) = (Path(cli.env["CONTEXT_GRAPH_HOME"]) / "stores").iterdir()
+    with Memex.open(store) as memex:
+        texts = [record.node.content for record in memex.stored_after()]
+    assert len(texts) == len(set(texts)) == len(ids)
 
 
 def test_two_projects_never_see_each_others_memories(

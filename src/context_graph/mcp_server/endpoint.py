@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any, Final
 
-from context_graph.errors import ContextGraphError
+from context_graph.errors import ContextGraphError, RateLimitError, UsageError
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
 from context_graph.mcp_server.call import ToolCall, ToolResult
@@ -31,7 +31,7 @@ from context_graph.model.memory import VerbosityLevel
 
 __all__ = ["INSTRUCTIONS", "Endpoint"]
 
-_SESSION_CHARS: Final = 400
+_SESSION_CHARS: Final = 100
 _TOOL_USE: Final = "claudecode/toolUseId"
 _LOG: Final = "notifications/message"
 
@@ -135,7 +135,7 @@ class Endpoint:
 
         operation = str(request.params.get("name", ""))[:80] or request.method
         code, message, data = rpc_fault(error, operation)
-        if code != rpc.INVALID_PARAMS:
+        if not isinstance(error, UsageError | RateLimitError):  # those are the client's to mend
             self._host.failed(operation, error)
         return RpcError(code, message, data)
 

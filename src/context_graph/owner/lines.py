@@ -28,7 +28,7 @@ _LINGER_S: Final = 0.25
 """A plain client that has had its answers and is silent for so long has said all: `nc` waits for us."""
 _LEAVING_S: Final = 0.05
 _LARGE_BYTES: Final = 256 * 1024
-_RECV_BYTES: Final = 256 * 1024
+_RECV_BYTES: Final = 64 * 1024
 _QUEUED_MAX: Final = 256
 """Messages that wait; with more nothing is read."""
 _CANCELLED: Final = b"notifications/cancelled"
