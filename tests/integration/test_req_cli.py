@@ -1,0 +1,243 @@
+"""`req …` as people and agents use it: what it prints, which session it means, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from tests.gate_support import A, B, GateProject, no_owner
+from tests.support import Cli
+
+CONFIG = """
+version: "1.0"
+inherit: false
+requirements:
+  plan: {enabled: true, scope: session, short_message: Say first what you will change.}
+  size: {enabled: true, scope: branch}
+  sign_off: {enabled: true, scope: session, human_only: true, stop_only: true}
+  later: {enabled: false}
+"""
+
+
+@pytest.fixture
+def project(cli: Cli) -> GateProject:
+    shutil.rmtree(cli.project / ".git")
+    made = GateProject(cli)
+    made.git("init", "-q", "-b", "feature/x")
+    made.configure(CONFIG)
+    return made
+
+
+def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GateProject) -> None:
+    """Issue C 6: status [--verbose --summary]; `req` alone is status."""
+    project.req("satisfy", "size", "--session", A)
+    shown = project.req("status", "--session", A)
+    assert shown == project.req("--session", A)
+    assert shown.splitlines()[0] == f"feature/x · {A} · {project.root}"
+    assert re.search(r"^✗ plan +session: not satisfied$", shown, re.MULTILINE)
+    assert re.search(r"^✓ size +branch: by cli, \d+ s ago$", shown, re.MULTILINE)
+    assert "later" not in shown and "human_only" in shown
+    assert shown.rstrip().endswith(f"context-graph-cli req satisfy plan sign_off --session {A}")
+    verbose = project.req("status", "--verbose", "--session", A)
+    assert (
+        "Say first what you will change." in verbose
+        and "on Edit, Write" in verbose
+        and "off: later" in verbose
+    )
+    summary = project.req("status", "--summary", "--session", A)
+    assert summary == "2 of 3 requirements unmet on feature/x: plan, sign_off\n"
+
+
+def test_status_json_is_what_programs_need(project: GateProject) -> None:
+    """Issue C 6: status --json, also of another branch."""
+    document = json.loads(project.req("status", "--json", "--session", A[:8], "--branch", "other"))
+    assert (document["branch"], document["governed"], document["paused"]) == ("other", True, False)
+    assert document["requirements"]["plan"] | {"why": "", "triggers": []} == {
+        "satisfied": False,
+        "triggered": False,
+        "scope": "session",
+        "enabled": True,
+        "type": "blocking",
+        "why": "",
+        "satisfied_by": None,
+        "satisfied_at": None,
+        "expires_at": None,
+        "value": None,
+        "stop_only": False,
+        "human_only": False,
+        "triggers": [],
+        "text": "Say first what you will change.",
+    }
+
+
+def test_the_client_s_session_is_meant_where_none_is_named(project: GateProject) -> None:
+    """Issue C 6: CLAUDE_CODE_SESSION_ID; without it a usage error that says what to do."""
+    assert "for session " + A in project.req("satisfy", "plan", CLAUDE_CODE_SESSION_ID=A)
+    assert project.edit(A).names == ["size"]
+    other = GateProject(Cli(project.cli.launcher, project.root, {**project.cli.env, "HOME": "/nonexistent"}))
+    other.env["CLAUDE_CONFIG_DIR"] = "/nonexistent"
+    said = other.req("satisfy", "plan", code=1)
+    assert "--session ID" in said and "--branch NAME" in said
+
+
+def test_a_short_id_that_fits_two_sessions_is_refused_with_both(project: GateProject) -> None:
+    """Issue C 6, D1.5: ambiguous aliases are refused with the list."""
+    twins = [f"cad0ac4d-0000-4000-8000-00000000000{number}" for number in (1, 2)]
+    for twin in twins:
+        project.req("satisfy", "plan", "--session", twin)
+    said = project.req("satisfy", "plan", "--session", "cad0ac4d", code=1)
+    assert all(twin in said for twin in twins)
+
+
+def test_what_a_person_alone_may_satisfy_takes_a_terminal_and_no_agent(project: GateProject) -> None:
+    """Issue C 7: human_only is not satisfied through an agent's shell, nor through a pipe."""
+    said = project.req("satisfy", "sign_off", "--session", A, code=1, CLAUDECODE="1")
+    assert "by a person only" in said
+    assert "terminal" in project.req("satisfy", "sign_off", "--session", A, code=1)
+    argv = [str(project.cli.launcher), "req", "satisfy", "sign_off", "--session", A]
+    terminal, ours = pty.openpty()
+    try:
+        done = subprocess.run(
+            argv, stdin=ours, env=dict(project.cli.env), cwd=project.root, capture_output=True, check=False
+        )
+    finally:
+        os.close(terminal)
+        os.close(ours)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(project.req("status", "--json", "--session", A))
+    assert shown["requirements"]["sign_off"]["satisfied"] is True
+
+
+def test_commands_report_without_an_owner_and_without_starting_one(project: GateProject) -> None:
+    """Issue C 6, 7: best effort by the spool; the note a person wrote stays out of it."""
+    with no_owner(project.cli):
+        project.req("satisfy", "plan", "--session", A)
+        project.req("pause", "--session", A, "--reason", "token=hunter2")
+        assert "the store" not in project.req("status", "--session", A)
+    assert not (project.data / "run" / "owner.sock").exists()
+    kinds = [record["body"]["records"][0]["kind"] for record in project.spooled()]
+    assert sorted(kinds) == ["paused", "satisfied"]
+    assert "hunter2" not in json.dumps(project.spooled())
+    assert [one["kind"] for one in project.log()] == ["satisfied", "paused"]
+
+
+def test_the_log_falls_back_to_the_project_s_journal_and_says_so(project: GateProject) -> None:
+    """Issue C 6: `req log` is of use where no owner can be had."""
+    project.req("satisfy", "plan", "--session", A)
+    done = project.cli.run("req", "log", env={"CONTEXT_GRAPH_HOME": "/proc/nowhere"})
+    assert done.returncode == 0 and "satisfied" in done.stdout and "plan" in done.stdout
+    assert "the project's own journal" in done.stderr
+
+
+def test_the_log_is_readable(project: GateProject) -> None:
+    """Issue C 6: newest first, one line an entry, filters."""
+    project.edit(B)
+    project.req("satisfy", "plan", "--session", A)
+    lines = [line for line in project.req("log").splitlines() if not line.startswith(" ")]
+    assert re.match(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  satisfied  plan  \(by agent, feature/x, cad0ac4d\)$", lines[0]
+    )
+    assert re.search(r"denied +plan, size  \(Edit, feature/x, b5c0de11\)$", lines[1])
+    assert "  satisfied  " not in project.req("log", "--requirement", "size")
+    assert project.req("log", "--kind", "consumed") == "nothing was refused or satisfied yet\n"
+    assert "--limit" in project.req("log", "--limit", "0", code=1)
+
+
+def test_every_command_says_what_it_did(project: GateProject) -> None:
+    """Issue C 6: the whole surface, in words for people."""
+    assert project.req("clear", "plan", "--session", A) == f"nothing to clear on feature/x for session {A}\n"
+    project.req("satisfy", "plan", "--session", A, "--ttl", "3600", "--metadata", '{"why": "x"}')
+    assert project.req("clear", "plan", "--session", A) == f"cleared: plan on feature/x for session {A}\n"
+    assert "--metadata" in project.req("satisfy", "plan", "--session", A, "--metadata", "[1]", code=1)
+    assert "paused for session" in project.req("pause", "--session", A)
+    assert "hold again" in project.req("resume", "--session", A)
+    assert "was not paused" in project.req("resume", "--session", A)
+    assert project.req("list").startswith("* feature/x")
+    assert project.req("prune", "--preview") == "would remove: nothing: every branch with state exists\n"
+    assert "enabled in" in project.req("enable", "later")
+    assert "disabled in" in project.req("disable", "later")
+    assert "later:" in project.req("config", "show")
+    assert "requirements.later.enabled  <- local" in project.req("config", "show", "later", "--sources")
+    assert project.req("check", "Read") == "allow on feature/x\n"
+    assert project.req("check", "Edit").startswith("deny: plan, size\n")
+    assert json.loads(project.req("check", "Edit", "--json"))["requirements"] == ["plan", "size"]
+    project.edit(B)
+    assert B in project.req("sessions", "--project")
+    assert "is there already" in project.req("init", code=1)
+    assert project.req("init", "--preset", "strict", "--preview").startswith("# ")
+    assert "did you mean plan?" in project.req("satisfy", "plam", "--session", A, code=1)
+    assert "No such option" in project.req("status", "--bogus", code=1)
+
+
+def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject) -> None:
+    """Issue C 1, 6: settings that call nobody, all hooks off, an entry that is dropped; 1 for errors only."""
+    assert "no settings file calls the hooks of PreToolUse" in project.req("doctor")
+    project.cli.run("hooks", "generate-config")
+    sound = json.loads(project.req("doctor", "--json"))
+    assert sound["sound"] is True and not [one for one in sound["findings"] if "settings file" in one["what"]]
+    local = project.root / ".claude" / "settings.local.json"
+    local.write_text('{"disableAllHooks": true}')
+    assert "disableAllHooks" in project.req("doctor", code=1)
+    local.write_text("{")
+    assert "the client drops the whole file" in project.req("doctor", code=1)
+    local.unlink()
+    project.configure(CONFIG + "  odd: {enabled: true, scope: sometimes}\n")
+    assert "odd" in project.req("doctor", code=1)
+
+
+def test_outside_a_repository_the_commands_say_so(project: GateProject, tmp_path: Path) -> None:
+    """Issue C 6: a usage error, not a traceback."""
+    (tmp_path / "plain").mkdir()
+    done = project.cli.run("req", "status", cwd=tmp_path / "plain")
+    assert (done.returncode, done.stdout) == (1, "") and "no git repository" in done.stderr
+
+
+def test_req_is_the_same_by_its_own_name_and_through_typer(project: GateProject) -> None:
+    """Issue C 6: the script alias, and the way that serves what is not plain."""
+    alias = "from context_graph.cli.req_main import alias; alias()"
+    done = subprocess.run(
+        [sys.executable, "-c", alias, "status", "--json", "--session", A],
+        env=dict(project.cli.env),
+        cwd=project.root,
+        capture_output=True,
+        check=False,
+    )
+    quick = json.loads(project.req("status", "--json", "--session", A))
+    assert (done.returncode, json.loads(done.stdout)) == (0, quick)
+    typed = project.cli.run("req", "status", "--json", f"-s{A}")  # a spelling that Typer alone knows
+    assert (typed.returncode, json.loads(typed.stdout)) == (0, quick)
+    assert "satisfy" in project.req("--help") and "--ttl" in project.req("satisfy", "--help")
+
+
+def test_a_plain_command_loads_neither_typer_nor_the_client(project: GateProject) -> None:
+    """Agents run it between two tool calls: it starts in the time of a bare interpreter."""
+    source = str(Path(sys.modules["context_graph"].__file__ or "").resolve().parents[1])
+    packages = sysconfig.get_path("purelib")
+    code = (
+        f"import sys; sys.path[:] = [{source!r}, *sys.path, {packages!r}]; before = set(sys.modules)\n"
+        "from context_graph.cli import req_main, req_words\n"
+        "from context_graph.cli.req_run import run, Site\n"
+        f"run('satisfy', {{'names': ['plan'], 'session': '{A}'}}, Site(*sys.argv[1:4]))\n"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    store = str(project.data / "stores" / "s")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(project.data), store, str(project.root)],
+        env=dict(project.cli.env),
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    # yaml once, to compile the configuration; json, re and the like come with it.
+    assert not {"typer", "click", "asyncio", "dataclasses", "pathlib", "socket"} & loaded
