@@ -50,6 +50,9 @@ _SOURCES: Final = {
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
+_LINE_ENDS: Final = "\n\u2028\u2029\x85"
+_INVISIBLE: Final = ("Cc", "Cf", "Cs", "Co")
+"""Controls, marks that turn or hide text, lone surrogates, private use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +152,19 @@ def _line(
 
 def quoted(text: str) -> str:
     """``text`` as one line of JSON string in which no tag begins and nothing is invisible."""
-    clean = "".join(
-        "\n" if character in "\u2028\u2029\x85" else character
-        for character in text
-        if character in "\n\t\u2028\u2029\x85"
-        or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co")
-    )
-    return _TAG_START.sub(r"\\u003c", json.dumps(clean.strip(), ensure_ascii=False))
+    clean = text.strip()
+    if not clean.isprintable():
+        clean = "".join(filter(None, map(_visible, clean))).strip()
+    return _TAG_START.sub(r"\\u003c", json.dumps(clean, ensure_ascii=False))
+
+
+def _visible(character: str) -> str:
+    """The character, a newline for what separates lines, nothing for what cannot be seen."""
+    if character in _LINE_ENDS:
+        return "\n"
+    if character == "\t" or unicodedata.category(character) not in _INVISIBLE:
+        return character
+    return ""
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:

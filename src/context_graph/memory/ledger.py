@@ -63,10 +63,18 @@ class _Waiting:
 
     number: int
     node_id: str
-    words: dict[str, int]
-    """Distinctive word to its points."""
+    text: str
+    asked: str
     events: int = USE_WINDOW
     seen: set[str] = field(default_factory=set)
+    known: dict[str, int] | None = None
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Distinctive word to its points; worked out when the first event comes, not while a prompt waits."""
+        if self.known is None:
+            self.known = distinctive_words(self.text, self.asked)
+        return self.known
 
 
 @dataclass(slots=True)
@@ -127,7 +135,7 @@ class Ledger:
         for one in memories:
             session.shown[one.node_id] = None
             session.shown.move_to_end(one.node_id)
-            session.waiting.append(_Waiting(number, one.node_id, distinctive_words(one.text, asked)))
+            session.waiting.append(_Waiting(number, one.node_id, one.text, asked))
         while len(session.shown) > _MAX_SHOWN:
             session.shown.popitem(last=False)
 

@@ -27,6 +27,8 @@ _TERMS: Final = 0.75
 """Weight of the words; the rest is the cosine's."""
 _YOUNG: Final = 50.0
 """Memories at which the store's own judgement of words counts as much as the vocabulary's."""
+_GROWN: Final = 1000
+"""From here on the store's own judgement holds alone."""
 _ASKED_CHARS: Final = 400
 _FIRST_WORD: Final = 1996
 """The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
@@ -36,33 +38,37 @@ _TERM: Final = struct.Struct("<QHH")
 
 
 class Asked:
-    """What a prompt asks for. Cost: some 6 us a word, then some 30 us a memory of 100 words."""
+    """What a prompt asks for. Cost: in a young store some 6 us a word, then 30 us a memory of 100 words."""
 
     def __init__(self, prompt: str, provider: EmbeddingProvider, memories: int) -> None:
         """For a store with that number of memories."""
         self.text = asked_in(prompt)
         """The query for the recall."""
         self._provider = provider
-        self._own = memories / (memories + _YOUNG)
+        self._own = memories / (memories + _YOUNG) if memories < _GROWN else 1.0
         self._weights: dict[int, float] = {}
-        for word in dict.fromkeys(_WORD.findall(self.text)):
-            encoded = provider.encode(word)
-            weight = _rarity(encoded.pieces)
-            for term in _terms(encoded.terms):
-                self._weights[term] = max(weight, self._weights.get(term, 0.0))
-        self._whole = sum(self._weights.values())
+        if self._own < 1.0:
+            self._weigh()
 
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
         share = self._own * _unit(parts["terms"]) + (1.0 - self._own) * self._share(content)
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
 
+    def _weigh(self) -> None:
+        for word in dict.fromkeys(_WORD.findall(self.text)):
+            encoded = self._provider.encode(word)
+            weight = _rarity(encoded.pieces)
+            for term in _terms(encoded.terms):
+                self._weights[term] = max(weight, self._weights.get(term, 0.0))
+
     def _share(self, content: str) -> float:
         """The share of the telling words that ``content`` holds, as the vocabulary weighs them."""
-        if not self._whole:
+        whole = sum(self._weights.values())
+        if not whole:
             return 0.0
         there = _terms(self._provider.encode(content).terms)
-        return sum(self._weights.get(term, 0.0) for term in there) / self._whole
+        return sum(weight for term, weight in self._weights.items() if term in there) / whole
 
 
 def asked_in(prompt: str) -> str:
