@@ -8,7 +8,7 @@ some milliseconds of its recall.
 | pack, place | the two kernels of a write, beside their twins |
 | measure_and_count | all that a write does for the figures, no database |
 | pulse_after_a_write, link_alone | a link with and without the header of the answer to it |
-| pulse_with_candidates | the same, with curation candidates to look at, the most that one pulse takes |
+| pulse_with_candidates | the same, with curation candidates waiting: it looks at four |
 | status | get_memetic_status, nothing waiting |
 | inject_* | inject_context on a real store, recall included |
 | snapshot_* | the figures of the store written and read |
@@ -190,7 +190,7 @@ def test_link_alone(measure, memex) -> None:
 
 
 def test_pulse_with_candidates(benchmark, memex) -> None:
-    """Each has eight pairs of like memories to look at, the most that one pulse does."""
+    """Each has eight pairs of like memories waiting; a pulse looks at four."""
     benchmark.group = "pulse"
     numbers = iter(range(10**9))
 

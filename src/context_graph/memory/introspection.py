@@ -20,7 +20,7 @@ __all__ = ["Introspection"]
 
 NEAR: Final = 0.75
 """Estimated cosine from which a new memory is compared word by word with the one it is like."""
-PULSE_BUDGET: Final = 8
+PULSE_BUDGET: Final = 4
 """Curation candidates that one answer's pulse looks at; it stays below 1 ms (REQ-CORE-019)."""
 STATUS_BUDGET: Final = 512
 DIGITS: Final = 4
@@ -110,7 +110,7 @@ class Introspection:
         Args:
             empty_recall: The answer found no memory: explore (EC-CORE-004).
 
-        Cost: 5 us, and 30 us for each of at most 8 curation candidates that wait.
+        Cost: 5 us, and 30 us for each of at most 4 curation candidates that wait.
         """
         return self._pulse(self._look(reader, PULSE_BUDGET, now_ms), empty_recall)
 

@@ -100,7 +100,7 @@ class Utl:
             links: Edges that are stored with it.
             session_id: For the phase: how far it is from what its session stored before.
 
-        Cost: 3 us, and 0.02 us a topic. Source: seed 003 REQ-CORE-006, D3.6.
+        Cost: some 10 us. Source: seed 003 REQ-CORE-006, D3.6.
         """
         packed = kernel.pack(embedding, self._common)
         if packed is None or not self._memories:
