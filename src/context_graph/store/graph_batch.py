@@ -82,9 +82,9 @@ class Work:
         self.note(Op.ADD, key)
         if node.commit_seq != self.seq:
             raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, the next is {self.seq}")
-        self.batch.put(NODES, key, encode_node(key, node, deleted=tombstone is not None))
-        if embedding is not None:
+        if embedding is not None:  # first, for it is the largest: the batch's buffer then grows once
             self._vectors.put(self.batch, self.seq, embedding)
+        self.batch.put(NODES, key, encode_node(key, node, deleted=tombstone is not None))
         if node.access_count or there is not None:
             access = Access(node.access_count, node.last_accessed_ms)
             self.batch.put(ACCESS, key, encode_access(key, access))
