@@ -202,7 +202,7 @@ def test_outside_a_repository_the_commands_say_so(project: GateProject, tmp_path
 
 def test_req_is_the_same_by_its_own_name_and_through_typer(project: GateProject) -> None:
     """Issue C 6: the script alias, and the way that serves what is not plain."""
-    alias = "from context_graph.cli.req_main import alias; alias()"
+    alias = "from context_graph.cli.main import req_alias; req_alias()"
     done = subprocess.run(
         [sys.executable, "-c", alias, "status", "--json", "--session", A],
         env=dict(project.cli.env),

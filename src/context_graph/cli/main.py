@@ -18,7 +18,7 @@ from context_graph.errors import ContextGraphError
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["build_app", "main"]
+__all__ = ["build_app", "main", "req_alias"]
 
 PROGRAM: Final = "context-graph-cli"
 _GROUPS: Final = ("session", "consciousness", "hooks", "memory", "owner")
@@ -48,6 +48,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         print(f"{PROGRAM}: internal error: {_whereabouts(error)}", file=sys.stderr)
         raise SystemExit(_usage_code(words)) from None
     raise SystemExit(0)
+
+
+def req_alias() -> NoReturn:
+    """The script `req`: `context-graph-cli req` by a shorter name."""
+    main(["req", *sys.argv[1:]])
 
 
 def build_app() -> typer.Typer:

@@ -1,6 +1,6 @@
 """`req …` from its first word: the plain commands at once, all else through Typer.
 
-The launcher starts this in a bare interpreter; `req` is the same as a script of its own.
+The launcher starts this in a bare interpreter; `main.req` is the same as a script of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from context_graph.cli.req_run import Site
 
-__all__ = ["alias", "call_directly", "main"]
+__all__ = ["call_directly", "main"]
 
 
 def main(words: list[str]) -> NoReturn:
@@ -42,13 +42,6 @@ def main(words: list[str]) -> NoReturn:
         os.execv(slower, [slower, "req", *rest])
     sys.stdout.flush()
     os._exit(done)  # the interpreter's farewell costs a tenth of its start
-
-
-def alias() -> NoReturn:
-    """The script `req`: `context-graph-cli req` by a shorter name."""
-    from context_graph.cli.main import main as whole
-
-    whole(["req", *sys.argv[1:]])
 
 
 def call_directly(words: list[str], site: Site | None = None) -> int | None:

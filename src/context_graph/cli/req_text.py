@@ -149,7 +149,7 @@ def _config(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
     if sources is not None:
         lines += [f"{key}  <- {label}" for key, label in sorted(sources.items())]
         return "\n".join(lines)
-    import yaml  # what people wrote is YAML, so that is what they are shown
+    import yaml  # type: ignore[import-untyped]  # what people wrote is YAML, so they are shown that
 
     return "\n".join([*lines, yaml.safe_dump(found["config"], sort_keys=False).rstrip()])
 
