@@ -10,12 +10,12 @@ from threading import Thread
 from uuid import uuid4
 
 import pytest
+from tests.memory_support import WHY, open_memex
 
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 
-WHY = "needed by the recall tests"
 TEXTS = (
     "The staging database is migrated with alembic upgrade head",
     "Deploys run from the main branch only",
@@ -32,7 +32,7 @@ TEXTS = (
 
 @pytest.fixture
 def memex(tmp_path: Path) -> Iterator[Memex]:
-    with Memex.open(tmp_path / "store") as opened:
+    with open_memex(tmp_path / "store") as opened:
         yield opened
 
 
@@ -296,7 +296,7 @@ def test_a_memory_stored_anew_under_its_id_is_found_by_its_new_content_only(meme
 
 
 def test_two_stores_know_nothing_of_each_other(tmp_path: Path) -> None:
-    with Memex.open(tmp_path / "a") as one, Memex.open(tmp_path / "b") as other:
+    with open_memex(tmp_path / "a") as one, open_memex(tmp_path / "b") as other:
         store_all(one)
         assert other.recall("the staging database").nodes == []
 

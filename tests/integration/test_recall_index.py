@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.memory_support import WHY, open_memex
 
 from context_graph._kernels import _reference_dense, _reference_lexical, ranking
 from context_graph.memory.derived import INDEX_FILE
@@ -23,7 +24,6 @@ from context_graph.memory.memex import Memex
 from context_graph.memory.recall import Recaller
 from context_graph.store.graph import GraphStore
 
-WHY = "needed by the index tests"
 WORDS = ("cache", "deploy", "parser", "zebra", "guinea", "pig", "redis", "clock", "paint?", "login", "head")
 QUERIES = ("where is the cache?", "zebra", "who paints the guinea pig", "redis session login head")
 
@@ -123,7 +123,7 @@ def answers(memex: Memex) -> list:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_rebuilt_index_equals_the_one_that_was_kept_up(tmp_path: Path, seed: int) -> None:
     """Item for item, after stores, soft and permanent deletes, restores, updates and replacements."""
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         lived(memex, seed)
         before = answers(memex)
         index = memex._core.derived.index
@@ -131,14 +131,14 @@ def test_a_rebuilt_index_equals_the_one_that_was_kept_up(tmp_path: Path, seed: i
         assert canonical(rebuilt) == canonical(index)
         assert answers(memex) == before
     (tmp_path / INDEX_FILE).unlink()
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         assert answers(memex) == before
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_snapshot_and_the_log_after_it_give_the_same_index(tmp_path: Path, seed: int) -> None:
     """What happens after the snapshot and is never saved (kill -9) is brought up from the change log."""
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         lived(memex, seed, 60)
         memex.save()
         snapshot = (tmp_path / INDEX_FILE).read_bytes()
@@ -148,12 +148,12 @@ def test_a_snapshot_and_the_log_after_it_give_the_same_index(tmp_path: Path, see
     with opened(tmp_path) as store:
         index = open_index(store, default_provider(), tmp_path / INDEX_FILE)
         assert canonical(index) == expected
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         assert answers(memex) == said
 
 
 def test_a_clean_close_leaves_a_snapshot_that_needs_no_replay(tmp_path: Path, caplog) -> None:
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         lived(memex, 1, 30)
         expected = canonical(memex._core.derived.index)
     with opened(tmp_path) as store:
@@ -191,12 +191,12 @@ def test_a_damaged_snapshot_is_made_anew_with_a_line_in_the_log(
     tmp_path: Path, caplog, damage, reason
 ) -> None:
     """A damaged file is never trusted, and costs time, not memories."""
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         lived(memex, 3, 30)
         said = answers(memex)
     file = tmp_path / INDEX_FILE
     file.write_bytes(damage(file.read_bytes()))
-    with caplog.at_level(logging.WARNING), Memex.open(tmp_path) as memex:
+    with caplog.at_level(logging.WARNING), open_memex(tmp_path) as memex:
         assert answers(memex) == said
     lines = [record.getMessage() for record in caplog.records if "index snapshot" in record.getMessage()]
     assert len(lines) == 1
@@ -206,7 +206,7 @@ def test_a_damaged_snapshot_is_made_anew_with_a_line_in_the_log(
 
 def test_a_snapshot_of_another_store_or_of_a_later_state_is_not_used(tmp_path: Path, caplog) -> None:
     for name in ("a", "b"):
-        with Memex.open(tmp_path / name) as memex:
+        with open_memex(tmp_path / name) as memex:
             lived(memex, 5, 20)
     other = (tmp_path / "b" / INDEX_FILE).read_bytes()
     (tmp_path / "a" / INDEX_FILE).write_bytes(other)
@@ -221,7 +221,7 @@ def test_a_snapshot_of_another_store_or_of_a_later_state_is_not_used(tmp_path: P
 
 
 def test_a_snapshot_of_another_provider_is_not_used(tmp_path: Path) -> None:
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         lived(memex, 5, 20)
         index = memex._core.derived.index
         index.digest = "another"
@@ -231,7 +231,7 @@ def test_a_snapshot_of_another_provider_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_can_not_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    with Memex.open(tmp_path / "s") as memex:
+    with open_memex(tmp_path / "s") as memex:
         lived(memex, 6, 20)
         index = memex._core.derived.index
         with pytest.raises(OSError, match="No such file"):
@@ -252,7 +252,7 @@ def test_second_vectors_come_from_the_store_and_survive_the_snapshot(tmp_path: P
     def vector(*numbers: float) -> bytes:
         return array("f", numbers).tobytes()
 
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         nodes = [memex.store(f"memory {number}", rationale=WHY) for number in range(4)]
         memex.save()
     with opened(tmp_path) as store:
@@ -282,7 +282,7 @@ def test_second_vectors_count_twice_where_there_are_any(tmp_path: Path) -> None:
         def encode_query(self, text: str) -> bytes:
             return array("f", [1.0, 0.0]).tobytes()
 
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         nodes = [memex.store("the same words", rationale=WHY) for _ in range(6)]
         index, provider = memex._core.derived.index, default_provider()
         index.begin_extra(2, "a model")
@@ -298,7 +298,7 @@ def test_second_vectors_count_twice_where_there_are_any(tmp_path: Path) -> None:
 def test_rows_of_memories_that_are_gone_are_swept_out(tmp_path: Path) -> None:
     """A store whose memories come and go does not grow in memory."""
     provider = default_provider()
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         node = memex.store("the one that stays", rationale=WHY, session_id="s")
         index = MemoryIndex(provider.digest, provider.vocabulary_size)
         index.add(node, provider.encode(node.content))
@@ -318,7 +318,7 @@ def test_rows_of_memories_that_are_gone_are_swept_out(tmp_path: Path) -> None:
 def test_a_book_neither_fills_the_memory_nor_drowns_the_counts(tmp_path: Path) -> None:
     provider = default_provider()
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         node = memex.store("word " * 10_000, rationale=WHY)
     index.add(node, provider.encode(node.content))
     assert index.pieces == 512
@@ -327,7 +327,7 @@ def test_a_book_neither_fills_the_memory_nor_drowns_the_counts(tmp_path: Path) -
 
 
 def test_neighbours_are_the_live_rows_of_the_session_in_order_of_commit(tmp_path: Path) -> None:
-    with Memex.open(tmp_path) as memex:
+    with open_memex(tmp_path) as memex:
         for session in ("a", "b", "a", None, "a", "b"):
             memex.store("x y z", rationale=WHY, session_id=session)
         before = memex._core.derived.index.rows.before
