@@ -14,7 +14,7 @@ from tests.support import Cli
 
 __all__ = ["drive", "needs_client"]
 
-_BESIDE = Path(__file__).resolve().parents[2].parent / "shared" / "tools" / "realclient" / "run_client.py"
+_BESIDE = Path(__file__).resolve().parents[1].parent / "shared" / "tools" / "realclient" / "run_client.py"
 DRIVER = Path(os.environ.get("CONTEXT_GRAPH_REALCLIENT", _BESIDE))
 BASE = Path(os.environ.get("REALCLIENT_DIR", "/tmp/realclient"))
 CLIENT = BASE / "npm/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
