@@ -37,6 +37,7 @@ def test_keys_are_byte_for_byte_as_documented() -> None:
     )
     assert layout.dream_key(258, "abc")[:10] == b"q:\0\0\0\0\0\0\x01\x02"
     assert len(layout.dream_key(258, "abc")) == 18
+    assert layout.requirement_log_key(258) == b"l:\0\0\0\0\0\0\x01\x02"
 
 
 @given(ids, times, ids, times)
