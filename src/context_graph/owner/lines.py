@@ -146,7 +146,10 @@ class LineConnection:
                 self._queue.append(tail)
         else:
             self._feed(data)
-        self._next()
+        if self._queue and not self._scheduled:
+            self._serve()  # this is the turn for one message; those behind it get their own
+        else:
+            self._next()
 
     def _feed(self, data: bytes) -> None:
         self._disarm()
