@@ -151,7 +151,7 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
         plan = folder / "plan"
         plan.write_text("".join(case_lines(folder)))
         done = subprocess.run(
-            [folder / "timed_spawn", plan, str(runs)], capture_output=True, cwd=folder / "repo", check=True
+            [folder / "timed_spawn", plan, str(runs)], capture_output=True, cwd=folder, check=True
         )
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
@@ -179,6 +179,8 @@ def case_lines(folder: Path) -> list[str]:
     """The spawner's plan."""
     for tool in ("Edit", "Read"):
         (folder / f"{tool}.json").write_text(json.dumps(event(folder, tool)))
+    (folder / "bare").mkdir()
+    (folder / "bare.json").write_text(json.dumps({**event(folder, "Edit"), "cwd": str(folder / "bare")}))
     status = {"session_id": SESSION, "cwd": str(folder / "repo"), "model": {"id": "m", "display_name": "M"}}
     (folder / "status.json").write_text(json.dumps(status))
     pre_tool = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
@@ -189,6 +191,8 @@ def case_lines(folder: Path) -> list[str]:
         lines += case(f"{who}: Edit, 6 requirements met", pre_tool, env, folder / "Edit.json")
         lines += case(f"{who}: tool without trigger", pre_tool, env, folder / "Read.json")
         lines += case(f"{who}: status line", [str(CLI), "req", "statusline"], env, folder / "status.json")
+        bare = {**env, "CLAUDE_PROJECT_DIR": str(folder / "bare")}
+        lines += case(f"{who}: project without requirements", pre_tool, bare, folder / "bare.json")
     return lines
 
 
