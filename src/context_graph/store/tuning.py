@@ -28,7 +28,8 @@ Durability = Literal["normal", "power"]
 
 KIB: Final = 1024
 MIB: Final = KIB * KIB
-WRITE_BUFFER_BYTES: Final = 2 * MIB  # of one family of sessions; small, since ten stores may be open
+WRITE_BUFFER_BYTES: Final = MIB  # of one family of sessions; small, since ten stores may be open
+SMALL_MEMORY_BUFFER_BYTES: Final = 2 * MIB  # of a family of memories
 MEMORY_BUFFER_BYTES: Final = {EMBEDDINGS: 8 * MIB, NODES: 4 * MIB}
 ALL_BUFFERS_BYTES: Final = 24 * MIB  # of all stores in this process together
 CACHE_BYTES: Final = 4 * MIB  # blocks of sessions, of all stores together
@@ -128,7 +129,8 @@ def family_options(family: str, tuning: Tuning = DEFAULT_TUNING) -> Options:
     options.set_block_based_table_factory(table)
     compression = DBCompressionType.none() if family == EMBEDDINGS else DBCompressionType.lz4()
     options.set_compression_type(compression)
-    options.set_write_buffer_size(MEMORY_BUFFER_BYTES.get(family, WRITE_BUFFER_BYTES))
+    usual = SMALL_MEMORY_BUFFER_BYTES if memories else WRITE_BUFFER_BYTES
+    options.set_write_buffer_size(MEMORY_BUFFER_BYTES.get(family, usual))
     options.set_arena_block_size(ARENA_BYTES)
     options.set_max_write_buffer_number(3)
     options.set_target_file_size_base(MEMORY_TABLE_BYTES if memories else TABLE_BYTES)
