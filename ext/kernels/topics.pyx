@@ -6,39 +6,21 @@ signature's 16 keys index a table of the last row that had them; ids are found b
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cython cimport final, overflowcheck
+from cython cimport final
 from libc.math cimport cos, log, sqrt
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
+
+from _topics cimport (
+    BANDS, BITS, COMMON, DIM, EMBEDDING, FIRST, FIRST_ROWS, FIRST_SLOTS, ID, KEYS, MAX_TOPICS, NEAR_BITS,
+    NOWHERE, PACKED, RECENT, SECOND, SPLADE, VECTOR_BYTES, Row, Signature, Topic, band_key, change, derive,
+    differing, id_hash, likeness_of, looseness, one, product16, sign, take_away, unit, whole,
+)
 
 from struct import Struct
 
 __all__ = ["PACKED_BYTES", "Topics", "likeness", "mean_cosine", "pack"]
-
-cdef extern from *:
-    int __builtin_popcountll(unsigned long long bits) noexcept nogil
-
-cdef enum:
-    DIM = 384
-    FIRST = 256  # of them the Semantic space's
-    SECOND = 128  # SPLADE's
-    SPLADE = 1408  # where it begins
-    EMBEDDING = 6144  # bytes
-    COMMON = 1024
-    BITS = 256
-    WORDS = 4  # of 64 bits in a signature
-    ID = 16
-    VECTOR_BYTES = 768
-    PACKED = 800
-    MAX_TOPICS = 1024
-    BANDS = 16
-    KEYS = 65536
-    RECENT = 128
-    NEAR_BITS = 60
-    NOWHERE = -1
-    FIRST_ROWS = 1024
-    FIRST_SLOTS = 4096  # a power of two
 
 PACKED_BYTES = PACKED
 
@@ -49,177 +31,6 @@ ROW = Struct("<16s32shII")
 
 cdef double LENGTH = 4096.0
 cdef double PI = 3.141592653589793
-cdef int64_t ONE = 4294967296
-
-cdef double UNRELATED = 0.1
-
-cdef uint64_t[6] SIGNS
-SIGNS[0] = 0x243F6A8885A308D3
-SIGNS[1] = 0xBE5466CF34E90C6C
-SIGNS[2] = 0x452821E638D01377
-SIGNS[3] = 0x082EFA98EC4E6C89
-SIGNS[4] = 0xA4093822299F31D0
-SIGNS[5] = 0x13198A2E03707344
-
-
-cdef struct Signature:
-    uint64_t[WORDS] words
-
-
-cdef struct Topic:
-    int64_t members
-    int64_t squares
-    int64_t loose
-    double likeness
-    double fit
-    double centre_length
-    int64_t[DIM] sums
-    int16_t[DIM] centre
-
-
-cdef struct Row:
-    uint8_t[ID] id
-    Signature signature
-    uint32_t links
-    uint32_t contradictions
-    int16_t slot
-    uint8_t alive
-
-
-cdef inline int32_t _dot(const int16_t* a, const int16_t* b) noexcept nogil:
-    cdef int32_t total = 0
-    cdef int i
-    for i in range(DIM):
-        total += <int32_t>a[i] * <int32_t>b[i]
-    return total
-
-
-cdef inline int16_t _whole(double value) noexcept nogil:
-    """The nearest whole number, above -8192: one instruction, unlike floor."""
-    return <int16_t>(<int32_t>(value + 8192.5) - 8192)
-
-
-cdef inline int64_t _looseness(uint32_t links) noexcept nogil:
-    return ONE // (<int64_t>links + 1)
-
-
-cdef double _product(const double* a, const double* b, int size) noexcept nogil:
-    """Their product in four lanes: a sum in one has to wait for each addition."""
-    cdef double one = 0.0, two = 0.0, three = 0.0, four = 0.0
-    cdef int i = 0
-    while i < size:
-        one += a[i] * b[i]
-        two += a[i + 1] * b[i + 1]
-        three += a[i + 2] * b[i + 2]
-        four += a[i + 3] * b[i + 3]
-        i += 4
-    return (one + two) + (three + four)
-
-
-cdef void _free(double* vector, const uint8_t* common) noexcept nogil:
-    """Take the part of a Semantic vector along ``common`` away."""
-    cdef float[FIRST] packed
-    cdef double[FIRST] other
-    cdef double along
-    cdef int i
-    memcpy(packed, common, COMMON)
-    for i in range(FIRST):
-        other[i] = packed[i]
-    along = _product(vector, other, FIRST)
-    for i in range(FIRST):
-        vector[i] -= along * other[i]
-
-
-cdef int _unit(double* vector, int size) except -1:
-    cdef double squares = _product(vector, vector, size), scale
-    cdef int i
-    if not squares <= 1e300:
-        raise ValueError("embedding must be finite")
-    if squares < 1e-12:
-        memset(vector, 0, size * sizeof(double))
-        return 0
-    scale = 1.0 / sqrt(squares)
-    for i in range(size):
-        vector[i] *= scale
-    return 1
-
-
-cdef void _sign(const int16_t* q, Signature* signature) noexcept nogil:
-    cdef int32_t[DIM] mixed
-    cdef int32_t a, b
-    cdef int half = 1, start, i
-    for i in range(DIM):
-        mixed[i] = -q[i] if SIGNS[i >> 6] >> (i & 63) & 1 else q[i]
-    for i in range(SECOND):
-        mixed[i] += mixed[BITS + i]
-    while half < BITS:
-        start = 0
-        while start < BITS:
-            for i in range(start, start + half):
-                a = mixed[i]
-                b = mixed[i + half]
-                mixed[i] = a + b
-                mixed[i + half] = a - b
-            start += 2 * half
-        half *= 2
-    memset(signature, 0, sizeof(Signature))
-    for i in range(BITS):
-        if mixed[i] > 0:
-            signature.words[i >> 6] |= <uint64_t>1 << (i & 63)
-
-
-cdef inline double _likeness(double cosine) noexcept nogil:
-    return min(1.0, max(0.0, (cosine - UNRELATED) / (1.0 - UNRELATED)))
-
-
-cdef inline int _differing(const Signature* a, const Signature* b, int limit) noexcept nogil:
-    """Differing bits; counted no further once there are ``limit``."""
-    cdef int i, bits = 0
-    for i in range(WORDS):
-        bits += __builtin_popcountll(a.words[i] ^ b.words[i])
-        if bits >= limit:
-            break
-    return bits
-
-
-cdef inline uint32_t _key(const Signature* signature, int band) noexcept nogil:
-    return (signature.words[band >> 2] >> (16 * (band & 3))) & 0xFFFF
-
-
-@overflowcheck(False)  # a product of hashes is meant to
-cdef inline uint64_t _hash(const uint8_t* node) noexcept nogil:
-    cdef uint64_t one, other
-    memcpy(&one, node, 8)
-    memcpy(&other, node + 8, 8)
-    one ^= other
-    one = (one ^ (one >> 33)) * <uint64_t>0xFF51AFD7ED558CCD  # MurmurHash3's finish: ids may be anything
-    one = (one ^ (one >> 33)) * <uint64_t>0xC4CEB9FE1A85EC53
-    return one ^ (one >> 33)
-
-
-cdef void _derive(Topic* topic) noexcept nogil:
-    cdef double squared = 0.0, mean = 0.0, scale
-    cdef int64_t others = topic.members - 1
-    cdef int i
-    for i in range(DIM):
-        squared += <double>topic.sums[i] * <double>topic.sums[i]
-    if others > 0:
-        mean = (squared - topic.squares) / (others * <double>topic.squares)
-    topic.likeness = sqrt(_likeness(mean))
-    topic.fit = topic.likeness * others / topic.members if others > 0 else 0.0
-    scale = LENGTH / sqrt(squared) if squared >= 1.0 else 0.0
-    for i in range(DIM):
-        topic.centre[i] = _whole(topic.sums[i] * scale)
-    topic.centre_length = sqrt(<double>_dot(topic.centre, topic.centre))
-
-
-cdef void _change(Topic* topic, const int16_t* q, int sign) noexcept nogil:
-    cdef int i
-    for i in range(DIM):
-        topic.sums[i] += sign * q[i]
-    topic.squares += sign * <int64_t>_dot(q, q)
-    topic.members += sign
-    _derive(topic)
 
 
 @final
@@ -273,7 +84,7 @@ cdef class Topics:
 
     cdef Py_ssize_t _seat(self, const uint8_t* node) noexcept nogil:
         """Where ``node`` is in the table of ids, or would be."""
-        cdef Py_ssize_t seat = <Py_ssize_t>_hash(node) & (self.n_slots - 1)
+        cdef Py_ssize_t seat = <Py_ssize_t>id_hash(node) & (self.n_slots - 1)
         while self.slots[seat] >= 0 and memcmp(self.rows[self.slots[seat]].id, node, ID) != 0:
             seat = (seat + 1) & (self.n_slots - 1)
         return seat
@@ -310,12 +121,12 @@ cdef class Topics:
         return 0
 
     cdef int _nearest_topic(self, const int16_t* q, double* best) noexcept nogil:
-        cdef double cosine, length = sqrt(<double>_dot(q, q))
+        cdef double cosine, length = sqrt(<double>product16(q, q))
         cdef int i, found = NOWHERE
         best[0] = 0.0
         for i in range(self.capacity):
             if self.topics[i].members and self.topics[i].centre_length > 0.0:
-                cosine = _dot(q, self.topics[i].centre) / (length * self.topics[i].centre_length)
+                cosine = product16(q, self.topics[i].centre) / (length * self.topics[i].centre_length)
                 if found < 0 or cosine > best[0]:
                     best[0] = cosine
                     found = i
@@ -326,7 +137,7 @@ cdef class Topics:
         cdef int band
         fewest[0] = NEAR_BITS + 1
         for band in range(BANDS):
-            row = <Py_ssize_t>self.bands[band * KEYS + _key(signature, band)] - 1
+            row = <Py_ssize_t>self.bands[band * KEYS + band_key(signature, band)] - 1
             if row >= 0:
                 self._compare(row, signature, &nearest, fewest)
         row = self.n_rows - 1
@@ -340,7 +151,7 @@ cdef class Topics:
     ) noexcept nogil:
         cdef int bits
         if self.rows[row].alive and self.rows[row].slot >= 0:
-            bits = _differing(&self.rows[row].signature, signature, fewest[0])
+            bits = differing(&self.rows[row].signature, signature, fewest[0])
             if bits < fewest[0]:
                 nearest[0] = row
                 fewest[0] = bits
@@ -410,21 +221,21 @@ cdef class Topics:
         self.alive += 1
         if packed is None:
             self.without += 1
-            self.without_loose += _looseness(0)
+            self.without_loose += looseness(0)
             return
         memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
         memcpy(&row.signature, PyBytes_AS_STRING(packed) + VECTOR_BYTES, sizeof(Signature))
         topic = &self.topics[row.slot]
         self.in_use += topic.members == 0
-        _change(topic, q, 1)
-        topic.loose += _looseness(0)
+        change(topic, q, 1)
+        topic.loose += looseness(0)
         self._enter_bands(row)
 
     cdef void _enter_bands(self, const Row* row) noexcept nogil:
         cdef int32_t entry = self.slots[self._seat(row.id)] + 1
         cdef int band
         for band in range(BANDS):
-            self.bands[band * KEYS + _key(&row.signature, band)] = entry
+            self.bands[band * KEYS + band_key(&row.signature, band)] = entry
 
     cdef inline void _loosen(self, const Row* row, int64_t by) noexcept nogil:
         if row.slot < 0:
@@ -443,13 +254,13 @@ cdef class Topics:
             raise ValueError("packed must be what the node was added with")
         if packed is not None and PyBytes_GET_SIZE(packed) != PACKED:
             raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
-        self._loosen(row, -_looseness(row.links))
+        self._loosen(row, -looseness(row.links))
         if packed is None:
             self.without -= 1
         else:
             memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
             topic = &self.topics[row.slot]
-            _change(topic, q, -1)
+            change(topic, q, -1)
             self.in_use -= topic.members == 0
         self.conflicted -= row.contradictions > 0
         row.alive = 0
@@ -474,9 +285,9 @@ cdef class Topics:
             self.conflicted += (count > 0) - (row.contradictions > 0)
             row.contradictions = <uint32_t>count
         else:
-            before = _looseness(row.links)
+            before = looseness(row.links)
             row.links = <uint32_t>count
-            self._loosen(row, _looseness(row.links) - before)
+            self._loosen(row, looseness(row.links) - before)
 
     def links(self, bytes node not None):
         """Links of a memory that is counted, contradictions left out; -1 for any other."""
@@ -523,7 +334,7 @@ cdef class Topics:
         if placed > 1:
             diversity = min(1.0, max(0.0, entropy / log(<double>placed)))
         if self.alive > 1:
-            coherence = min(1.0, max(0.0, 1.0 - apart / (<double>ONE * self.alive)))
+            coherence = min(1.0, max(0.0, 1.0 - apart / (<double>one() * self.alive)))
         return self.alive, self.in_use, diversity, coherence, self.conflicted
 
     def to_bytes(self):
@@ -586,7 +397,7 @@ cdef class Topics:
         if self.n_rows != rows:
             raise ValueError("not the bytes of topics")
         for i in range(self.capacity):
-            _derive(&self.topics[i])
+            derive(&self.topics[i])
             self.in_use += self.topics[i].members > 0
         return 0
 
@@ -600,7 +411,7 @@ cdef class Topics:
         row.alive = 1
         self.alive += 1
         self.conflicted += contradictions > 0
-        self._loosen(row, _looseness(links))
+        self._loosen(row, looseness(links))
         if slot < 0:
             self.without += 1
         else:
@@ -610,7 +421,7 @@ cdef class Topics:
 
 def likeness(double cosine):
     """A cosine as likeness in [0, 1]; see the twin."""
-    return _likeness(cosine)
+    return likeness_of(cosine)
 
 
 def pack(embedding, common):
@@ -630,16 +441,16 @@ def pack(embedding, common):
     for i in range(DIM):
         both[i] = values[i]
     for i in range(shared.shape[0] // COMMON):
-        _free(both, &shared[i * COMMON])
-    _unit(both, FIRST)
-    _unit(both + FIRST, SECOND)
-    if not _unit(both, DIM):
+        take_away(both, &shared[i * COMMON])
+    unit(both, FIRST)
+    unit(both + FIRST, SECOND)
+    if not unit(both, DIM):
         return None
     cdef bytes packed = PyBytes_FromStringAndSize(NULL, PACKED)
     q = <int16_t*>PyBytes_AS_STRING(packed)
     for i in range(DIM):
-        q[i] = _whole(both[i] * LENGTH)
-    _sign(q, <Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES))
+        q[i] = whole(both[i] * LENGTH)
+    sign(q, <Signature*>(PyBytes_AS_STRING(packed) + VECTOR_BYTES))
     return packed
 
 
@@ -658,7 +469,7 @@ def mean_cosine(packed):
             raise ValueError(f"packed must have {PACKED} bytes, got {len(one)}")
         q = <const int16_t*>PyBytes_AS_STRING(one)
         found += 1
-        squares += _dot(q, q)
+        squares += product16(q, q)
         for i in range(DIM):
             sums[i] += q[i]
     if found < 2:
