@@ -12,6 +12,7 @@ __all__ = [
     "COUNTERFACTUAL",
     "KEYWORDS",
     "NEGATIONS",
+    "ROLES",
     "SPACES",
     "TELEOLOGICAL",
     "TEMPORAL",
@@ -69,6 +70,12 @@ CAUSAL: dict[str, tuple[int, float]] = {
     **dict.fromkeys(_words("since"), (2, 0.4)),
 }
 """Word -> (1: the cause stands before it, 2: after it; weight)."""
+ROLES: dict[int, tuple[str, ...]] = {
+    3: ("by",),
+    4: _words("##s ##es ##d ##ed ##ing ##er ##ly ##ness ##ful"),
+    5: _words("the a an this that these those my your his her its our their of"),
+}
+"""Other roles than a connective's -> pieces."""
 
 COUNTERFACTUAL: dict[str, tuple[int, float]] = {
     "if": (0, 0.6),
@@ -145,7 +152,7 @@ SPACES: dict[str, dict[str, tuple[str, ...]]] = {
             "good right honest fair just kind virtue ethical loyal respect moral noble generous integrity"
         ),
         "-": _words(
-            "evil wrong dishonest unfair unjust cruel vice unethical betrayal disrespect immoral corrupt greedy"
+            "evil wrong dishonest unfair unjust cruel vice unethical betrayal disrespect immoral corrupt greedy lie lied lying steal stole stolen cheat cheated betray betrayed kill killed murder"
         ),
         "care": _words("care compassion kindness harm suffer cruelty protect abuse hurt mercy empathy"),
         "fairness": _words(
@@ -180,16 +187,16 @@ SPACES: dict[str, dict[str, tuple[str, ...]]] = {
         "create": _words("create make build write draw generate compose produce design"),
         "change": _words("change edit modify update rename refactor replace convert adjust"),
         "remove": _words("remove delete drop erase clear discard destroy cut"),
-        "run": _words("run execute launch start deploy invoke compile script command"),
+        "run": _words("run ran execute launch start deploy invoke compile script command"),
         "test": _words("test check verify validate assert inspect measure debug"),
         "look": _words("search find read look grep browse explore list watch"),
         "talk": _words("talk tell say ask call speak discuss explain chat email"),
-        "go": _words("go walk travel drive move visit fly arrive leave hike"),
+        "go": _words("go walk travel drive move visit fly arrive leave hike went drove"),
         "repair": _words("fix repair solve resolve patch restore mend heal"),
         "trade": _words("buy sell pay order shop spend donate give borrow"),
         "think": _words("think decide plan learn study remember consider understand"),
         "meet": _words("meet join attend invite celebrate party gather volunteer"),
-        "exercise": _words("exercise play train practice swim climb dance race sport"),
+        "exercise": _words("exercise play train practice swim climb dance race sport swim swam run jog"),
         "art": _words("paint sing perform sculpt photograph knit craft cook bake"),
         "store": _words("save store backup commit push upload copy keep record"),
         "install": _words("install configure setup upgrade download import connect enable git pip npm"),

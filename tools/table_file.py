@@ -18,7 +18,8 @@ LEXICON_SIZES = (32, 64, 64, 128, 32)
 POLARITY = 8
 KEPT = 700  # pieces of a lexicon at most, per category
 CLEAR = 0.12  # cosine to the axis between the poles from which a word has a polarity
-NEAR = 0.42  # cosine to a category's centre from which a word belongs to it
+POLES = 2.0  # how much polarity counts beside categories
+NEAR = 0.40  # cosine to a category's centre from which a word belongs to it
 
 NEGATION, BASE_VERB, STOPS, COMMA, INNER, MARKS_ONLY, KEYWORD = 1, 2, 4, 8, 16, 32, 64
 
@@ -36,25 +37,32 @@ def unit(rows: Array) -> Array:
 
 
 def marks(vocabulary: list[str]) -> Array:
-    """(V, 4) bytes: causal, counterfactual and teleological marker (weight * 15 << 4 | kind), flags."""
+    """(V, 4) bytes: role, counterfactual and teleological marker (weight * 15 << 4 | kind), flags."""
     out = np.zeros((len(vocabulary), 4), np.uint8)
     place = {piece: i for i, piece in enumerate(vocabulary)}
     for column, words in enumerate((lexicons.CAUSAL, lexicons.COUNTERFACTUAL, lexicons.TELEOLOGICAL)):
         for word, (kind, weight) in words.items():
             if word in place:
                 out[place[word], column] = round(weight * 15) << 4 | kind
-    flags = ((NEGATION, lexicons.NEGATIONS), (BASE_VERB, lexicons.BASE_VERBS), (KEYWORD, lexicons.KEYWORDS))
-    for flag, names in (*flags, (STOPS, (".", "!", "?", ";")), (COMMA, (",",))):
-        for word in names:
-            if word in place:
-                out[place[word], 3] |= flag
-    for i, piece in enumerate(vocabulary):
-        body = piece[2:] if piece.startswith("##") and len(piece) > 2 else piece
-        if body != piece:
-            out[i, 3] |= INNER
-        if not any(character.isalnum() for character in body):
-            out[i, 3] |= MARKS_ONLY
+    for role, pieces in lexicons.ROLES.items():
+        for piece in pieces:
+            out[place[piece], 0] = role
+    out[:, 3] = [_flags(piece) for piece in vocabulary]
     return out
+
+
+def _flags(piece: str) -> int:
+    body = piece.removeprefix("##") if len(piece) > 2 else piece
+    groups = (
+        (NEGATION, piece in lexicons.NEGATIONS),
+        (BASE_VERB, piece in lexicons.BASE_VERBS),
+        (KEYWORD, piece in lexicons.KEYWORDS),
+        (STOPS, piece in (".", "!", "?", ";")),
+        (COMMA, piece == ","),
+        (INNER, body != piece),
+        (MARKS_ONLY, not any(character.isalnum() for character in body)),
+    )
+    return sum(flag for flag, holds in groups if holds)
 
 
 def _temporal(place: dict[str, int]) -> tuple[Array, Array]:
@@ -96,7 +104,7 @@ def _lexicon(space: str, size: int, vocabulary: list[str], teacher: Array) -> tu
         polarity = np.clip(3.0 * np.sign(along) * np.maximum(np.abs(along) - CLEAR, 0.0), -1.0, 1.0)
         polarity[np.isin(chosen, poles[0])] = 1.0
         polarity[np.isin(chosen, poles[1])] = -1.0
-        parts.insert(0, np.repeat(polarity[:, None] / np.sqrt(POLARITY), POLARITY, 1))
+        parts.insert(0, np.repeat(POLES * polarity[:, None] / np.sqrt(POLARITY), POLARITY, 1))
     rest = size - sum(part.shape[1] for part in parts)
     own = rows[chosen] - rows[chosen].mean(0)
     directions = np.linalg.svd(own, full_matrices=False)[2][:rest]
@@ -128,7 +136,7 @@ def write(path: Path, name: str, vocabulary: list[str], rows: Array, teacher: Ar
 
 
 def _pack(path: Path, head: dict[str, Any], sections: dict[str, bytes]) -> None:
-    """Magic, length of the head, head (JSON: each section's offset and length), sections at multiples of 64."""
+    """Magic, length of the head, head (JSON: offset and length of each section), sections, aligned to 64."""
     room = 4096  # of magic, length and head
     offset, table = room, {}
     for key, data in sections.items():

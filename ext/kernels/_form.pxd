@@ -3,11 +3,11 @@
 Described in the twin, context_graph/_kernels/_reference_form.py.
 """
 
-from libc.math cimport cos, fabs, log2, sin, sqrt
+from libc.math cimport cos, log2, sin
 from libc.stdint cimport uint8_t, uint64_t
 
 from _spaces cimport CODE, STRUCTURAL, TEMPORAL, add_signed
-from _text cimport BLANK, CAPITAL, DIGIT, NEWLINE, SINGLE, TERM, WORD, Text, fnv, fnv_byte, mixed
+from _text cimport BLANK, CAPITAL, DIGIT, NEWLINE, SINGLE, TERM, WORD, Text, fnv, mixed
 
 cdef enum:  # places in the structural space
     PUNCTUATION = 0  # 32 marks
@@ -123,7 +123,7 @@ cdef inline void add_identifier(float* target, const Text* text, Py_ssize_t star
         i = stop
     add_signed(target, 192, mixed(hash_part(text, start, end)), 1.0)
     for i in range(start, end - 2):
-        add_signed(target, 192, mixed(hash_part(text, i, i + 3) + 1), 0.25)
+        add_signed(target, 192, mixed(hash_part(text, i, i + 3) ^ 1), 0.25)
 
 
 cdef inline bint is_operator(uint8_t a, uint8_t b) noexcept nogil:

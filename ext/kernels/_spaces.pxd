@@ -35,6 +35,13 @@ cdef enum:
     NEAR = 16  # words of one sentence that a marker reaches, each way
     NEGATES = 3  # words that a negation reaches
 
+cdef enum:  # in a piece's first mark
+    BEFORE = 1  # a connective whose cause stands before it
+    AFTER = 2
+    BY = 3  # after such a one: caused by
+    INFLECTION = 4  # ##s, ##ed, …
+    ARTICLE = 5  # or whatever makes a noun of the next word
+
 cdef enum:  # of a piece, from the data file
     NEGATION = 1
     BASE_VERB = 2
@@ -49,6 +56,7 @@ cdef enum:  # of a piece in its text
     ALONE = 2  # the only one of its word
     OPENS = 4  # a sentence
     DENIES = 8  # not, never, n't
+    INFLECTED = 16  # its word has one more piece, an inflection
 
 
 cdef struct Table:
@@ -145,6 +153,7 @@ cdef inline void add_lexicons(
     cdef int* begins = [TEMPORAL, MORAL, AESTHETIC, BEHAVIORAL, EMOTIONAL]
     cdef int* sizes = [32, 64, 64, 128, 32]
     cdef bint* polar = [False, True, True, False, True]
+    cdef bint noun = False  # the piece before was an article
     cdef Py_ssize_t negation = -NEGATES - 1
     cdef Py_ssize_t k
     cdef int space, row
@@ -153,15 +162,17 @@ cdef inline void add_lexicons(
             negation = -NEGATES - 1
         if flags[k] & DENIES:
             negation = k
-        if not flags[k] & ALONE:
+        if not flags[k] & (ALONE | INFLECTED):
+            noun = False
             continue
         for space in range(N_LEXICONS):
             row = table.lexicon[space][ids[k]]
-            if row >= 0:
+            if row >= 0 and not (noun and begins[space] == BEHAVIORAL):
                 add_lexicon(
                     vector + begins[space], sizes[space], polar[space], k - negation <= NEGATES,
                     table.values[space] + row * sizes[space], table.value_scales[space][row],
                 )
+        noun = flags[k] & ALONE != 0 and table.marks[4 * ids[k]] & 15 == ARTICLE
 
 
 cdef inline Py_ssize_t sentence_start(const uint8_t* flags, Py_ssize_t k) noexcept nogil:
@@ -187,7 +198,8 @@ cdef inline void add_cause(
     cdef Py_ssize_t end = sentence_end(flags, k, n)
     cdef Py_ssize_t comma = k + 1
     cdef float weight = (mark >> 4) / <float>15.0
-    if (mark & 15) == 1:
+    cdef bint passive = k + 1 < end and table.marks[4 * ids[k + 1]] & 15 == BY
+    if (mark & 15) == BEFORE and not passive:
         add_pieces(target, table, ids, start, k, weight, HALF)
         add_pieces(target + HALF, table, ids, k + 1, end, weight, HALF)
     elif start < k:
@@ -212,7 +224,7 @@ cdef inline void add_markers(
         if not flags[k] & ALONE:
             continue
         mark = table.marks + 4 * ids[k]
-        if mark[0]:
+        if mark[0] and mark[0] & 15 <= AFTER:
             add_cause(vector + CAUSAL, table, ids, flags, k, n, mark[0])
         if mark[1]:
             target = vector + COUNTERFACTUAL
@@ -231,7 +243,7 @@ cdef inline void add_markers(
 
 
 cdef inline void finish_all(float* vector, const double* weights) noexcept nogil:
-    """Each space to its length; markers and what stands around them count alike."""
+    """Each space to its length; markers count as much as what stands around them, of goals a third of it."""
     cdef int* begins = [
         SEMANTIC, TEMPORAL, CAUSAL, COUNTERFACTUAL, MORAL, AESTHETIC, TELEOLOGICAL, CONTEXTUAL, STRUCTURAL,
         BEHAVIORAL, EMOTIONAL, CODE, SPLADE, DIMENSIONS,
@@ -240,6 +252,6 @@ cdef inline void finish_all(float* vector, const double* weights) noexcept nogil
     finish(vector + COUNTERFACTUAL, KINDS, 1.0)
     finish(vector + COUNTERFACTUAL + KINDS, 96 - KINDS, 1.0)
     finish(vector + TELEOLOGICAL, KINDS, 1.0)
-    finish(vector + TELEOLOGICAL + KINDS, 192 - KINDS, 1.0)
+    finish(vector + TELEOLOGICAL + KINDS, 192 - KINDS, 3.0)
     for space in range(N_SPACES):
         finish(vector + begins[space], begins[space + 1] - begins[space], weights[space])

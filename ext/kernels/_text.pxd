@@ -3,6 +3,7 @@
 Described in the twin, context_graph/_kernels/_reference_tokens.py.
 """
 
+from cython cimport overflowcheck
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 
@@ -56,10 +57,12 @@ cdef inline void put(Text* text, uint8_t byte, uint8_t kind, uint32_t origin) no
     text.n += 1
 
 
+@overflowcheck(False)  # a product of hashes is meant to
 cdef inline uint64_t fnv_byte(uint64_t state, uint8_t byte) noexcept nogil:
     return (state ^ byte) * <uint64_t>0x100000001B3
 
 
+@overflowcheck(False)
 cdef inline uint64_t mixed(uint64_t state) noexcept nogil:
     """The last step of a hash: every bit depends on every bit of ``state``."""
     state ^= state >> 33

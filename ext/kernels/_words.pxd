@@ -11,7 +11,6 @@ from _text cimport fnv, fnv_byte, mixed
 
 cdef enum:
     MOST_PIECES = 65_535  # a piece is a uint16
-    PIECE_SLOTS = 131_072  # at least twice MOST_PIECES; a power of two
     WORD_SLOTS = 65_536
     MOST_WORDS = 32_768  # of one filling of the cache
     KEY_ROOM = 393_216  # bytes of the cached words
@@ -32,6 +31,7 @@ cdef struct Vocabulary:
     const uint8_t* text
     Piece* whole  # pieces that begin a word
     Piece* inner  # pieces that go on, without their ##
+    Py_ssize_t slots  # of each table; a power of two, at least twice the pieces
     Py_ssize_t size
     Py_ssize_t longest
     uint16_t unknown
@@ -55,9 +55,9 @@ cdef struct WordCache:
 
 cdef inline void learn(Vocabulary* vocabulary, Piece* table, uint32_t start, uint16_t length, uint16_t id) noexcept nogil:
     cdef uint64_t hash = fnv(vocabulary.text + start, length)
-    cdef Py_ssize_t slot = hash & (PIECE_SLOTS - 1)
+    cdef Py_ssize_t slot = hash & (vocabulary.slots - 1)
     while table[slot].length:
-        slot = (slot + 1) & (PIECE_SLOTS - 1)
+        slot = (slot + 1) & (vocabulary.slots - 1)
     table[slot].hash, table[slot].start, table[slot].length, table[slot].id = hash, start, length, id
     if length > vocabulary.longest:
         vocabulary.longest = length
@@ -65,11 +65,11 @@ cdef inline void learn(Vocabulary* vocabulary, Piece* table, uint32_t start, uin
 
 cdef inline int find_piece(Vocabulary* vocabulary, Piece* table, uint64_t hash, const uint8_t* data, Py_ssize_t n) noexcept nogil:
     """Id of a piece, -1 for none."""
-    cdef Py_ssize_t slot = hash & (PIECE_SLOTS - 1)
+    cdef Py_ssize_t slot = hash & (vocabulary.slots - 1)
     while table[slot].length:
         if table[slot].hash == hash and table[slot].length == n and memcmp(vocabulary.text + table[slot].start, data, n) == 0:
             return table[slot].id
-        slot = (slot + 1) & (PIECE_SLOTS - 1)
+        slot = (slot + 1) & (vocabulary.slots - 1)
     return -1
 
 

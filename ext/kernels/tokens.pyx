@@ -1,118 +1,48 @@
 """Texts as WordPieces, lexical terms and one embedding of thirteen spaces. The readable twin is
 context_graph/_kernels/_reference_tokens.py (with _reference_form.py and _reference_spaces.py): change both.
 
-How it is fast: a text is cleaned once into bytes and kinds of bytes; a word's pieces and stem are remembered, so most
-words cost one hash and one comparison; the rows are int8, and every sum runs over whole rows.
+How it is fast: a text is cleaned once into bytes and kinds of bytes (_clean.pxd); a word's pieces and stem are
+remembered, so most words cost one hash and one comparison (_words.pxd); the rows are int8, and every sum runs over
+whole rows (_spaces.pxd). What depends on the text's form and not on its pieces is in _form.pxd.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND, PyUnicode_READ
-from cython cimport final
+from cython cimport auto_pickle, final
 from libc.stdint cimport int8_t, int16_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from _form cimport add_code, add_dates, add_form, digits_end, hash_part, is_word_part, part_end
+from _clean cimport Kinds, clean, fill_kinds, special_name
+from _form cimport add_code, add_dates, add_form, hash_part, is_word_part, part_end
 from _spaces cimport (
-    ALONE, CODE, DENIES, DIMENSIONS, FIRST, INNER, KEYWORD, N_LEXICONS, N_SPACES, NEGATION, OPENS, SPLADE, STOPS,
-    STRUCTURAL, WIDTH, Table, add_lexicons, add_markers, add_meaning, add_pairs, add_signed, finish_all,
+    ALONE, CODE, DENIES, DIMENSIONS, FIRST, INFLECTED, INFLECTION, INNER, KEYWORD, N_LEXICONS, N_SPACES, NEGATION,
+    OPENS, SPLADE, STOPS, STRUCTURAL, WIDTH, Table, add_lexicons, add_markers, add_meaning, add_pairs, add_signed,
+    finish_all,
 )
-from _text cimport (
-    BLANK, CAPITAL, DIGIT, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv, mixed, put, reserve,
-)
+from _terms cimport Term, Terms, add_term, clear_terms, free_terms, is_clitic, joins, make_terms
+from _text cimport BLANK, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv, mixed
 from _words cimport (
-    LONGEST_KEY, MOST_PIECES, PIECE_SLOTS, Piece, Vocabulary, Word, WordCache, cut_word, find_word, forget_words,
+    LONGEST_KEY, MOST_PIECES, Piece, Vocabulary, Word, WordCache, cut_word, find_word, forget_words,
     free_cache, is_full, learn, make_cache, remember,
 )
-
-from unicodedata import category, normalize
 
 __all__ = ["Encoded", "Encoder"]
 
 cdef enum:
     TERM_BYTES = 12
-    MOST_FREQUENT = 65_535
-    FOLDED_ROOM = 16_384  # characters beyond ASCII that are remembered
+    FIRST_TERMS = 1024
     MOST_SCRATCH = 1_048_576  # bytes of text beyond which scratch memory is given back
     LONGEST_COMPOUND = 64
 
-cdef uint8_t[128] KIND
-cdef uint8_t[128] FOLD
-SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 cdef double[N_SPACES] WEIGHTS = [0.15, 0.08, 0.10, 0.06, 0.05, 0.04, 0.12, 0.10, 0.08, 0.06, 0.04, 0.07, 0.05]
 
 
-cdef void _fill_tables() noexcept:
-    cdef int i
-    for i in range(128):
-        FOLD[i] = i + 32 if 65 <= i <= 90 else i
-        KIND[i] = SINGLE if 33 <= i <= 126 else 0
-        if 48 <= i <= 57:
-            KIND[i] = WORD | TERM | DIGIT
-        elif 97 <= i <= 122:
-            KIND[i] = WORD | TERM
-        elif 65 <= i <= 90:
-            KIND[i] = WORD | TERM | CAPITAL
-    KIND[32] = KIND[9] = KIND[13] = BLANK
-    KIND[10] = BLANK | NEWLINE
-    FOLD[9] = FOLD[10] = FOLD[13] = 32
-
-
-_fill_tables()
-
-
-def _is_ideograph(int point):
-    return (
-        0x4E00 <= point <= 0x9FFF or 0x3400 <= point <= 0x4DBF or 0x20000 <= point <= 0x2A6DF
-        or 0x2A700 <= point <= 0x2B73F or 0x2B740 <= point <= 0x2B81F or 0x2B920 <= point <= 0x2CEAF
-        or 0xF900 <= point <= 0xFAFF or 0x2F800 <= point <= 0x2FA1F
-    )
-
-
-def _folded(int point):
-    """A character beyond ASCII, cleaned: kind and bytes in turn."""
-    cdef bytearray out = bytearray()
-    character = chr(point)
-    group = category(character)
-    if point == 0xFFFD or group in ("Cc", "Cf", "Cs", "Co"):
-        return b""
-    if group in ("Zs", "Zl", "Zp"):
-        return bytes((BLANK, 32))
-    ideograph = _is_ideograph(point)
-    capital = CAPITAL if group in ("Lu", "Lt") else 0
-    for part in normalize("NFD", character):
-        part_group = category(part)
-        if part_group == "Mn":
-            continue
-        for lower in part.lower():
-            kind = WORD
-            if ideograph:
-                kind = SINGLE | TERM
-            elif ord(lower) < 128:
-                kind = KIND[<int>ord(lower)]
-            elif part_group[0] == "P":
-                kind = SINGLE
-            elif part_group[0] in "LNM":
-                kind = WORD | TERM
-            if kind & WORD:
-                kind |= capital
-            for byte in lower.encode():
-                out += bytes((kind, byte))
-    return bytes(out)
-
-
-cdef struct Term:
-    uint64_t hash
-    uint32_t count
-
-
 @final
+@auto_pickle(False)
 cdef class Encoded:
     """What a text became; see the twin."""
 
-    cdef readonly bytes embedding
-    cdef readonly bytes terms
-    cdef readonly bytes pieces
+    cdef readonly bytes embedding, terms, pieces
     cdef readonly Py_ssize_t tokens
 
 
@@ -124,6 +54,7 @@ cdef class Encoder:
     cdef WordCache cache
     cdef Table table
     cdef Text text
+    cdef Kinds kinds
     cdef bytes vocabulary_text
     cdef list held  # buffers that the table points into
     cdef object stem
@@ -133,24 +64,16 @@ cdef class Encoder:
     cdef uint8_t* flags
     cdef uint32_t* ends  # bytes of the text up to the end of each piece's word
     cdef Py_ssize_t n, room
-    cdef Term* terms
-    cdef Py_ssize_t* order
-    cdef Py_ssize_t n_terms, term_slots
+    cdef Terms terms
     cdef float[DIMENSIONS] vector
 
     def __cinit__(self):
-        if make_cache(&self.cache):
+        if make_cache(&self.cache) or make_terms(&self.terms, FIRST_TERMS):
             raise MemoryError
-        self.vocabulary.whole = <Piece*>calloc(PIECE_SLOTS, sizeof(Piece))
-        self.vocabulary.inner = <Piece*>calloc(PIECE_SLOTS, sizeof(Piece))
-        if self.vocabulary.whole is NULL or self.vocabulary.inner is NULL:
-            raise MemoryError
-        self._make_terms(1024)
+        fill_kinds(&self.kinds)
 
     def __init__(self, bytes vocabulary not None, rows, scales, marks, lexicons, stop_words, stem):
-        self.held = []
-        self.folds = {}
-        self.stem = stem
+        self.held, self.folds, self.stem = [], {}, stem
         self.stop = {bytes(word) for word in stop_words}
         self._learn(vocabulary)
         cdef Py_ssize_t size = self.vocabulary.size
@@ -173,8 +96,7 @@ cdef class Encoder:
         free(self.ids)
         free(self.flags)
         free(self.ends)
-        free(self.terms)
-        free(self.order)
+        free_terms(&self.terms)
         for space in range(N_LEXICONS):
             free(self.table.lexicon[space])
 
@@ -248,6 +170,16 @@ cdef class Encoder:
         cdef Py_ssize_t length = PyBytes_GET_SIZE(vocabulary)
         cdef Py_ssize_t id = 0
         cdef const uint8_t* text
+        free(self.vocabulary.whole)
+        free(self.vocabulary.inner)
+        memset(&self.vocabulary, 0, sizeof(Vocabulary))
+        self.vocabulary.slots = 1024
+        while self.vocabulary.slots < 2 * (vocabulary.count(b"\n") + 1):
+            self.vocabulary.slots *= 2
+        self.vocabulary.whole = <Piece*>calloc(self.vocabulary.slots, sizeof(Piece))
+        self.vocabulary.inner = <Piece*>calloc(self.vocabulary.slots, sizeof(Piece))
+        if self.vocabulary.whole is NULL or self.vocabulary.inner is NULL:
+            raise MemoryError
         self.vocabulary_text = vocabulary
         self.vocabulary.text = text = <const uint8_t*>PyBytes_AS_STRING(vocabulary)
         self.vocabulary.unknown = MOST_PIECES
@@ -311,51 +243,8 @@ cdef class Encoder:
             free(self.text.kinds)
             free(self.text.origin)
             memset(&self.text, 0, sizeof(Text))
-        self._clean(text)
+        clean(&self.text, &self.kinds, self.folds, text)
         self._cut_words()
-
-    cdef int _clean(self, str text) except -1:
-        cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text)
-        cdef int width = PyUnicode_KIND(text)
-        cdef void* data = PyUnicode_DATA(text)
-        cdef Text* clean = &self.text
-        cdef Py_ssize_t i = 0
-        cdef uint32_t point
-        clean.n = 0
-        clean.characters = length
-        if reserve(clean, length + 1):
-            raise MemoryError
-        while i < length:
-            point = PyUnicode_READ(width, data, i)
-            if point >= 128:
-                self._put_folded(point, i, length - i)
-            elif point == 91 and self._put_special(text, i):
-                i = text.index("]", i)
-            elif KIND[point]:
-                put(clean, FOLD[point], KIND[point], i)
-            i += 1
-
-    cdef int _put_folded(self, uint32_t point, Py_ssize_t i, Py_ssize_t rest) except -1:
-        cdef bytes folded
-        cdef Py_ssize_t k
-        found = self.folds.get(point)
-        if found is None:
-            if len(self.folds) >= FOLDED_ROOM:
-                self.folds.clear()
-            found = self.folds[point] = _folded(point)
-        folded = found
-        if reserve(&self.text, self.text.n + PyBytes_GET_SIZE(folded) + rest):
-            raise MemoryError
-        for k in range(0, PyBytes_GET_SIZE(folded), 2):
-            put(&self.text, <uint8_t>folded[k + 1], <uint8_t>folded[k], i)
-
-    cdef bint _put_special(self, str text, Py_ssize_t i) except -1:
-        cdef int k
-        for k in range(5):
-            if text.startswith(SPECIALS[k], i):
-                put(&self.text, k, SINGLE | SPECIAL, i)
-                return True
-        return False
 
     cdef int _room_for(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t room
@@ -404,13 +293,13 @@ cdef class Encoder:
             i = end
 
     cdef uint16_t _special_id(self, int number) except? 0:
-        cdef bytes name = SPECIALS[number].encode()
+        cdef bytes name = special_name(number)
         cdef uint64_t hash = fnv(<const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
-        cdef Py_ssize_t slot = hash & (PIECE_SLOTS - 1)
+        cdef Py_ssize_t slot = hash & (self.vocabulary.slots - 1)
         while self.vocabulary.whole[slot].length:
             if self.vocabulary.whole[slot].hash == hash:
                 return self.vocabulary.whole[slot].id
-            slot = (slot + 1) & (PIECE_SLOTS - 1)
+            slot = (slot + 1) & (self.vocabulary.slots - 1)
         return self.vocabulary.unknown
 
     cdef inline void _put_piece(self, uint16_t id, uint8_t flags, Py_ssize_t end) noexcept:
@@ -440,6 +329,8 @@ cdef class Encoder:
             flags |= ALONE
             if self.table.marks[4 * pieces[0] + 3] & NEGATION or self._is_nt(start, end):
                 flags |= DENIES
+        elif count == 2 and self.table.marks[4 * pieces[1]] & 15 == INFLECTION:
+            flags |= INFLECTED
         for k in range(count):
             self.flags[self.n + k] = flags if k == 0 else 0
             self.ends[self.n + k] = <uint32_t>end
@@ -492,34 +383,11 @@ cdef class Encoder:
 
     # ------------------------------------------------------------------------------------------ lexical terms
 
-    cdef int _make_terms(self, Py_ssize_t slots) except -1:
-        free(self.terms)
-        free(self.order)
-        self.term_slots = self.n_terms = 0
-        self.terms = <Term*>calloc(slots, sizeof(Term))
-        self.order = <Py_ssize_t*>malloc(slots * sizeof(Py_ssize_t))
-        if self.terms is NULL or self.order is NULL:
-            raise MemoryError
-        self.term_slots = slots
-
-    cdef inline void _add_term(self, uint64_t hash) noexcept:
-        cdef Py_ssize_t slot = hash & (self.term_slots - 1)
-        if hash == 0:
-            return
-        while self.terms[slot].count and self.terms[slot].hash != hash:
-            slot = (slot + 1) & (self.term_slots - 1)
-        if self.terms[slot].count == 0:
-            self.terms[slot].hash = hash
-            self.order[self.n_terms] = slot
-            self.n_terms += 1
-        if self.terms[slot].count < MOST_FREQUENT:
-            self.terms[slot].count += 1
-
     cdef inline int _add_word_term(self, Py_ssize_t start, Py_ssize_t end) except -1:
         if end - start <= LONGEST_KEY:
-            self._add_term(self._word(start, end).term)
+            add_term(&self.terms, self._word(start, end).term)
         else:
-            self._add_term(hash_part(&self.text, start, end))
+            add_term(&self.terms, hash_part(&self.text, start, end))
         return 0
 
     cdef int _find_terms(self) except -1:
@@ -528,16 +396,9 @@ cdef class Encoder:
         cdef const uint8_t* kinds = self.text.kinds
         cdef Py_ssize_t n = self.text.n
         cdef Py_ssize_t i = 0
-        cdef Py_ssize_t end, parts, k
-        cdef Py_ssize_t slots = 1024
-        while slots < 4 * n:  # a part, its identifier and its compound: at most 1.5 terms a byte
-            slots *= 2
-        if slots != self.term_slots and (slots > self.term_slots or self.term_slots > 65_536):
-            self._make_terms(slots)
-        else:
-            for k in range(self.n_terms):
-                self.terms[self.order[k]].count = 0
-        self.n_terms = 0
+        cdef Py_ssize_t end
+        if clear_terms(&self.terms, 4 * n):  # a part, its identifier, its compound: at most 1.5 terms a byte
+            raise MemoryError
         while i < n:
             if kinds[i] & (SINGLE | TERM) == (SINGLE | TERM):
                 end = i + 1
@@ -560,10 +421,10 @@ cdef class Encoder:
         while True:
             while is_word_part(&self.text, end):
                 end += 1
-            if not (apostrophe and self._is_clitic(i, end)):
+            if not (apostrophe and is_clitic(data + i, end - i)):
                 self._add_identifier(i, end)
                 joined += 1
-            if not (end + 1 < self.text.n and self._joins(data[end]) and is_word_part(&self.text, end + 1)):
+            if not (end + 1 < self.text.n and joins(data[end]) and is_word_part(&self.text, end + 1)):
                 break
             apostrophe = data[end] == 39
             if apostrophe:
@@ -571,24 +432,8 @@ cdef class Encoder:
             end += 1
             i = end
         if joined > 1 and end - start <= LONGEST_COMPOUND:
-            self._add_term(hash_part(&self.text, start, end))
+            add_term(&self.terms, hash_part(&self.text, start, end))
         return end
-
-    cdef inline bint _joins(self, uint8_t byte) noexcept:
-        return byte == 46 or byte == 47 or byte == 45 or byte == 58 or byte == 39 or byte == 64
-
-    cdef inline bint _is_clitic(self, Py_ssize_t start, Py_ssize_t end) noexcept:
-        """s t d m re ve ll, after an apostrophe."""
-        cdef const uint8_t* data = self.text.bytes
-        if end - start == 1:
-            return data[start] == 115 or data[start] == 116 or data[start] == 100 or data[start] == 109
-        if end - start != 2:
-            return False
-        return (
-            data[start] == 114 and data[start + 1] == 101
-            or data[start] == 118 and data[start + 1] == 101
-            or data[start] == 108 and data[start + 1] == 108
-        )
 
     cdef int _add_identifier(self, Py_ssize_t start, Py_ssize_t end) except -1:
         """The parts of an identifier and, if there are several, the whole."""
@@ -605,7 +450,7 @@ cdef class Encoder:
             parts += 1
             i = stop
         if parts > 1:
-            self._add_term(hash_part(&self.text, start, end))
+            add_term(&self.terms, hash_part(&self.text, start, end))
 
     # ------------------------------------------------------------------------------------------- the embedding
 
@@ -613,6 +458,7 @@ cdef class Encoder:
         cdef Py_ssize_t k
         cdef Py_ssize_t sentences = 1
         cdef float count
+        cdef Term* term
         memset(self.vector, 0, sizeof(self.vector))
         if self.n == 0:
             return 0
@@ -628,9 +474,10 @@ cdef class Encoder:
                 if self.flags[k] & ALONE and self.table.marks[4 * self.ids[k] + 3] & KEYWORD:
                     add_signed(self.vector + CODE, 192, mixed(self.ids[k] + 1), 0.5)
         add_form(self.vector + STRUCTURAL, &self.text, self.n, sentences)
-        for k in range(self.n_terms):
-            count = self.terms[self.order[k]].count
-            add_signed(self.vector + SPLADE, 128, self.terms[self.order[k]].hash, count / (count + <float>0.9))
+        for k in range(self.terms.n):
+            term = self.terms.slots + self.terms.order[k]
+            count = term.count
+            add_signed(self.vector + SPLADE, 128, term.hash, count / (count + <float>0.9))
         finish_all(self.vector, WEIGHTS)
 
     cdef Encoded _encoded(self):
@@ -641,10 +488,10 @@ cdef class Encoder:
         encoded.tokens = self.n
         encoded.embedding = PyBytes_FromStringAndSize(<const char*>self.vector, sizeof(self.vector))
         encoded.pieces = PyBytes_FromStringAndSize(<const char*>self.ids, 2 * self.n)
-        encoded.terms = PyBytes_FromStringAndSize(NULL, TERM_BYTES * self.n_terms)
+        encoded.terms = PyBytes_FromStringAndSize(NULL, TERM_BYTES * self.terms.n)
         packed = <uint8_t*>PyBytes_AS_STRING(encoded.terms)
-        for k in range(self.n_terms):
-            term = &self.terms[self.order[k]]
+        for k in range(self.terms.n):
+            term = self.terms.slots + self.terms.order[k]
             memcpy(packed, &term.hash, 8)
             memcpy(packed + 8, &term.count, 2)
             memset(packed + 10, 0, 2)

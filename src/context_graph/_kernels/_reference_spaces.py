@@ -7,16 +7,16 @@ Temporal        rows of the temporal lexicon, and what _reference_form.py adds (
 Moral           rows of words of that lexicon; a negation up to three pieces before, in the same sentence,
 Aesthetic       turns the first eight values, the polarity, round
 Emotional
-Behavioral      rows of words of that lexicon
+Behavioral      rows of words of that lexicon that don't follow an article
 Causal          at a connective: the first 64 values of the pieces on the cause's side in the first half, of
                 those on the effect's side in the second
 Counterfactual  16 kinds of markers; the first 80 values of the pieces around a marker
 Teleological    16 kinds of markers; the first 176 values of the pieces after a marker
 ==============  ==========================================================================================
 
-Around: in the same sentence, at most 16 pieces away. A lexicon's words and markers are words of one piece.
-Every space is scaled to length sqrt(weight), an empty one stays zero; kinds and pieces count alike in the two
-that have both.
+Around: in the same sentence, at most 16 pieces away. Markers are words of one piece; those of a lexicon may
+have an inflection after it (hike ##d). Every space is scaled to length sqrt(weight), an empty one stays zero.
+Kinds count as much as pieces in Counterfactual, a third as much in Teleological.
 """
 
 from __future__ import annotations
@@ -53,6 +53,15 @@ KINDS: Final = 16
 NEAR: Final = 16
 NEGATES: Final = 3
 
+# A piece's first mark, in the data file: connectives with the cause before or after them, and other roles.
+BEFORE: Final = 1
+AFTER: Final = 2
+BY: Final = 3
+"""After a connective: caused by."""
+INFLECTION: Final = 4
+ARTICLE: Final = 5
+"""Or whatever makes a noun of the next word."""
+
 # Flags of a piece, in the data file.
 NEGATION: Final = 1
 BASE_VERB: Final = 2
@@ -67,6 +76,8 @@ FIRST: Final = 1
 ALONE: Final = 2
 OPENS: Final = 4
 DENIES: Final = 8
+INFLECTED: Final = 16
+"""Its word has one more piece, an inflection."""
 
 Vector = dict[str, list[float]]
 
@@ -120,7 +131,7 @@ def add_spaces(vector: Vector, table: Table, pieces: Pieces, weights: Sequence[f
     _add_lexicons(vector, table, pieces)
     for k, piece in enumerate(pieces.ids):
         if pieces.flags[k] & ALONE:
-            _add_cause(vector["Causal"], table, pieces, k, table.mark(piece, 0))
+            _add_cause(vector["Causal"], table, pieces, k)
             _add_counterfactual(vector["Counterfactual"], table, pieces, k, table.mark(piece, 1))
             _add_goal(vector["Teleological"], table, pieces, k, table.mark(piece, 2))
 
@@ -148,20 +159,23 @@ def _add_pairs(target: list[float], table: Table, pieces: Pieces) -> None:
 
 def _add_lexicons(vector: Vector, table: Table, pieces: Pieces) -> None:
     negation = -NEGATES - 1
+    noun = False
     for k, (piece, flags) in enumerate(zip(pieces.ids, pieces.flags, strict=True)):
         if flags & OPENS:
             negation = -NEGATES - 1
         if flags & DENIES:
             negation = k
-        if not flags & ALONE:
+        if not flags & (ALONE | INFLECTED):
+            noun = False
             continue
         for space in LEXICONS:
             row = table.lexicons[space].get(piece)
-            if row is None:
+            if row is None or (noun and space == "Behavioral"):
                 continue
             turned = space in POLAR and k - negation <= NEGATES
             _add(vector[space], 0, [-value for value in row[:POLARITY]] if turned else row[:POLARITY])
             _add(vector[space], POLARITY, row[POLARITY:])
+        noun = bool(flags & ALONE) and table.mark(piece, 0) & 15 == ARTICLE
 
 
 def _split(mark: int) -> tuple[int, float]:
@@ -169,13 +183,14 @@ def _split(mark: int) -> tuple[int, float]:
     return mark & 15, (mark >> 4) / 15.0
 
 
-def _add_cause(target: list[float], table: Table, pieces: Pieces, k: int, mark: int) -> None:
-    if not mark:
+def _add_cause(target: list[float], table: Table, pieces: Pieces, k: int) -> None:
+    role, weight = _split(table.mark(pieces.ids[k], 0))
+    if role not in (BEFORE, AFTER):
         return
-    direction, weight = _split(mark)
     start, end = pieces.sentence(k)
     before, after = range(start, k), range(k + 1, end)
-    if direction == 1:
+    passive = bool(after) and table.mark(pieces.ids[k + 1], 0) & 15 == BY
+    if role == BEFORE and not passive:
         causes, effects = before, after
     elif before:
         causes, effects = after, before
@@ -215,9 +230,9 @@ def add_signed(target: list[float], hashed: int, weight: float) -> None:
 
 def finish(vector: Vector) -> list[float]:
     """The spaces side by side, each of its length."""
-    for name in ("Counterfactual", "Teleological"):
+    for name, weight in (("Counterfactual", 1.0), ("Teleological", 3.0)):
         values = vector[name]
-        vector[name] = [*_scaled(values[:KINDS], 1.0), *_scaled(values[KINDS:], 1.0)]
+        vector[name] = [*_scaled(values[:KINDS], 1.0), *_scaled(values[KINDS:], weight)]
     return [
         value
         for (_, values), weight in zip(vector.items(), WEIGHTS, strict=True)

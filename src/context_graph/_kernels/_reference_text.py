@@ -154,7 +154,7 @@ def _folded(character: str) -> tuple[tuple[int, int], ...]:
         return ((BLANK, 32),)
     ideograph = any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)
     capital = CAPITAL if group in ("Lu", "Lt") else 0
-    found = []
+    found: list[tuple[int, int]] = []
     for part in normalize("NFD", character):
         if category(part) == "Mn":
             continue

@@ -37,6 +37,8 @@ from context_graph._kernels._reference_spaces import (
     ALONE,
     DENIES,
     FIRST,
+    INFLECTED,
+    INFLECTION,
     KEYWORD,
     LEXICONS,
     NEGATION,
@@ -102,7 +104,7 @@ class Encoder:
         vocabulary: The pieces, one a line, in order of their ids; those that go on in a word begin with
         ``##``. rows: int8, 256 values for every piece.
         scales: float32, what each row is multiplied by.
-        marks: Four bytes for every piece: causal, counterfactual, teleological marker (16 * 15 * weight +
+        marks: Four bytes for every piece: role, counterfactual, teleological marker (16 * 15 * weight +
         kind;
             0 for none), flags.
         lexicons: Of Temporal, Moral, Aesthetic, Behavioral, Emotional: piece ids (uint16), scales (float32),
@@ -232,6 +234,8 @@ class Encoder:
             is_nt = start > 1 and bytes(text.data[start - 1 : end]) == b"'t"
             if is_nt or self._table.mark(ids[0], 3) & NEGATION:
                 flags |= DENIES
+        elif len(ids) == 2 and self._table.mark(ids[1], 0) & 15 == INFLECTION:
+            flags |= INFLECTED
         self._put(pieces, ids, flags, end)
 
     @staticmethod
