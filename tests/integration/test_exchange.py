@@ -20,7 +20,7 @@ from tests.support import Cli
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory import exchange
-from context_graph.memory.exchange import Import, export_jsonl, export_page, import_jsonl, markdown_page
+from context_graph.memory.exchange import Import, export_page, import_jsonl, markdown_page
 from context_graph.memory.exchange_markdown import file_name, markdown_of, read_markdown
 from context_graph.memory.exchange_records import edge_from_json, edge_to_json, node_from_json, node_to_json
 from context_graph.memory.memex import Memex
@@ -70,7 +70,7 @@ def full(tmp_path: Path) -> Iterator[Memex]:
 
 def exported(memex: Memex, **options: Any) -> bytes:
     out = io.BytesIO()
-    export_jsonl(memex, out, **options)
+    assert memex.export(out, **options) == out.getvalue().count(b'"type":"memory"')
     return out.getvalue()
 
 
@@ -79,7 +79,7 @@ def test_jsonl_gives_everything_back(full: Memex, tmp_path: Path, embeddings: bo
     """Every field, links, tombstones, order of commit; embeddings made anew are equal to those sent along."""
     data = exported(full, embeddings=embeddings)
     with Memex.open(tmp_path / "copy", redactor=REDACTOR) as copy:
-        report = import_jsonl(copy, io.BytesIO(data))
+        report = copy.import_(io.BytesIO(data))
         assert report == {"added": 6, "replaced": 0, "skipped": 0, "links": 1, "tombstones": 1}
         assert exported(copy, embeddings=True) == exported(full, embeddings=True)
         for one in full.stored_after():

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 from uuid import UUID
 
 import orjson
@@ -30,9 +30,7 @@ from context_graph.memory.exchange_markdown import file_name, markdown_of, read_
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-
-if TYPE_CHECKING:
-    from context_graph.memory.memex import Memex
+from context_graph.store.graph import StoredNode
 
 __all__ = [
     "FORMAT",
@@ -57,6 +55,27 @@ Located = tuple[str, Mapping[str, Any]]
 """(where it stands, for messages; the object)"""
 
 
+class Memories(Protocol):
+    """What an exchange needs of a Memex, whose docstrings hold."""
+
+    def stored(self, node_id: UUID | str) -> StoredNode | None: ...
+    def stored_after(self, seq: int = 0) -> Iterator[StoredNode]: ...
+    def embedding_at(self, seq: int) -> bytes | None: ...
+    def tombstone(self, node_id: UUID | str) -> Tombstone | None: ...
+    def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]: ...
+    def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]: ...
+    def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]: ...
+    def provider_record(self) -> dict[str, Any] | None: ...
+    def put_many(
+        self,
+        nodes: Sequence[MemoryNode],
+        *,
+        edges: Sequence[GraphEdge] = (),
+        deleted: Mapping[UUID, Tombstone] | None = None,
+        tombstones: Sequence[Tombstone] = (),
+    ) -> list[MemoryNode]: ...
+
+
 class Page(NamedTuple):
     """A part of an export."""
 
@@ -70,7 +89,7 @@ class Page(NamedTuple):
 # Out
 
 
-def export_page(memex: Memex, cursor: str = "", *, embeddings: bool = False) -> Page:
+def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
     """One page of JSONL: whole lines, some PAGE_BYTES at most.
 
     Args:
@@ -97,7 +116,7 @@ def export_page(memex: Memex, cursor: str = "", *, embeddings: bool = False) -> 
     return Page("".join(lines), counts[0] - before, None)
 
 
-def export_jsonl(memex: Memex, out: BinaryIO, *, embeddings: bool = False) -> int:
+def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) -> int:
     """Write all of the store to ``out`` as JSONL; how many memories it was. Memory: that of a page."""
     cursor: str | None = ""
     count = 0
@@ -109,7 +128,7 @@ def export_jsonl(memex: Memex, out: BinaryIO, *, embeddings: bool = False) -> in
     return count
 
 
-def markdown_page(memex: Memex, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
+def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
     """(files as {"name", "text"}, cursor of the next page): the live memories as Markdown.
 
     Raises as export_page.
@@ -136,7 +155,7 @@ _COUNTED: Final = ("memories", "links", "tombstones")
 
 
 def _rows(
-    memex: Memex, stage: int, at: str, embeddings: bool
+    memex: Memories, stage: int, at: str, embeddings: bool
 ) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
     """(stage, place after it, object) of all that follows ``at``."""
     if stage == 0:
@@ -157,7 +176,7 @@ def _rows(
         yield 2, str(stone.id), None if stone.soft else records.tombstone_to_json(stone)
 
 
-def _header(memex: Memex, embeddings: bool) -> str:
+def _header(memex: Memories, embeddings: bool) -> str:
     return _line(
         {
             "format": FORMAT,
@@ -194,7 +213,7 @@ class Import:
     It keeps the ids of the whole input, some 100 bytes a memory, and nothing else of it.
     """
 
-    memex: Memex
+    memex: Memories
     overwrite: bool = False
     problems: list[str] = field(default_factory=list)
     """The first MAX_PROBLEMS faults, each with its place."""
@@ -401,7 +420,7 @@ def _check_deleted(given: object) -> None:
         raise InvalidInputError('deleted must be an object {"at_ms": …, "reason": …}')
 
 
-def import_jsonl(memex: Memex, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
+def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
     """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones.
 
     Args:

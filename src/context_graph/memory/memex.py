@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from context_graph.config import data_root
@@ -24,6 +24,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import editing, linking
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.exchange import export_jsonl, import_jsonl
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
@@ -319,6 +320,14 @@ class Memex(Reading):
             return linking.traverse(core, wanted, reward)
 
     # Another provider
+
+    def export(self, out: BinaryIO, *, embeddings: bool = False) -> int:
+        """Write everything as JSONL (docs/capture.md); how many memories it was. Memory: that of a page."""
+        return export_jsonl(self, out, embeddings=embeddings)
+
+    def import_(self, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
+        """Read what `export` wrote, from a file that can be read twice; see `exchange.import_jsonl`."""
+        return import_jsonl(self, source, overwrite=overwrite)
 
     def reindex(self, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
         """Change the embedding provider while the store is in use (D4.3); see `memory.reindex`."""
