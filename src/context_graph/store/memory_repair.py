@@ -7,6 +7,8 @@ With a new id no snapshot of an index that was made beside the damaged database 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Final
 
 from context_graph.errors import CorruptedMemoryError, InvalidInputError
 from context_graph.model.memory import Tombstone
@@ -34,11 +36,11 @@ from context_graph.store.vector_table import VectorTable
 
 __all__ = ["check_memory", "complete_memory"]
 
-BATCH_RECORDS = 256
-LEDGER_VERSION = 1
-_ID_BYTES = 16
-_SEQ_BYTES = 8
-_DERIVED_META = (layout.COUNTERS_KEY, b"uid")
+BATCH_RECORDS: Final = 256
+LEDGER_VERSION: Final = 1
+_ID_BYTES: Final = 16
+_SEQ_BYTES: Final = 8
+_DERIVED_META: Final = (layout.COUNTERS_KEY, b"uid")
 
 
 def check_memory(family: str, key: bytes, record: bytes) -> bool:
@@ -71,7 +73,7 @@ def _check_vector(key: bytes, record: bytes) -> None:
         decode_embedding(key, record)
 
 
-_RECORDS = {
+_RECORDS: Final[dict[str, tuple[Callable[[bytes, bytes], object], int]]] = {
     NODES: (decode_node, _ID_BYTES),
     EMBEDDINGS: (_check_vector, 0),
     ACCESS: (decode_access, _ID_BYTES),
