@@ -403,3 +403,14 @@ def test_settings_that_were_dropped_are_told_in_the_clients_log(cli: Cli) -> Non
             time.sleep(0.01)
     assert "CONTEXT_GRAPH_IDLE_S" in str(told[0].data)
     assert told[0].level == "warning"
+
+
+def test_a_memory_can_be_named_as_a_context_names_it(peer: Peer) -> None:
+    """REQ-CORE-016: the short ids of inject_context's lines are taken wherever an id is."""
+    node_id = peer.ask("store_memory", content=FACTS[0], rationale="needed by a test")["node_id"]
+    context = peer.ask("inject_context", query="parser of dates")["context"]
+    short = context.split("]")[0].lstrip("[")
+    assert short == f"node_{node_id[:8]}"
+    assert peer.ask("get_memory", node_id=short)["node"]["id"] == node_id
+    assert peer.ask("get_memory", node_id=node_id[:8])["node"]["content"] == FACTS[0]
+    assert peer.ask("forget_memory", node_id=short)["node_id"] == node_id

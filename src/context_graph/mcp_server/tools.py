@@ -7,6 +7,7 @@ ids and times are turned into its terms.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -41,6 +42,7 @@ __all__ = ["memory_tools"]
 
 _QUERY_CHARS: Final = 4096
 _ID_CHARS: Final = 100
+_SHORT_ID: Final = re.compile(r"\[?(?:node_)?([0-9a-fA-F]{8})\]?")
 
 
 def memory_tools() -> list[Tool]:
@@ -54,6 +56,19 @@ def memory_tools() -> list[Tool]:
 def _answer(memex: Memex, found: Mapping[str, Any], *, empty_recall: bool = False) -> ToolResult:
     """``found`` with the pulse that every answer has (REQ-CORE-019)."""
     return ToolResult({**found, "pulse": memex.pulse(empty_recall=empty_recall).as_dict()})
+
+
+def _memory_id(call: ToolCall, name: str) -> UUID:
+    """The id of a memory: whole, or as a line of inject_context names it (node_1a2b3c4d)."""
+    short = _SHORT_ID.fullmatch(call.arguments.required(name))
+    if short is None:
+        return call.arguments.uuid(name)
+    found = call.host.memory().ids_with_prefix(short[1], 2)
+    if not found:
+        raise GraphQueryError(f"no memory {short[0]} in this store")
+    if len(found) > 1:
+        raise InvalidParamsError.of(name, f"{short[0]} names several memories; give the whole id")
+    return found[0]
 
 
 def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID]) -> None:
@@ -194,7 +209,7 @@ def _set_verbosity(call: ToolCall) -> ToolResult:
 
 def _forget_memory(call: ToolCall) -> ToolResult:
     given = call.arguments
-    node_id, soft = given.uuid("node_id"), given.flag("soft_delete", True)
+    node_id, soft = _memory_id(call, "node_id"), given.flag("soft_delete", True)
     reason = given.text("reason", high=500) or ""
     given.finish()
     memex = call.host.memory()
@@ -209,7 +224,7 @@ def _forget_memory(call: ToolCall) -> ToolResult:
 
 
 def _restore_memory(call: ToolCall) -> ToolResult:
-    node_id = call.arguments.uuid("node_id")
+    node_id = _memory_id(call, "node_id")
     call.arguments.finish()
     memex = call.host.memory()
     node = memex.restore(node_id)
@@ -218,7 +233,7 @@ def _restore_memory(call: ToolCall) -> ToolResult:
 
 def _link_memories(call: ToolCall) -> ToolResult:
     given = call.arguments
-    source, target = given.uuid("source_id"), given.uuid("target_id")
+    source, target = _memory_id(call, "source_id"), _memory_id(call, "target_id")
     relationship = given.text("relationship_type", high=64) or "related_to"
     weight, confidence = given.number("weight", 0.0, 1.0), given.number("confidence", 0.0, 1.0)
     domain = Domain(given.choice("domain", tuple(Domain), Domain.GENERAL))
@@ -246,7 +261,7 @@ def _link_memories(call: ToolCall) -> ToolResult:
 
 
 def _get_memory(call: ToolCall) -> ToolResult:
-    node_id = call.arguments.uuid("node_id")
+    node_id = _memory_id(call, "node_id")
     call.arguments.finish()
     memex = call.host.memory()
     node = memex.get(node_id)
