@@ -37,7 +37,7 @@ from context_graph.errors import (
 from context_graph.memory.faults import rpc_fault
 from context_graph.model.memory import check_content
 from context_graph.store.engine import Engine
-from context_graph.store.graph_layout import EMBEDDINGS, NODES
+from context_graph.store.graph_layout import EMBEDDINGS, NODES, TOMBSTONES
 from context_graph.store.layout import wrap
 from context_graph.store.repair import salvage
 
@@ -196,6 +196,25 @@ def test_a_damaged_record_names_its_memory_and_hides_no_other(tmp_path: Path) ->
         memex.get(one.id)
     assert caught.value.node_id == str(one.id)
     assert memex.get(two.id) == two
+    memex.close()
+    (tmp_path / "s" / "memory.index").unlink()
+    (tmp_path / "s" / "memory.figures").unlink()
+    memex = open_memex(tmp_path / "s")
+    assert [found.node.id for found in memex.recall("memory number").nodes] == [two.id]
+    assert [node.id for node in memex.list().nodes] == [two.id]
+    memex.close()
+
+
+def test_a_damaged_tombstone_keeps_nothing_else_from_being_read(tmp_path: Path) -> None:
+    memex = open_memex(tmp_path / "s")
+    one, two = fill(memex, 2)
+    memex.forget(one.id)
+    memex.close()
+    break_record(tmp_path / "s", TOMBSTONES, one.id.bytes)
+    memex = open_memex(tmp_path / "s")
+    assert memex.get(two.id) == two
+    with pytest.raises(CorruptedMemoryError, match=str(one.id)):
+        memex.tombstone(one.id)
     memex.close()
 
 

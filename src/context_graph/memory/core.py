@@ -9,7 +9,13 @@ from typing import Final
 from uuid import UUID
 
 from context_graph.config.memory import MemoryConfig
-from context_graph.errors import ContextGraphError, GraphQueryError, StoreClosedError
+from context_graph.errors import (
+    ContextGraphError,
+    CorruptedMemoryError,
+    GraphQueryError,
+    MemoryFormatError,
+    StoreClosedError,
+)
 from context_graph.memory import embed
 from context_graph.memory.cache import NodeCache
 from context_graph.memory.derived import Derived
@@ -87,6 +93,15 @@ class Core:
                 self.cache.put(found)
         return found
 
+    def readable(self, node_id: UUID) -> MemoryNode | None:
+        """As `node`; one whose record is damaged is passed over, with a line in the log: an answer of many
+        memories must not fail for one of them."""
+        try:
+            return self.node(node_id)
+        except (CorruptedMemoryError, MemoryFormatError) as error:
+            _LOG.error("%s", error)
+            return None
+
     def live(self, node_id: UUID) -> MemoryNode:
         """As `node`; GraphQueryError if there is none."""
         found = self.node(node_id)
@@ -99,7 +114,7 @@ class Core:
         if not self.store.counters.edges:
             return []
         edges = self.store.edges.of(node_id.bytes, direction)
-        return [edge for edge in edges if self.node(_other_end(edge, node_id)) is not None]
+        return [edge for edge in edges if self.readable(_other_end(edge, node_id)) is not None]
 
     # Derived state
 
@@ -159,7 +174,7 @@ class Core:
         """Answers queries over the index."""
         if self._recaller is None:
             self._recaller = Recaller(
-                self.derived.index, self.provider, self.node, self.visible_edges, extra=self._second
+                self.derived.index, self.provider, self.readable, self.visible_edges, extra=self._second
             )
         return self._recaller
 

@@ -126,7 +126,7 @@ class Derived:
         """Every live memory with its embedding, in order of commit: one pass over both families."""
         embeddings = self._store.embeddings()
         at, embedding = 0, b""
-        for found in self._store.in_order():
+        for found in self._store.in_order(skip_damaged=True):
             seq = found.node.commit_seq
             while at < seq:
                 at, embedding = next(embeddings, (seq + 1, b""))

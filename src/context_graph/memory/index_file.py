@@ -65,7 +65,7 @@ def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex
     index.store_uid = store.uid
     embeddings = store.embeddings()
     at, embedding = 0, b""
-    for node, deleted in store.in_order():
+    for node, deleted in store.in_order(skip_damaged=True):
         while at < node.commit_seq:
             at, embedding = next(embeddings, (node.commit_seq + 1, b""))
         if at == node.commit_seq:

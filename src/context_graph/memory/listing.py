@@ -40,7 +40,7 @@ def page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) -> 
         places = core.store.page(prefix, _STEP, start=start)
         for place in places:
             start = place
-            node = core.node(UUID(bytes=place.id))
+            node = core.readable(UUID(bytes=place.id))
             if node is not None and _passes(node, filters):
                 found.append(node)
                 if len(found) == limit:

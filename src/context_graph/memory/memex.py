@@ -20,7 +20,7 @@ from uuid import UUID
 
 from context_graph.config import data_root
 from context_graph.config.memory import MemoryConfig
-from context_graph.errors import InvalidParamsError
+from context_graph.errors import InvalidParamsError, StoreError
 from context_graph.memory import editing, linking
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
@@ -107,7 +107,10 @@ class Memex(Reading):
     ) -> Memex:
         """Over memories that are open already (`GraphStore.beside` sessions); closing leaves them open."""
         memex = cls(Core(store, config=config, redactor=redactor, provider=provider), owns_store=False)
-        memex.purge()
+        try:
+            memex.purge()
+        except StoreError as error:  # what is damaged or full must not keep the rest from being read
+            _LOG.warning("purge of %s: %s", store.path.parent.name, error)
         return memex
 
     def __enter__(self) -> Memex:

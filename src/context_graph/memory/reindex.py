@@ -67,18 +67,18 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
 def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
     """One step of `reindex`, the first, a middle or the last one; the store knows which."""
     wanted = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-    with core.turn("reindex"):
+    with core.turn("reindex", writes=True):
         vectors, total = core.store.vectors, core.store.counters.seq
         if core.store.meta("provider") == wanted:
             vectors.give_up()
             return Step(0, total, total, True)
         start = vectors.begin(wanted).done
-        nodes = [found.node for found in islice(core.store.in_order(start), BATCH)]
+        nodes = [found.node for found in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
         if not nodes:
             _switch(core, provider)
             return Step(0, total, total, True)
     embeddings = [provider.encode(text_to_embed(node)).embedding for node in nodes]
-    with core.turn("reindex"):
+    with core.turn("reindex", writes=True):
         migration = vectors.migration
         if migration is None or migration.provider != wanted or migration.done != start:
             # Another reindex ran meanwhile; the next step sees where it is.

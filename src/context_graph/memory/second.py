@@ -115,7 +115,9 @@ class SecondVectors:
             second = memory.store.vectors.begin_second(self.model.digest, self.model.dim)
             if memory.loaded_index is not None:
                 memory.loaded_index.begin_extra(self.model.dim, self.model.digest)
-            nodes = [found.node for found in islice(memory.store.in_order(second.done), BATCH)]
+            nodes = [
+                found.node for found in islice(memory.store.in_order(second.done, skip_damaged=True), BATCH)
+            ]
             end = memory.store.counters.seq
             if not nodes:
                 if end - second.done >= PASSED_OVER:

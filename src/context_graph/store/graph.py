@@ -7,6 +7,7 @@ knows nothing of what a memory means. Not thread-safe: `memory.memex` holds the 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from context_graph.errors import (
     CorruptedMemoryError,
     GraphQueryError,
+    MemoryFormatError,
     ReadFailedError,
     StoreError,
 )
@@ -42,6 +44,7 @@ from context_graph.store.vector_table import VectorTable
 
 __all__ = ["Access", "Change", "Counters", "GraphStore", "Op", "Place", "StoredNode"]
 
+_LOG: Final = logging.getLogger(__name__)
 PURGE_BATCH: Final = 64
 _ID_BYTES: Final = 16
 _UID: Final = "uid"
@@ -183,12 +186,22 @@ class GraphStore:
                 found.append(key)
         return found
 
-    def in_order(self, after_seq: int = 0) -> Iterator[StoredNode]:
-        """All memories, soft-deleted or not, in order of commit from after ``after_seq``."""
+    def in_order(self, after_seq: int = 0, *, skip_damaged: bool = False) -> Iterator[StoredNode]:
+        """All memories, soft-deleted or not, in order of commit from after ``after_seq``.
+
+        Args:
+            skip_damaged: Pass over records that can't be read, with a line in the log, instead of raising.
+        """
         for change in self.changes_after(after_seq):
             if change.op != Op.ADD:
                 continue
-            found = self.read(change.subject)
+            try:
+                found = self.read(change.subject)
+            except (CorruptedMemoryError, MemoryFormatError) as error:
+                if not skip_damaged:
+                    raise
+                _LOG.error("%s", error)
+                continue
             # Added again since (an import, a re-capture): it comes where it was added last.
             if found is not None and found.node.commit_seq == change.seq:
                 yield found
