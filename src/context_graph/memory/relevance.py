@@ -47,12 +47,12 @@ class Asked:
         self._provider = provider
         self._own = memories / (memories + _YOUNG) if memories < _GROWN else 1.0
         self._weights: dict[int, float] = {}
-        if self._own < 1.0:
-            self._weigh()
 
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
-        share = self._own * _unit(parts["terms"]) + (1.0 - self._own) * self._share(content)
+        share = self._own * _unit(parts["terms"])
+        if self._own < 1.0:
+            share += (1.0 - self._own) * self._share(content)
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
 
     def _weigh(self) -> None:
@@ -64,6 +64,8 @@ class Asked:
 
     def _share(self, content: str) -> float:
         """The share of the telling words that ``content`` holds, as the vocabulary weighs them."""
+        if not self._weights:
+            self._weigh()
         whole = sum(self._weights.values())
         if not whole:
             return 0.0
