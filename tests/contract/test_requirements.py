@@ -10,22 +10,29 @@ from pathlib import Path
 from tests.contract.requirements import REQUIREMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = re.compile(r"\b(REQ-SESSION|REQ-HOOKS|TC-SESSION)-(\d\d)((?:(?:\.\.|, | and )\d\d)*)")
+NAMED = re.compile(
+    r"\b(REQ-SESSION|REQ-HOOKS|TC-SESSION|REQ-CORE|EC-CORE|ERR-CORE|TC-CORE)"
+    r"-(\d{2,3})((?:(?:\.\.|, | and )\d{2,3}\b)*)"
+)
 SEEDS = {
     *(f"REQ-SESSION-{number:02}" for number in range(1, 18)),
     *(f"TC-SESSION-{number:02}" for number in (*range(1, 23), 24)),  # the seed has no 23
     *(f"REQ-HOOKS-{number:02}" for number in (*range(1, 6), *range(10, 34))),  # nor 06 to 09
+    *(f"REQ-CORE-{number:03}" for number in range(1, 28)),
+    *(f"EC-CORE-{number:03}" for number in range(1, 19)),
+    *(f"ERR-CORE-{number:03}" for number in range(1, 11)),
+    *(f"TC-CORE-{number:03}" for number in range(1, 35)),
 }
 
 
 def _ids(docstring: str) -> Iterator[str]:
     """`REQ-HOOKS-17..21`, `REQ-SESSION-02, 09`: every id that is meant."""
     for family, first, rest in NAMED.findall(docstring):
-        last = int(first)
-        yield f"{family}-{last:02}"
-        for sign, digits in re.findall(r"(\.\.|, | and )(\d\d)", rest):
+        width, last = len(first), int(first)
+        yield f"{family}-{first}"
+        for sign, digits in re.findall(r"(\.\.|, | and )(\d+)", rest):
             numbers = range(last + 1, int(digits) + 1) if sign == ".." else (int(digits),)
-            yield from (f"{family}-{number:02}" for number in numbers)
+            yield from (f"{family}-{number:0{width}}" for number in numbers)
             last = int(digits)
 
 
@@ -34,7 +41,7 @@ def _named_in_tests() -> dict[str, set[str]]:
     files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benches").glob("bench_*.py")]
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
                 for name in _ids(ast.get_docstring(node) or ""):
                     found.setdefault(name, set()).add(f"{path.relative_to(ROOT)}::{node.name}")
     return found
