@@ -289,6 +289,8 @@ def test_the_kind_numbers_stay() -> None:
         EventKind.STOP: 6,
         EventKind.PRE_COMPACT: 7,
         EventKind.SESSION_END: 8,
+        EventKind.PERMISSION_REQUEST: 9,
+        EventKind.SUBAGENT_STOP: 10,
     }
 
 
