@@ -154,8 +154,10 @@ class MemoryHooks:
         quotes = []
         for one in memex.recall(asked.text, top_k=_RECALLED).nodes:
             node = one.node
+            if node.session_id == event.session_id or str(node.id) in known:
+                continue
             score = asked.relevance(node.content, one.parts)
-            if score >= floor and node.session_id != event.session_id and str(node.id) not in known:
+            if score >= floor:
                 quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
         quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
         return self._shown(event, "prompt", quotes, budget, asked.text)
