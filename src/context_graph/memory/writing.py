@@ -86,7 +86,9 @@ class Draft:
         if isinstance(self.session_id, str):
             self.session_id = cut_session_id(self.session_id)
         for name, limit in _TEXTS:
-            _check_text(name, getattr(self, name), limit)
+            value = getattr(self, name)
+            if value is not None or name == "source":
+                _check_text(name, value, limit)
         self.tags = _checked_tags(self.tags)
         self.links = _checked_links(self.link_to)
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
@@ -197,8 +199,6 @@ def _is_binary(draft: Draft) -> bool:
 
 
 def _check_text(name: str, value: object, limit: int) -> None:
-    if value is None and name != "source":
-        return
     if not isinstance(value, str) or not 1 <= len(value) <= limit or "\0" in value:
         raise InvalidParamsError.of(name, f"must be text of 1 to {limit} characters without NUL")
 
