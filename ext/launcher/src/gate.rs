@@ -34,7 +34,7 @@ pub fn within_ms(kind: Kind) -> u32 {
         Kind::SessionStart => 4_500,
         Kind::PostTool | Kind::PostToolFailure => 2_700,
         Kind::SessionEnd => 1_400,
-        _ => 1_700,
+        _ => 4_000,
     }
 }
 

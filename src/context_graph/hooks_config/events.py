@@ -18,8 +18,8 @@ class HookedEvent:
         name: The client's own, PascalCase.
         verb: Of ``context-graph-cli hooks``.
         timeout_s: Seconds after which the client kills the hook and goes on as if it had allowed. The
-            launcher ends by itself long before (within 1.7 s where requirements gate), so this is a
-            backstop: short enough for a user who waits, long enough for a loaded machine.
+            launcher ends by itself before (gate.rs: within 4 s at worst where requirements gate), so this
+            is a backstop: short enough for a user who waits, long enough for a loaded machine.
         for_tools: Whether the client takes a matcher of tool names for it.
         script: File stem of seed 001's script, empty where it has none.
         requirements: Ids for the script's head.
