@@ -36,21 +36,21 @@ from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 WRITES = 10_000
 THREADS = 50
 RATIONALE = "kept because the conversation came back to it"
-WORDS = (
+SPEECH = (
     "the deploy script reads its settings from a file in the repository and fails when the key is missing "
     "we moved the parser into a module of its own because tests needed to call it without the server "
     "alice said the migration of the orders table must run before the release on friday evening "
     "cache invalidation happens on write and the reader retries once when the version does not fit "
     "she prefers short answers with the command first and the reason after it "
     "retry after a timeout doubles the wait up to thirty seconds then reports the host by name"
-).split()
+)
 
 
 def texts(count: int, seed: int = 7) -> list[str]:
     """Texts of some 60 tokens, no two alike."""
-    rng = random.Random(seed)
+    rng, words = random.Random(seed), SPEECH.split()
     return [
-        f"Note {number}: " + " ".join(rng.choices(WORDS, k=44)) + f" (src/module_{number % 97}.py)."
+        f"Note {number}: " + " ".join(rng.choices(words, k=44)) + f" (src/module_{number % 97}.py)."
         for number in range(count)
     ]
 
