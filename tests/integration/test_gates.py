@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -364,3 +365,33 @@ def test_a_fresh_interpreter_decides_without_the_packages_of_site(project: GateP
     )
     heavy = {"re", "json", "typing", "dataclasses", "pathlib", "enum", "subprocess", "logging", "contextlib"}
     assert not heavy & {name.split(".")[0] for name in done.stdout.split()}
+
+
+@pytest.mark.parametrize("layout", ["site-packages", "dist-packages", "editable", "wrapped"])
+def test_the_package_is_found_beside_the_launcher_in_every_kind_of_installation(
+    project: GateProject, tmp_path: Path, layout: str
+) -> None:
+    """ADR 0013: interpreter and package are told by looking; $CONTEXT_GRAPH_PYTHON is only the second try."""
+    prefix, source = tmp_path / "prefix", Path(sys.modules["context_graph"].__file__ or "").resolve().parent
+    folder = "dist-packages" if layout == "dist-packages" else "site-packages"
+    packages = prefix / "lib" / "python3.12" / folder
+    packages.mkdir(parents=True)
+    if layout == "editable":
+        (packages / "__editable__.context_graph-0.1.0.pth").write_text(f"{source.parent}\n")
+    else:
+        (packages / "context_graph").symlink_to(source)
+    # What the configuration is read with lies among the other packages.
+    (packages / "yaml").symlink_to(Path(sysconfig.get_path("purelib")) / "yaml")
+    (prefix / "bin").mkdir()
+    launcher = Path(shutil.copy(project.cli.launcher, prefix / "bin" / "context-graph-cli"))
+    first = (
+        f"#!/bin/sh\n'''exec' {sys.executable} \"$0\" \"$@\""
+        if layout == "wrapped"
+        else f"#!{sys.executable}"
+    )
+    (prefix / "bin" / "context-graph-py").write_text(f"{first}\nraise SystemExit(1)\n")
+    installed = GateProject(
+        Cli(launcher, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
+    )
+    with no_owner(project.cli):
+        assert installed.edit().names == ["plan"]
