@@ -1,6 +1,6 @@
 """Recall in process, query embedding included: at 10,000 and 100,000 memories, at a million when asked.
 
-Goals (issue 3): over MCP p95 <= 6 / <= 12 / <= 60 ms, so some 2 / 8 / 50 ms here; index.add <= 10 us a
+Goals: over MCP p95 <= 6 / <= 12 / <= 60 ms, so some 2 / 8 / 50 ms here; index.add <= 10 us a
 memory; a snapshot of 100,000 memories opens in <= 0.5 s.
 
 | workload | what |

@@ -48,7 +48,11 @@ REQUEST_FIELDS: list[tuple[int, str, bytes]] = [
 # What came after the first release: a request of that time has none of it, and its file never changes.
 LATER_FIELDS: list[tuple[int, str, bytes]] = [
     (1, "verb", b"hooks.permission-request"),
-    (9, "env", b"CONTEXT_GRAPH_CLOCK_OFFSET=120\0CLAUDE_CONFIG_DIR=/home/u/.claude\0CLAUDE_SKIP_REQUIREMENTS=1"),
+    (
+        9,
+        "env",
+        b"CONTEXT_GRAPH_CLOCK_OFFSET=120\0CLAUDE_CONFIG_DIR=/home/u/.claude\0CLAUDE_SKIP_REQUIREMENTS=1",
+    ),
     (13, "parent", struct.pack("<I", 4321)),
 ]
 

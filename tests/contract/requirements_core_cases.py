@@ -115,6 +115,7 @@ CORE_CASES: dict[str, Requirement] = {
     "EC-CORE-013": Requirement(
         "Fifty writers at once",
         (
+            "benches/bench_memory.py::test_fifty_writers",
             "tests/integration/test_memex.py::test_fifty_threads_lose_nothing_and_keep_the_order_of_commit",
             "tests/integration/test_memory_torture.py::test_random_kills_of_fifty_writers_lose_nothing_short_run",
         ),
@@ -288,11 +289,14 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-012": Requirement(
         "10,000 sequential writes",
-        (),
+        ("benches/bench_memory.py::test_stores_in_a_row",),
     ),
     "TC-CORE-013": Requirement(
         "50 writers of 200",
-        ("tests/integration/test_memex.py::test_fifty_threads_lose_nothing_and_keep_the_order_of_commit",),
+        (
+            "benches/bench_memory.py::test_fifty_writers",
+            "tests/integration/test_memex.py::test_fifty_threads_lose_nothing_and_keep_the_order_of_commit",
+        ),
     ),
     "TC-CORE-014": Requirement(
         "All field types in a record",
@@ -374,7 +378,7 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-028": Requirement(
         "100,000 nodes",
-        (),
+        ("benches/bench_memory.py::test_a_hundred_thousand",),
     ),
     "TC-CORE-029": Requirement(
         "10,000 nodes through a cache of 1,000",

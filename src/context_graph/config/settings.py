@@ -100,7 +100,7 @@ class Settings:
     memory_model: str = field(
         default="auto",
         metadata={
-            "doc": "Model of second vectors: `auto` (MiniLM if the extra is installed), `off`, `minilm`, or a "
+            "doc": "Model of second vectors: `auto` (MiniLM if its extra is there), `off`, `minilm`, or a "
             "folder with one in ONNX."
         },
     )

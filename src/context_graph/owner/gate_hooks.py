@@ -94,7 +94,9 @@ class Gates:
 
         env = request.env
         try:
-            event = GateEvent("", home=os.environ.get("HOME", ""), config_dir=env.get("CLAUDE_CONFIG_DIR", ""))
+            event = GateEvent(
+                "", home=os.environ.get("HOME", ""), config_dir=env.get("CLAUDE_CONFIG_DIR", "")
+            )
             line = status_line(
                 _object(request.body),
                 project_dir=env.get("CLAUDE_PROJECT_DIR", "") or os.fspath(request.cwd or ""),

@@ -54,7 +54,12 @@ project's files. stdout is text for the model then, and behind a NUL for the use
 
 ENV_NAMES: Final = frozenset(
     {
-        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT", "CONTEXT_GRAPH_CLOCK_OFFSET"),
+        *(
+            "CONTEXT_GRAPH_BRIEF",
+            "CONTEXT_GRAPH_AUTO_DREAM",
+            "CONTEXT_GRAPH_INJECT",
+            "CONTEXT_GRAPH_CLOCK_OFFSET",
+        ),
         *("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_SKIP_REQUIREMENTS"),
     }
 )

@@ -1,8 +1,8 @@
 """Memories stored and read, beside raw RocksDB puts of equal bytes in the same run. Run it as a script.
 
-    .venv/bin/python benches/bench_memory_store.py [--json FILE] [--nodes 100000] [--profile]
+    .venv/bin/python benches/memory_store.py [--json FILE] [--nodes 100000] [--profile]
 
-| figure | goal (issue 3) |
+| figure | goal |
 |---|---|
 | sequential: 10,000 `Memex.store` of some 60 tokens, all told (check, redact, embed, index, log) | < 1 s |
 | raw: one RocksDB put each of as many bytes, and one batch each of the same keys | ratio only |
@@ -192,10 +192,12 @@ def reads(folder: Path, count: int) -> dict[str, object]:
     filled = time.perf_counter() - began
     rng, clock = random.Random(5), time.perf_counter
     cold: list[float] = []
+    read = 0
     for node_id in rng.sample(ids, min(5000, count)):
         at_s = clock()
-        memex.get(node_id)
+        found = memex.get(node_id)
         cold.append(clock() - at_s)
+        read += found is not None
     warm: list[float] = []
     for node_id in ids[:1000] * 11:
         at_s = clock()
@@ -210,6 +212,7 @@ def reads(folder: Path, count: int) -> dict[str, object]:
     again[0].close()
     return {
         "nodes": count,
+        "read": read,
         "filled_s": round(filled, 2),
         "cold": spread(cold),
         "warm": spread(warm[1000:]),
