@@ -148,15 +148,18 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
             for tool in ("Edit", "Read"):
                 out = hook(folder, root, "pre-tool", event(folder, tool, f"warm-{root}"))
                 assert '"deny"' not in out, out
-        plan = folder / "plan"
-        plan.write_text("".join(case_lines(folder)))
-        done = subprocess.run(
-            [folder / "timed_spawn", plan, str(runs)], capture_output=True, cwd=folder, check=True
-        )
+        write_inputs(folder)
+        rows = []
+        for root, who in (("live", "owner"), ("dead", "no owner")):
+            plan = folder / f"plan-{root}"
+            plan.write_text("".join(case_lines(folder, root, who)))
+            spawner = [folder / "timed_spawn", plan, str(runs)]
+            done = subprocess.run(spawner, capture_output=True, cwd=folder, check=True)
+            rows += judge(done.stdout.decode().splitlines())
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
         "runs": runs,
-        "cases": judge(done.stdout.decode().splitlines()),
+        "cases": rows,
     }
 
 
@@ -175,25 +178,31 @@ class no_owner:
         self._file.close()
 
 
-def case_lines(folder: Path) -> list[str]:
-    """The spawner's plan."""
+def write_inputs(folder: Path) -> None:
+    """What stands on the cases' standard input."""
     for tool in ("Edit", "Read"):
         (folder / f"{tool}.json").write_text(json.dumps(event(folder, tool)))
     (folder / "bare").mkdir()
     (folder / "bare.json").write_text(json.dumps({**event(folder, "Edit"), "cwd": str(folder / "bare")}))
     status = {"session_id": SESSION, "cwd": str(folder / "repo"), "model": {"id": "m", "display_name": "M"}}
     (folder / "status.json").write_text(json.dumps(status))
+
+
+def case_lines(folder: Path, root: str, who: str) -> list[str]:
+    """The spawner's plan for one data root.
+
+    Not one plan for both: each Python leaves cold caches behind, and only the one that is compared with belongs
+    beside the owner's cases.
+    """
     pre_tool = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
     lines = case(FLOOR, [str(folder / "noop")], {})
     lines += case(PYTHON, [sys.executable, "-c", "pass"], {"PATH": os.environ.get("PATH", "/usr/bin:/bin")})
-    for root, who in (("live", "owner"), ("dead", "no owner")):
-        env = environment(folder, root)
-        lines += case(f"{who}: Edit, 6 requirements met", pre_tool, env, folder / "Edit.json")
-        lines += case(f"{who}: tool without trigger", pre_tool, env, folder / "Read.json")
-        lines += case(f"{who}: status line", [str(CLI), "req", "statusline"], env, folder / "status.json")
-        bare = {**env, "CLAUDE_PROJECT_DIR": str(folder / "bare")}
-        lines += case(f"{who}: project without requirements", pre_tool, bare, folder / "bare.json")
-    return lines
+    env = environment(folder, root)
+    lines += case(f"{who}: Edit, 6 requirements met", pre_tool, env, folder / "Edit.json")
+    lines += case(f"{who}: tool without trigger", pre_tool, env, folder / "Read.json")
+    lines += case(f"{who}: status line", [str(CLI), "req", "statusline"], env, folder / "status.json")
+    bare = {**env, "CLAUDE_PROJECT_DIR": str(folder / "bare")}
+    return lines + case(f"{who}: project without requirements", pre_tool, bare, folder / "bare.json")
 
 
 def judge(lines: list[str]) -> list[dict[str, Any]]:
