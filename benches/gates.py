@@ -191,8 +191,8 @@ def write_inputs(folder: Path) -> None:
 def case_lines(folder: Path, root: str, who: str) -> list[str]:
     """The spawner's plan for one data root.
 
-    Not one plan for both: each Python leaves cold caches behind, and only the one that is compared with belongs
-    beside the owner's cases.
+    Not one plan for both: each Python leaves cold caches behind, and only the one that is compared with
+    belongs beside the cases of the owner.
     """
     pre_tool = [str(CLI), "hooks", "pre-tool", "--format", "claude"]
     lines = case(FLOOR, [str(folder / "noop")], {})
