@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.gate_support import A, no_owner
 from tests.support import Cli
 
-EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "12"))
 REQUIREMENTS = r"""
 version: "1.0"
 inherit: false

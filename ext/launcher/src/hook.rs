@@ -206,16 +206,23 @@ impl Hook<'_> {
     /// Starts an owner and asks until it listens.
     fn ask_fresh_owner(&self, client: &Client<'_>, asked_us: i64, budget: u32) -> Result<Answer, NoAnswer> {
         let up_by = Deadline::after(asked_us, budget.min(START_WAIT_MS));
-        let mut starter = Starter::new(self.arena, &self.event.places);
+        let starter = Starter::new(self.arena, &self.event.places);
+        let mut started = false;
         loop {
             // Again while another owner holds the lock: it may be leaving.
-            starter = match starter.as_ref().map(|starter| self.start_owner(starter)) {
-                Some(Start::Owned) => starter,
-                Some(Start::Failed(why)) => return Err(NoAnswer::Absent(why)),
-                Some(Start::Started) | None => None,
-            };
+            if let Some(starter) = starter.as_ref().filter(|_| !started) {
+                match self.start_owner(starter) {
+                    Start::Owned => {}
+                    Start::Failed(why) => return Err(NoAnswer::Absent(why)),
+                    Start::Started => started = true,
+                }
+            }
             let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
             match self.ask_once(client, Deadline::from_now(left)) {
+                // It held the lock from its first moment on: what has let go of it will never listen.
+                Err(NoAnswer::Absent(_)) if started && starter.as_ref().is_some_and(Starter::is_free) => {
+                    return Err(NoAnswer::Absent("the owner that was started has ended".to_owned()));
+                }
                 Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
                 other => return other,
             }
