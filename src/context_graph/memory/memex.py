@@ -182,7 +182,10 @@ class Memex(Reading):
             embedding=embedding,
             node_id=node_id,
         )
-        return self.store_many((draft,))[0]
+        draft.check()
+        draft.redact(self._core.redactor)
+        with self._core.turn("store", writes=True) as core:
+            return editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
         """Store at most 1,000 memories in one batch, all or none; each as `store`'s arguments by name.
