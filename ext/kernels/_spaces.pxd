@@ -68,10 +68,44 @@ cdef struct Table:
     const float* value_scales[N_LEXICONS]
 
 
-cdef inline void add_row(float* target, const int8_t* row, float scale, int width) noexcept nogil:
-    cdef int j
-    for j in range(width):
-        target[j] += scale * row[j]
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(__x86_64__) && defined(__GNUC__)
+      #define CG_AVX2 __attribute__((target("avx2")))
+      #define CG_HAS_AVX2() __builtin_cpu_supports("avx2")
+    #else
+      #define CG_AVX2
+      #define CG_HAS_AVX2() 0
+    #endif
+    /* Each value by itself and never fused: the same bits at every vector width. */
+    #define CG_ADD_ROW for (int j = 0; j < n; j++) target[j] += scale * row[j];
+    #define CG_ADD_PAIR \
+        for (int j = 0; j < n; j++) target[j] += scale * (float)((int)before[j] * (int)row[last - j]);
+    static void cg_add_row_any(float* target, const int8_t* row, float scale, int n) { CG_ADD_ROW }
+    CG_AVX2 static void cg_add_row_wide(float* target, const int8_t* row, float scale, int n) { CG_ADD_ROW }
+    static void cg_add_pair_any(
+        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) { CG_ADD_PAIR }
+    CG_AVX2 static void cg_add_pair_wide(
+        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) { CG_ADD_PAIR }
+    static int cg_wide(void) {
+        static int wide = -1;
+        if (wide < 0) wide = CG_HAS_AVX2() ? 1 : 0;
+        return wide;
+    }
+    static void cg_add_row(float* target, const int8_t* row, float scale, int n) {
+        if (cg_wide()) cg_add_row_wide(target, row, scale, n); else cg_add_row_any(target, row, scale, n);
+    }
+    static void cg_add_pair(
+        float* target, const int8_t* before, const int8_t* row, int last, float scale, int n) {
+        if (cg_wide()) cg_add_pair_wide(target, before, row, last, scale, n);
+        else cg_add_pair_any(target, before, row, last, scale, n);
+    }
+    """
+    void add_row "cg_add_row"(float* target, const int8_t* row, float scale, int width) noexcept nogil
+    void add_pair "cg_add_pair"(
+        float* target, const int8_t* before, const int8_t* row, int last, float scale, int width
+    ) noexcept nogil
 
 
 cdef inline void add_pieces(
@@ -118,7 +152,6 @@ cdef inline void add_pairs(float* vector, const Table* table, const uint16_t* id
     cdef float before_scale = 0.0
     cdef float scale
     cdef Py_ssize_t k
-    cdef int j
     for k in range(n):
         if table.marks[4 * ids[k] + 3] & MARKS_ONLY:
             continue
@@ -126,8 +159,7 @@ cdef inline void add_pairs(float* vector, const Table* table, const uint16_t* id
         scale = table.scales[ids[k]]
         if before is not NULL:
             scale *= before_scale
-            for j in range(PAIR):
-                vector[CONTEXTUAL + j] += scale * (<int>before[j] * <int>row[WIDTH - 1 - j])
+            add_pair(vector + CONTEXTUAL, before, row, WIDTH - 1, scale, PAIR)
             scale = table.scales[ids[k]]
         before = row
         before_scale = scale
