@@ -1,6 +1,6 @@
 """The store's named workloads, with p95: saving, loading, one event, a page of ten thousand sessions.
 
-Goals (issue 2): a full snapshot is saved in <= 1 ms and loaded in <= 0.5 ms, p95. Each workload runs on a
+Goals: a full snapshot is saved in <= 1 ms and loaded in <= 0.5 ms, p95. Each workload runs on a
 real database in a temp folder; the p95 is printed and goes into the JSON as extra_info.
 
 | workload | what |

@@ -34,7 +34,7 @@ def test_the_owner_s_process_loads_no_engine_before_it_has_the_lock() -> None:
 
 
 def test_a_gate_s_decision_loads_nothing_that_a_hook_would_pay_for(tmp_path: Path) -> None:
-    """Issue C 8: the slow path starts a bare interpreter for each hook; `re` alone costs half of one."""
+    """The slow path starts a bare interpreter for each hook; `re` alone costs half of one."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/x\n")
     (tmp_path / ".claude").mkdir()

@@ -60,7 +60,7 @@ def last_request(logs: Path) -> str:
 def test_an_edit_is_denied_satisfied_and_let_pass_and_stop_is_held_once(
     project: GateProject, tmp_path: Path
 ) -> None:
-    """Issue C, show 2: the reason is the tool's result, the way out works, Stop blocks once and lets go."""
+    """The reason is the tool's result, the way out works, Stop blocks once and lets go."""
     project.configure(REQUIREMENTS)
     summary = drive(
         project.cli, tmp_path / "logs", WORK, "change the rate", "Say first what you will change."

@@ -128,7 +128,7 @@ slow = settings(
 @slow
 @given(verb=st.sampled_from(sorted(VERBS)), stdin=st.binary(max_size=300))
 def test_bytes(cli: Cli, verb: str, stdin: bytes) -> None:
-    """Issue C, show 4: no exit other than 0, no two documents."""
+    """No exit other than 0, no two documents."""
     documents(cli, verb, stdin)
 
 
@@ -140,7 +140,7 @@ def test_bytes(cli: Cli, verb: str, stdin: bytes) -> None:
     cut=st.integers(0, 3),
 )
 def test_objects(cli: Cli, verb: str, given_: dict[str, Any], cut: int) -> None:
-    """Issue C, show 4: the client's keys with anything in them, and a text that ends too early."""
+    """The client's keys with anything in them, and a text that ends too early."""
     stdin = json.dumps({"hook_event_name": VERBS[verb], **given_}).encode("utf-8", "replace")
     documents(cli, verb, stdin[: len(stdin) - cut])
 
@@ -157,7 +157,7 @@ def test_objects(cli: Cli, verb: str, given_: dict[str, Any], cut: int) -> None:
 def test_no_refusal_is_talked_away(
     cli: Cli, more: dict[str, Any], number: str, call: tuple[str, dict[str, str]]
 ) -> None:
-    """Issue C, show 4: no wrong allow for a valid configuration, whatever else the input says."""
+    """No wrong allow for a valid configuration, whatever else the input says."""
     tool, tool_input = call
     body = {"session_id": A, "cwd": str(cli.project), "hook_event_name": "PreToolUse", **more}
     body |= {"tool_name": tool}
@@ -183,7 +183,7 @@ def test_no_refusal_is_talked_away(
     )
 )
 def test_the_status_line(cli: Cli, given_: bytes) -> None:
-    """Issue C 6: one line, exit 0."""
+    """One line, exit 0."""
     done = subprocess.run(
         [str(cli.launcher), "req", "statusline"],
         input=given_,

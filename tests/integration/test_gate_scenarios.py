@@ -152,7 +152,7 @@ def hosts() -> Iterator[Hosts]:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(module_cli: Cli, hosts: Hosts, tmp_path: Path, name: str) -> None:
-    """Issue C 1 to 8, show 5: see the scenario's name."""
+    """See the scenario's name."""
     config, steps = SCENARIOS[name]
     project = GateProject(replace(module_cli, project=tmp_path / "repo"), hosts=hosts)
     (project.root / "src").mkdir(parents=True)

@@ -54,7 +54,7 @@ def either(request: pytest.FixtureRequest, project: GateProject) -> Iterator[Gat
 
 
 def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GateProject) -> None:
-    """Issue C 5, 8: one document with brief and refusal; once satisfied, the call passes without a word."""
+    """One document with brief and refusal; once satisfied, the call passes without a word."""
     refused = either.edit()
     assert (refused.decision, refused.names) == ("deny", ["plan"])
     assert refused.context.startswith("[C:"), "the other features' text is in the same document"
@@ -66,7 +66,7 @@ def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GatePro
 
 
 def test_stop_is_held_back_once_by_what_an_allowed_call_armed(either: GateProject) -> None:
-    """Issue C 5: armed by allowed calls only; stop_hook_active always allows; no document without a block."""
+    """Armed by allowed calls only; stop_hook_active always allows; no document without a block."""
     assert either.edit().decision == "deny"
     assert either.stop().document == {}, "a refused call arms nothing"
     either.req("satisfy", "plan", "--session", A)
@@ -81,7 +81,7 @@ def test_stop_is_held_back_once_by_what_an_allowed_call_armed(either: GateProjec
 
 
 def test_a_single_use_is_consumed_by_the_call_that_succeeded(either: GateProject) -> None:
-    """Issue C 2, 5: PostToolUse takes it back; a failure does not."""
+    """PostToolUse takes it back; a failure does not."""
     assert either.bash("git commit -m 1").names == ["review"]
     either.req("satisfy", "review", "--session", A)
     assert either.bash("git commit -m 1").decision == "allow"
@@ -92,7 +92,7 @@ def test_a_single_use_is_consumed_by_the_call_that_succeeded(either: GateProject
 
 
 def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProject) -> None:
-    """Issue C 7: also what happened while no owner ran, in order, once; nothing of the call's own text."""
+    """Also what happened while no owner ran, in order, once; nothing of the call's own text."""
     with no_owner(project.cli):
         project.edit(tool_input={"file_path": "/tmp/secret-name", "old_string": "a", "new_string": "b"})
         project.req("satisfy", "plan", "--session", A)
@@ -114,7 +114,7 @@ def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProjec
 
 
 def test_draining_decides_nothing_again(project: GateProject) -> None:
-    """Issue C 8: what the slow path consumed is not consumed once more when the owner takes the spool in."""
+    """What the slow path consumed is not consumed once more when the owner takes the spool in."""
     with no_owner(project.cli):
         project.req("satisfy", "review", "plan", "--session", A)
         project.bash("git commit -m 1")
@@ -137,7 +137,7 @@ def test_draining_decides_nothing_again(project: GateProject) -> None:
 
 
 def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(project: GateProject) -> None:
-    """Issue C 8: its time is up, Python decides; the owner's late look at the request changes nothing."""
+    """Its time is up, Python decides; the owner's late look at the request changes nothing."""
     assert project.cli.run("owner", "start").returncode == 0
     project.edit()
     project.req("satisfy", "review", "--session", A)
@@ -175,7 +175,7 @@ def _owner_pid(project: GateProject) -> int:
 def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
     project: GateProject, tmp_path: Path, python: str, why: str
 ) -> None:
-    """Issue C 8: allowed, but said to the user, to the model and in the log."""
+    """Allowed, but said to the user, to the model and in the log."""
     alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
     script = tmp_path / "python"
     script.write_text(
@@ -195,7 +195,7 @@ def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
 
 
 def test_without_a_requirements_file_no_python_is_started(project: GateProject, tmp_path: Path) -> None:
-    """Issue C 8: who has no gates pays for none."""
+    """Who has no gates pays for none."""
     (project.root / ".claude" / "requirements.yaml").unlink()
     alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
     script = tmp_path / "python"
@@ -212,7 +212,7 @@ def test_without_a_requirements_file_no_python_is_started(project: GateProject, 
 
 
 def test_input_that_can_t_be_recorded_is_still_refused(either: GateProject) -> None:
-    """Issue C, show 4: no wrong allow because some other field is not as the client sends it."""
+    """No wrong allow because some other field is not as the client sends it."""
     assert either.edit(source=5).names == ["plan"]
 
 
@@ -225,7 +225,7 @@ def test_what_is_no_event_passes_with_exit_0(either: GateProject, verb: str, std
 
 
 def test_the_project_s_own_switches_travel_with_the_request(either: GateProject) -> None:
-    """Issue C: CLAUDE_SKIP_REQUIREMENTS and the clock of rehearsals are the caller's, not the owner's."""
+    """CLAUDE_SKIP_REQUIREMENTS and the clock of rehearsals are the caller's, not the owner's."""
     either.configure(
         "version: '1.0'\ninherit: false\nrequirements:\n"
         "  plan: {enabled: true, satisfied_by_skill: planner, replan_ttl: 60}\n"
@@ -243,7 +243,7 @@ def test_the_project_s_own_switches_travel_with_the_request(either: GateProject)
 def test_a_folder_below_and_a_folder_elsewhere_are_the_project_too(
     either: GateProject, tmp_path: Path
 ) -> None:
-    """Issue C 3: `cd src` must not disable a gate; elsewhere CLAUDE_PROJECT_DIR is the hint."""
+    """`cd src` must not disable a gate; elsewhere CLAUDE_PROJECT_DIR is the hint."""
     (either.root / "src" / "deep").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     for folder in (either.root / "src" / "deep", tmp_path / "elsewhere"):
@@ -262,7 +262,7 @@ def test_a_reason_that_is_too_long_keeps_its_end(either: GateProject) -> None:
 
 
 def test_permissions_are_denied_where_the_file_says_so_and_else_left_to_the_user(either: GateProject) -> None:
-    """Issue C 5: PermissionRequest; never an allow, which would skip the user's own answer."""
+    """PermissionRequest; never an allow, which would skip the user's own answer."""
     asked = {"tool_name": "Bash", "tool_input": {"command": "git push --force origin x"}}
     denied = either.hook("permission-request", **asked)
     assert denied.own["decision"]["behavior"] == "deny" and denied.own["decision"]["message"]
@@ -281,7 +281,7 @@ def test_a_subagent_s_stop_is_recorded_and_never_held_back(project: GateProject)
 
 
 def test_a_session_hears_at_its_start_what_governs_it_or_that_nothing_does(either: GateProject) -> None:
-    """Issue C 5, D6: the status with requirements; without a file it is said once, at a startup."""
+    """The status with requirements; without a file it is said once, at a startup."""
     start = either.hook("session-start", source="startup")
     assert "plan" in start.context and start.decision == "allow"
     (either.root / ".claude" / "requirements.yaml").write_text("requirements: [1\n")
@@ -300,7 +300,7 @@ def test_a_project_without_a_file_is_told_so_at_startup_only(project: GateProjec
 
 
 def test_a_crowd_of_gates_and_satisfies_loses_nothing(either: GateProject) -> None:
-    """Issue C 4: 16 sessions at once on one branch, each refused, satisfied and let pass."""
+    """16 sessions at once on one branch, each refused, satisfied and let pass."""
     sessions = [f"crowd-{number:02}" for number in range(16)]
     failures: list[BaseException] = []
 
@@ -325,7 +325,7 @@ def test_a_crowd_of_gates_and_satisfies_loses_nothing(either: GateProject) -> No
 
 
 def test_the_status_line_is_the_same_with_and_without_an_owner(either: GateProject, tmp_path: Path) -> None:
-    """Issue C 6: pure, worktree aware, exit 0 whatever stands on its input."""
+    """Pure, worktree aware, exit 0 whatever stands on its input."""
     given = json.dumps({"session_id": A, "workspace": {"current_dir": str(either.root / ".claude")}})
     before = sorted(path for path in either.root.rglob("*"))
 

@@ -115,7 +115,7 @@ def test_a_sound_database_comes_over_whole(db: Path, target: Path) -> None:
 
 
 def test_a_damaged_record_is_named_and_all_others_come_over(db: Path, target: Path) -> None:
-    """Issue 2 item 3."""
+    """What a damaged table held is named, the rest stays."""
     fill(db)
     engine = Engine.open(db)
     break_record(engine, name(7))

@@ -37,7 +37,7 @@ def project(cli: Cli) -> GateProject:
 
 
 def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GateProject) -> None:
-    """Issue C 6: status [--verbose --summary]; `req` alone is status."""
+    """Status [--verbose --summary]; `req` alone is status."""
     project.req("satisfy", "size", "--session", A)
     shown = project.req("status", "--session", A)
     assert shown == project.req("--session", A)
@@ -57,7 +57,7 @@ def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GatePro
 
 
 def test_status_json_is_what_programs_need(project: GateProject) -> None:
-    """Issue C 6: status --json, also of another branch."""
+    """Status --json, also of another branch."""
     document = json.loads(project.req("status", "--json", "--session", A[:8], "--branch", "other"))
     assert (document["branch"], document["governed"], document["paused"]) == ("other", True, False)
     assert document["requirements"]["plan"] | {"why": "", "triggers": []} == {
@@ -79,7 +79,7 @@ def test_status_json_is_what_programs_need(project: GateProject) -> None:
 
 
 def test_the_client_s_session_is_meant_where_none_is_named(project: GateProject) -> None:
-    """Issue C 6: CLAUDE_CODE_SESSION_ID; without it a usage error that says what to do."""
+    """CLAUDE_CODE_SESSION_ID; without it a usage error that says what to do."""
     assert "for session " + A in project.req("satisfy", "plan", CLAUDE_CODE_SESSION_ID=A)
     assert project.edit(A).names == ["size"]
     other = GateProject(Cli(project.cli.launcher, project.root, {**project.cli.env, "HOME": "/nonexistent"}))
@@ -89,7 +89,7 @@ def test_the_client_s_session_is_meant_where_none_is_named(project: GateProject)
 
 
 def test_a_short_id_that_fits_two_sessions_is_refused_with_both(project: GateProject) -> None:
-    """Issue C 6, D1.5: ambiguous aliases are refused with the list."""
+    """D1.5: ambiguous aliases are refused with the list."""
     twins = [f"cad0ac4d-0000-4000-8000-00000000000{number}" for number in (1, 2)]
     for twin in twins:
         project.req("satisfy", "plan", "--session", twin)
@@ -98,7 +98,7 @@ def test_a_short_id_that_fits_two_sessions_is_refused_with_both(project: GatePro
 
 
 def test_what_a_person_alone_may_satisfy_takes_a_terminal_and_no_agent(project: GateProject) -> None:
-    """Issue C 7: human_only is not satisfied through an agent's shell, nor through a pipe."""
+    """Human_only is not satisfied through an agent's shell, nor through a pipe."""
     said = project.req("satisfy", "sign_off", "--session", A, code=1, CLAUDECODE="1")
     assert "by a person only" in said
     assert "terminal" in project.req("satisfy", "sign_off", "--session", A, code=1)
@@ -117,7 +117,7 @@ def test_what_a_person_alone_may_satisfy_takes_a_terminal_and_no_agent(project: 
 
 
 def test_commands_report_without_an_owner_and_without_starting_one(project: GateProject) -> None:
-    """Issue C 6, 7: best effort by the spool; the note a person wrote stays out of it."""
+    """Best effort by the spool; the note a person wrote stays out of it."""
     with no_owner(project.cli):
         project.req("satisfy", "plan", "--session", A)
         project.req("pause", "--session", A, "--reason", "token=hunter2")
@@ -130,7 +130,7 @@ def test_commands_report_without_an_owner_and_without_starting_one(project: Gate
 
 
 def test_the_log_falls_back_to_the_project_s_journal_and_says_so(project: GateProject) -> None:
-    """Issue C 6: `req log` is of use where no owner can be had."""
+    """`req log` is of use where no owner can be had."""
     project.req("satisfy", "plan", "--session", A)
     done = project.cli.run("req", "log", env={"CONTEXT_GRAPH_HOME": "/proc/nowhere"})
     assert done.returncode == 0 and "satisfied" in done.stdout and "plan" in done.stdout
@@ -138,7 +138,7 @@ def test_the_log_falls_back_to_the_project_s_journal_and_says_so(project: GatePr
 
 
 def test_the_log_is_readable(project: GateProject) -> None:
-    """Issue C 6: newest first, one line an entry, filters."""
+    """Newest first, one line an entry, filters."""
     project.edit(B)
     project.req("satisfy", "plan", "--session", A)
     lines = [line for line in project.req("log").splitlines() if not line.startswith(" ")]
@@ -152,7 +152,7 @@ def test_the_log_is_readable(project: GateProject) -> None:
 
 
 def test_every_command_says_what_it_did(project: GateProject) -> None:
-    """Issue C 6: the whole surface, in words for people."""
+    """The whole surface, in words for people."""
     assert project.req("clear", "plan", "--session", A) == f"nothing to clear on feature/x for session {A}\n"
     project.req("satisfy", "plan", "--session", A, "--ttl", "3600", "--metadata", '{"why": "x"}')
     assert project.req("clear", "plan", "--session", A) == f"cleared: plan on feature/x for session {A}\n"
@@ -178,7 +178,7 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
 
 
 def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject) -> None:
-    """Issue C 1, 6: settings that call nobody, all hooks off, an entry that is dropped; 1 for errors only."""
+    """Settings that call nobody, all hooks off, an entry that is dropped; 1 for errors only."""
     assert "no settings file calls the hooks of PreToolUse" in project.req("doctor")
     project.cli.run("hooks", "generate-config")
     sound = json.loads(project.req("doctor", "--json"))
@@ -194,14 +194,14 @@ def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject
 
 
 def test_outside_a_repository_the_commands_say_so(project: GateProject, tmp_path: Path) -> None:
-    """Issue C 6: a usage error, not a traceback."""
+    """A usage error, not a traceback."""
     (tmp_path / "plain").mkdir()
     done = project.cli.run("req", "status", cwd=tmp_path / "plain")
     assert (done.returncode, done.stdout) == (1, "") and "no git repository" in done.stderr
 
 
 def test_req_is_the_same_by_its_own_name_and_through_typer(project: GateProject) -> None:
-    """Issue C 6: the script alias, and the way that serves what is not plain."""
+    """The script alias, and the way that serves what is not plain."""
     alias = "from context_graph.cli.main import req_alias; req_alias()"
     done = subprocess.run(
         [sys.executable, "-c", alias, "status", "--json", "--session", A],

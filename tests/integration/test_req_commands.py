@@ -24,7 +24,7 @@ def gate(tmp_path: Path) -> Gate:
 
 
 def test_status_has_every_requirement_with_what_counts(gate: Gate) -> None:
-    """The document of rf_replay's check; issue C 6: status."""
+    """The document of rf_replay's check; Status."""
     gate.edit()
     shown = commands.status(gate.place(), session=A)
     assert (
@@ -58,7 +58,7 @@ def test_status_says_why_nothing_is_enforced(gate: Gate) -> None:
 
 
 def test_a_session_is_found_by_environment_process_or_word(gate: Gate) -> None:
-    """Issue C 6: through CLAUDE_CODE_SESSION_ID; ambiguous aliases refused with the list."""
+    """Through CLAUDE_CODE_SESSION_ID; ambiguous aliases refused with the list."""
     with pytest.raises(UsageError, match="no live session"):
         commands.satisfy(gate.place(), ["plan"])
     gate.edit(A, pid=os.getpid())
@@ -125,7 +125,7 @@ def test_check_says_what_the_gate_would_say_and_leaves_no_trace(gate: Gate) -> N
 
 
 def test_enable_and_disable_keep_every_comment(gate: Gate) -> None:
-    """Issue C 1: user files are never rewritten so that comments are lost."""
+    """User files are never rewritten so that comments are lost."""
     local = gate.repo / ".claude" / "requirements.local.yaml"
     before = (gate.repo / ".claude" / "requirements.yaml").read_bytes()
     setup.set_enabled(gate.place(), "plan", False)
@@ -186,7 +186,7 @@ def test_config_show_tells_where_each_value_comes_from(gate: Gate) -> None:
 
 
 def test_doctor_names_what_is_wrong_with_its_cure(gate: Gate) -> None:
-    """Issue C 1: a dropped entry is named in status and doctor."""
+    """A dropped entry is named in status and doctor."""
     assert [one["level"] for one in upkeep.doctor(gate.place())] == ["ok"]
     gate.config({"plan": {}, "bad": {"type": "x"}})
     gate.state_folder.mkdir()
@@ -227,7 +227,7 @@ def test_the_clock_can_be_moved(gate: Gate) -> None:
 
 
 def test_the_original_s_own_files_are_taken_up_unmodified(gate: Gate) -> None:
-    """Issue C "must show" 3: its configuration as its study tells it, and state that it wrote."""
+    """Its configuration as its study tells it, and state that it wrote."""
     gate.everywhere(
         {
             "version": "1.0",
@@ -318,7 +318,7 @@ def test_the_original_s_own_files_are_taken_up_unmodified(gate: Gate) -> None:
 
 
 def test_prune_takes_what_killed_processes_and_old_numbers_left(gate: Gate) -> None:
-    """Issue C 4: growth bounded."""
+    """Growth bounded."""
     gate.state_folder.mkdir()
     cache = gate.home / "cache"
     cache.mkdir()

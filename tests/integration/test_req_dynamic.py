@@ -49,7 +49,7 @@ def test_the_size_counts_committed_staged_changed_and_untracked_lines(gate: Gate
 
 
 def test_from_block_on_it_denies_until_approved_and_the_approval_ends(gate: Gate) -> None:
-    """Issue C 2: thresholds and the approval's TTL, for one session."""
+    """Thresholds and the approval's TTL, for one session."""
     _size(gate, approval_ttl=300, blocking_message="Too large: split it.")
     assert not gate.edit().decision
     (gate.repo / "big").write_text("x\n" * 10)
@@ -102,7 +102,7 @@ def test_an_unborn_branch_is_measured_from_nothing(tmp_path: Path) -> None:
 def test_the_value_is_kept_for_its_time_and_hooks_do_not_calculate_anew(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue C 3: git runs in a calculation that is kept, not on each hook."""
+    """Git runs in a calculation that is kept, not on each hook."""
     _size(gate, cache_ttl=60)
     assert not gate.edit().decision
     (gate.repo / "big").write_text("x\n" * 50)
@@ -134,7 +134,7 @@ def test_where_nothing_may_run_the_decision_is_left_to_who_may(gate: Gate) -> No
     ],
 )
 def test_a_command_of_the_user_s_gives_the_number(gate: Gate, command: Any, decision: str) -> None:
-    """Issue C 2: pluggable command: calculators."""
+    """Pluggable command: calculators."""
     gate.config({"n": {"type": "dynamic", "command": command, "thresholds": {"block": 10}}})
     result = gate.edit()
     assert result.decision == decision and not result.system_message
@@ -154,7 +154,7 @@ def test_a_command_of_the_user_s_gives_the_number(gate: Gate, command: Any, deci
     ],
 )
 def test_a_calculation_that_fails_lets_the_call_pass_and_says_so(gate: Gate, command: Any, why: str) -> None:
-    """Issue C 2 and 8: a time limit, and never an allow in silence."""
+    """A time limit, and never an allow in silence."""
     gate.config({"n": {"type": "dynamic", "command": command, "thresholds": {"block": 1}, "timeout": 0.2}})
     result = gate.edit()
     assert result.decision == "" and why in result.system_message

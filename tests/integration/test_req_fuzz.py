@@ -238,35 +238,35 @@ yaml_strategy = {
 @SHORT
 @given(**events_strategy)
 def test_any_event(gate: Gate, **given_values: Any) -> None:
-    """Issue C "must show" 4: fuzz of hook input."""
+    """Fuzz of hook input."""
     any_event(gate, **given_values)
 
 
 @SHORT
 @given(**edit_strategy)
 def test_any_edit_is_denied(gate: Gate, **given_values: Any) -> None:
-    """Issue C "must show" 4: no wrong allow for a valid configuration."""
+    """No wrong allow for a valid configuration."""
     an_edit_is_denied(gate, **given_values)
 
 
 @settings(SHORT, max_examples=60)
 @given(**state_strategy)
 def test_any_state(gate: Gate, **given_values: Any) -> None:
-    """Issue C "must show" 4: fuzz of state files."""
+    """Fuzz of state files."""
     any_state(gate, **given_values)
 
 
 @settings(SHORT, max_examples=60)
 @given(**config_strategy)
 def test_any_configuration(gate: Gate, **given_values: Any) -> None:
-    """Issue C "must show" 4: fuzz of configurations that hold one valid requirement."""
+    """Fuzz of configurations that hold one valid requirement."""
     any_configuration(gate, **given_values)
 
 
 @settings(SHORT, max_examples=60)
 @given(**yaml_strategy)
 def test_any_yaml(gate: Gate, **given_values: Any) -> None:
-    """Issue C "must show" 4: fuzz of YAML."""
+    """Fuzz of YAML."""
     any_yaml(gate, **given_values)
 
 
@@ -280,7 +280,7 @@ def _bound(check: Callable[..., None], gate: Gate) -> Callable[..., None]:
 @pytest.mark.torture
 @pytest.mark.timeout(0)
 def test_all_of_it_for_long() -> None:
-    """Issue C "must show" 4: half an hour of processor time; CONTEXT_GRAPH_FUZZ_MINUTES sets another."""
+    """Half an hour of processor time; CONTEXT_GRAPH_FUZZ_MINUTES sets another."""
     checks: list[tuple[Callable[..., None], dict[str, Any]]] = [
         (any_event, events_strategy),
         (an_edit_is_denied, edit_strategy),

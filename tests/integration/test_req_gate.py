@@ -51,7 +51,7 @@ def _allowed(result: GateResult) -> bool:
 
 
 def test_one_denial_names_all_and_ends_with_the_escape_command(gate: Gate) -> None:
-    """Issue C 5: one batched deny, what would satisfy each, the escape command last."""
+    """One batched deny, what would satisfy each, the escape command last."""
     gate.config(
         {
             "plan": {"message": "Plan first.", "satisfied_by_skill": "my:planner"},
@@ -113,7 +113,7 @@ def test_an_override_for_the_branch_serves_every_session_until_it_expires(gate: 
 def test_single_use_is_used_up_by_a_success_of_any_tool(
     gate: Gate, tool: str, trigger: Any, tool_input: dict[str, str]
 ) -> None:
-    """Issue C 5: single_use consumption for any tool; a failure consumes nothing."""
+    """Single_use consumption for any tool; a failure consumes nothing."""
     gate.config({"rev": {"scope": "single_use", "trigger_tools": [trigger]}})
 
     def ask() -> GateResult:
@@ -150,7 +150,7 @@ def test_single_use_is_used_up_on_the_branch_that_let_the_call_pass(gate: Gate) 
 
 
 def test_stop_asks_for_what_an_allowed_call_armed_and_once_only(gate: Gate) -> None:
-    """Seed 004 section 7: stop_hook_active lets go; issue C 5: armed only by allowed calls."""
+    """Seed 004 section 7: stop_hook_active lets go; Armed only by allowed calls."""
     gate.config({"verify": {"stop_only": True}, "plan": {}})
     assert _allowed(gate.stop())
     assert named(gate.edit()) == {"plan"}
@@ -250,7 +250,7 @@ def test_our_own_commands_pass_a_gate_on_every_bash_call(gate: Gate, command: st
     ],
 )
 def test_nothing_else_rides_on_that_exemption(gate: Gate, command: str) -> None:
-    """Issue C 7: `echo req pause; git commit` must not open a gate."""
+    """`echo req pause; git commit` must not open a gate."""
     gate.config({"x": {"trigger_tools": ["Bash"]}})
     assert named(gate.bash(command)) == {"x"}
 
@@ -393,7 +393,7 @@ def test_state_that_can_t_be_read_gates_on(gate: Gate) -> None:
 
 
 def test_state_that_can_t_be_written_decides_all_the_same_and_says_so(gate: Gate) -> None:
-    """Issue C "must show" 5: a read-only .git. A file in the folder's place stops root as well."""
+    """A read-only .git. A file in the folder's place stops root as well."""
     gate.config({"plan": {}, "pb": {"type": "guard", "guard_type": "protected_branch"}})
     gate.state_folder.write_text("in the way")
     assert gate.edit().decision == "deny"
@@ -405,7 +405,7 @@ def test_state_that_can_t_be_written_decides_all_the_same_and_says_so(gate: Gate
 
 
 def test_every_refusal_and_satisfaction_is_in_the_journal(gate: Gate) -> None:
-    """Issue C 7: every refusal and satisfaction is recorded; the same records are in the result."""
+    """Every refusal and satisfaction is recorded; the same records are in the result."""
     gate.config({"plan": {"satisfied_by_skill": "p"}})
     records = [*gate.edit().records, *gate.after("Skill", {"skill": "p"}).records]
     records += commands.clear(gate.place(), ["plan"], session=A)["records"]
@@ -459,7 +459,7 @@ def test_a_call_without_a_session_is_held_to_the_branch(gate: Gate) -> None:
 
 
 def test_a_hostile_session_id_writes_nowhere_else(gate: Gate, tmp_path: Path) -> None:
-    """Issue C "must show" 5: a session id `../../evil`."""
+    """A session id `../../evil`."""
     gate.config({"plan": {}, "v": {"stop_only": True}})
     evil = "../../evil"
     assert named(gate.edit(evil)) == {"plan"}
@@ -474,7 +474,7 @@ def test_a_hostile_session_id_writes_nowhere_else(gate: Gate, tmp_path: Path) ->
 
 
 def test_a_failure_of_ours_lets_the_call_pass_and_says_so_loudly(gate: Gate) -> None:
-    """Issue C 8: never allow in silence."""
+    """Never allow in silence."""
     gate.config({"plan": {}})
 
     class Broken(dict[str, str]):

@@ -23,7 +23,7 @@ def gate(tmp_path: Path) -> Gate:
 
 
 def test_a_person_in_a_terminal_satisfies_it(gate: Gate) -> None:
-    """Issue C 7: human_only."""
+    """Human_only."""
     assert named(gate.edit()) == {"sign", "plan"} and "Only a person" in gate.edit().reason
     commands.satisfy(gate.place(terminal=True), ["sign", "plan"], session=A)
     assert not gate.edit().decision
@@ -131,7 +131,7 @@ def test_an_agent_s_pause_spares_it_and_a_person_s_does_not(gate: Gate) -> None:
     ],
 )
 def test_no_bash_command_gets_there(gate: Gate, command: str) -> None:
-    """Issue C 7, quoting, paths, wrappers and variables included."""
+    """Quoting, paths, wrappers and variables included."""
     result = gate.bash(command)
     assert result.decision == "deny" and set(result.requirements) == {"sign"}, command
     assert "a person" in result.reason and result.records[0]["kind"] == "denied"

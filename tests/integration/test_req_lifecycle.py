@@ -24,7 +24,7 @@ def _start(gate: Gate, session: str = A, source: str = "startup") -> str:
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
 def test_the_status_is_short_and_says_how_to_close_what_is_open(gate: Gate, source: str) -> None:
-    """Issue C 5: SessionStart's short status."""
+    """SessionStart's short status."""
     gate.config({"plan": {}, "adr": {}, "pb": {"type": "guard", "guard_type": "protected_branch"}})
     text = _start(gate, source=source)
     assert "2 of 3 open: plan, adr" in text and f"req satisfy plan adr --session {A}" in text
@@ -81,7 +81,7 @@ def test_a_detached_head_is_told(gate: Gate) -> None:
 
 
 def test_recent_satisfactions_follow_and_the_window_counts_from_the_first(gate: Gate) -> None:
-    """Issue C 5: 300 s from the original time; in the original each hop restarted the window."""
+    """300 s from the original time; in the original each hop restarted the window."""
     gate.config({"plan": {}})
     commands.satisfy(gate.place(), ["plan"], session=A)
     gate.later(200)
@@ -156,7 +156,7 @@ def test_clear_session_state_forgets_this_session_s_own_alone(gate: Gate) -> Non
 
 
 def test_prompts_carry_nothing_unless_paused_or_asked_for(gate: Gate) -> None:
-    """Issue C 5: the reminder is opt-in."""
+    """The reminder is opt-in."""
     gate.config({"plan": {}})
     assert gate.event("UserPromptSubmit", prompt="do it").context == ""
     commands.pause(gate.place(), session=A)

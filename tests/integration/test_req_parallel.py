@@ -36,7 +36,7 @@ else:
 
 
 def test_sixty_four_processes_on_one_branch_lose_nothing(tmp_path: Path) -> None:
-    """Issue C "what it must reach": 64 parallel gate calls and satisfies on one branch, nothing lost."""
+    """64 parallel gate calls and satisfies on one branch, nothing lost."""
     gate = Gate(tmp_path)
     requirements = {f"r{n}": {"trigger_tools": ["Edit"]} for n in range(4)}
     gate.config(

@@ -18,7 +18,7 @@ def entry(number: int, **more: object) -> dict[str, object]:
 
 
 def test_entries_come_back_newest_first_with_what_was_said(engine: Engine) -> None:
-    """Issue C 7: each field, cut to its limit; what is none of them is dropped."""
+    """Each field, cut to its limit; what is none of them is dropped."""
     log = RequirementLog(engine)
     log.append([entry(1), entry(2, detail="x" * 2000, requirements=["a"] * 100, tool="Edit", odd="y", by=7)])
     newest, oldest = log.entries()
@@ -28,7 +28,7 @@ def test_entries_come_back_newest_first_with_what_was_said(engine: Engine) -> No
 
 
 def test_a_new_process_goes_on_after_the_last_entry(db: Path) -> None:
-    """Issue C 7: durable on return."""
+    """Durable on return."""
     for number in (1, 2, 3):
         opened = Engine.open(db)
         RequirementLog(opened).append([entry(number)])
@@ -57,7 +57,7 @@ def test_what_comes_twice_under_one_id_is_kept_once(engine: Engine) -> None:
 
 
 def test_entries_are_found_by_session_and_requirement(engine: Engine) -> None:
-    """Issue C 6: req log --session --requirement."""
+    """Req log --session --requirement."""
     log = RequirementLog(engine)
     log.append([entry(number, requirements=["a"] if number % 2 else ["b", "a"]) for number in range(6)])
     assert [one["at_ms"] for one in log.entries(requirement="b")] == [4, 2, 0]

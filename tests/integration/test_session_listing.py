@@ -116,7 +116,7 @@ def test_an_alias_of_8_hex_digits_means_the_one_session_that_begins_with_it(stor
 
 
 def test_ten_thousand_sessions_list_like_a_hundred(store: SessionStore) -> None:
-    """Issue 2, to show 6: pages, aliases and the latest don't grow with the store."""
+    """Pages, aliases and the latest don't grow with the store."""
 
     def typical(use: object) -> float:
         times = []

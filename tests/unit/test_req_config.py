@@ -54,7 +54,7 @@ def _one(rules: Rules, name: str = "r") -> Requirement:
 
 
 def test_mappings_merge_deeply_lists_replace_and_local_goes_last(files: Files) -> None:
-    """Issue C 1: config cascade with inherit, deep merge, lists replace."""
+    """Config cascade with inherit, deep merge, lists replace."""
     files.write(
         "global",
         {"requirements": {"r": {"enabled": True, "trigger_tools": ["Read", "Bash"], "message": "g"}}},
@@ -112,7 +112,7 @@ def test_only_true_enables(files: Files, value: object) -> None:
     ],
 )
 def test_one_bad_entry_is_dropped_alone_and_named(files: Files, entry: object, why: str) -> None:
-    """Issue C 1: one bad entry is dropped alone and named, with its reason."""
+    """One bad entry is dropped alone and named, with its reason."""
     bad = {"enabled": True, **entry} if isinstance(entry, dict) else entry
     files.write("project", {"requirements": {"bad": bad, "good": {"enabled": True}}})
     rules = files.rules()
@@ -189,7 +189,7 @@ def test_unknown_keys_are_named_with_the_likely_one(files: Files) -> None:
     ],
 )
 def test_a_requirement_that_can_never_fire_is_warned_about(files: Files, entry: dict[str, object]) -> None:
-    """Issue C 1: a requirement that can never fire is warned about."""
+    """A requirement that can never fire is warned about."""
     files.write("project", {"requirements": {"r": {"enabled": True, **entry}}})
     assert any("never fire" in text for text in files.rules().told("warning"))
 

@@ -38,7 +38,7 @@ def test_a_short_id_that_nobody_knows_in_full_stands_for_itself() -> None:
     "hostile", ["../../evil", "/etc/passwd", "a/b", "..", "x" * 300, "né\ud800", "~", "a\0b"]
 )
 def test_a_hostile_id_makes_a_plain_file_name(hostile: str) -> None:
-    """Issue C: a session id `../../evil`."""
+    """A session id `../../evil`."""
     name = safe_name(hostile)
     assert "/" not in name and "\0" not in name and name not in ("", ".", "..")
     assert len(name) < 60 and name.isascii()

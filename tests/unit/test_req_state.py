@@ -87,7 +87,7 @@ def test_entries_of_a_wrong_shape_read_as_nothing_and_can_be_written_over(shape:
 
 
 def test_records_are_bounded_the_least_recently_used_go() -> None:
-    """Issue C 4: growth bounded."""
+    """Growth bounded."""
     state = _state({})
     for number in range(MAX_SESSIONS + 20):
         state.satisfy("r", f"session-{number}", scope="session", now=NOW + number, by="cli")
@@ -103,7 +103,7 @@ def test_a_root_flag_armed_by_the_original_counts_only_where_no_session_is_known
 
 
 def test_branches_of_the_same_flat_name_have_files_of_their_own(tmp_path: Path) -> None:
-    """Issue C 4 and "must show" 5: feature/a and feature-a."""
+    """Feature/a and feature-a."""
     files = StateFiles(str(tmp_path), "/p")
     for branch in ("feature/a", "feature-a", "feature\\a"):
         files.change(
@@ -116,7 +116,7 @@ def test_branches_of_the_same_flat_name_have_files_of_their_own(tmp_path: Path) 
 
 
 def test_the_first_branch_has_the_original_s_file_name_and_shape(tmp_path: Path) -> None:
-    """Issue C, "must show" 3: still readable by the original: version, root flags, sessions map, integers."""
+    """Still readable by the original: version, root flags, sessions map, integers."""
     files = StateFiles(str(tmp_path), "/p")
 
     def apply(state: BranchState) -> None:
@@ -156,7 +156,7 @@ def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_others_hold_is_given_up_in_time(tmp_path: Path) -> None:
-    """Issue C 4: a bounded wait, and an error that says whose lock it is."""
+    """A bounded wait, and an error that says whose lock it is."""
     path = str(tmp_path / "x.lock")
     with Locked(path), pytest.raises(LockTimeoutError, match=r"x\.lock"), Locked(path, wait_s=0.02):
         pass
@@ -178,7 +178,7 @@ class _Crowd:
 
 
 def test_a_change_that_can_t_get_the_lock_is_left_for_who_has_it_and_seen_at_once(tmp_path: Path) -> None:
-    """Issue C "what it must reach": nothing lost, and nobody waits, however long a lock is held."""
+    """Nothing lost, and nobody waits, however long a lock is held."""
     crowd = _Crowd(tmp_path)
     crowd.note("before")
     with crowd.lock:

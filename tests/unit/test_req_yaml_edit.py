@@ -45,7 +45,7 @@ PATH = ["requirements", "plan", "enabled"]
     ],
 )
 def test_the_text_keeps_its_layout(before: str, after: str | None) -> None:
-    """Issue C 1: user files are never rewritten so that comments are lost."""
+    """User files are never rewritten so that comments are lost."""
     new = set_flag(before, PATH, False, file="f")
     assert yaml.safe_load(new)["requirements"]["plan"]["enabled"] is False
     assert after is None or new == after

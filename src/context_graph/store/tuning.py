@@ -104,7 +104,9 @@ def database_options(
     options.set_stats_dump_period_sec(0)  # idle costs nothing
     options.set_stats_persist_period_sec(0)
     options.enable_statistics()
-    options.set_allow_concurrent_memtable_write(False)  # one thread writes at a time: its locks are for nothing
+    options.set_allow_concurrent_memtable_write(
+        False
+    )  # one thread writes at a time: its locks are for nothing
     if log_folder is not None:
         options.set_wal_dir(str(log_folder))
     # The default drops every write behind a damaged log record without a word; tolerate_… reports it, and
