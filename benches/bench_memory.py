@@ -1,4 +1,4 @@
-"""Memories written and read through `Memex`: what seed 003 asks of throughput and of a hundred thousand nodes.
+"""Memories written and read through `Memex`: what seed 003 asks of throughput and of 100,000 nodes.
 
 | workload | goal |
 |---|---|
@@ -14,9 +14,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
-
 from benches import memory_store
+from pytest_benchmark.fixture import BenchmarkFixture
 
 LARGE = 100_000
 
