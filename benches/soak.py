@@ -111,7 +111,7 @@ class Soak:
         self.did["stored"] += 1
         if len(self.kept) > KEPT:
             gone = self.kept.popleft()
-            self.bridge.call("forget_memory", node_id=gone, soft=False, reason="user_requested")
+            self.bridge.call("forget_memory", node_id=gone, soft_delete=False, reason="user_requested")
 
     def session(self) -> None:
         """One short session through the hooks."""
