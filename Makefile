@@ -72,7 +72,7 @@ bench-processes: build ## Whole-process times beside a static no-op
 	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/processes.py --json artifacts/processes.json
 
 bench-mcp: build ## MCP through the bridge, over 10,000 memories
-	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp.py --json artifacts/mcp.json
+	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp_calls.py --json artifacts/mcp.json
 
 bench-smoke: build ## Each benchmark once, to see that it runs
 	mkdir -p $(dir $(BENCH_JSON))

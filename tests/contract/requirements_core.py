@@ -227,6 +227,7 @@ CORE: dict[str, Requirement] = {
             "tests/integration/test_introspection.py::test_an_empty_store_wants_exploring",
             "tests/integration/test_introspection.py::test_the_pulse_follows_the_store",
             "tests/integration/test_mcp_tools.py::test_every_tool_has_the_pulse",
+            "tests/integration/test_memory_faults.py::test_a_damaged_record_silences_no_answer_of_its_store",
         ),
     ),
     "REQ-CORE-020": Requirement(

@@ -149,7 +149,10 @@ def test_a_damaged_table_is_reported_on_opening(tmp_path: Path) -> None:
     largest(tmp_path / "s" / "db", "*.sst").write_bytes(b"")
     with pytest.raises(DatabaseCorruptionError, match="repair") as caught:
         open_memex(tmp_path / "s")
-    assert rpc_fault(caught.value).data["next"] == "context-graph-cli doctor, then context-graph-cli repair"
+    assert (
+        rpc_fault(caught.value).data["next"]
+        == "context-graph-cli owner status, then context-graph-cli repair"
+    )
 
 
 def test_a_damaged_block_is_reported_when_it_is_read_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -202,6 +205,21 @@ def test_a_damaged_record_names_its_memory_and_hides_no_other(tmp_path: Path) ->
     memex = open_memex(tmp_path / "s")
     assert [found.node.id for found in memex.recall("memory number").nodes] == [two.id]
     assert [node.id for node in memex.list().nodes] == [two.id]
+    memex.close()
+
+
+def test_a_damaged_record_silences_no_answer_of_its_store(tmp_path: Path) -> None:
+    """REQ-CORE-019: the pulse and the status come from what can be read."""
+    memex = open_memex(tmp_path / "s")
+    one = memex.store("The worker retries three times before it gives up", rationale="kept for the test")
+    memex.store("The worker retries three times before it gives up.", rationale="kept for the test")
+    memex.touch([one.id])
+    memex.close()
+    break_record(tmp_path / "s", NODES, one.id.bytes)
+    memex = open_memex(tmp_path / "s")
+    assert memex.pulse().entropy >= 0.0
+    assert one.id not in {concept.id for concept in memex.status().top_active_concepts}
+    assert memex.store("It goes on", rationale="kept for the test").commit_seq > one.commit_seq
     memex.close()
 
 

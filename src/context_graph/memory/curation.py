@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 from uuid import UUID
 
+from context_graph.errors import CorruptedMemoryError, MemoryFormatError, ReadFailedError
 from context_graph.memory.likeness import opposition, same_saying
 from context_graph.memory.utl_metrics import CONTRADICTS, SETTLES
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["Curation", "CurationTask", "Pair", "Priority", "Reader", "TaskType"]
+__all__ = ["UNREADABLE", "Curation", "CurationTask", "Pair", "Priority", "Reader", "TaskType"]
+
+UNREADABLE: Final = (CorruptedMemoryError, MemoryFormatError, ReadFailedError)
+"""A record that can't be read is reported to whoever asks for it; every other answer goes on without it."""
 
 MAX_WAITING: Final = 4096
 """Candidates not looked at yet; beyond that the oldest is let go."""
@@ -140,10 +145,12 @@ class Curation:
             self._lone_at_ms = now_ms
             self._lone_waiting = deque(alone())
         while budget > 0 and self._waiting:
-            self._judge(reader, self._waiting.pop())
+            with suppress(*UNREADABLE):
+                self._judge(reader, self._waiting.pop())
             budget -= 1
         while budget > 0 and self._lone_waiting:
-            self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
+            with suppress(*UNREADABLE):
+                self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
             budget -= 1
         return bool(self._found or self._lone)
 

@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Final
 from uuid import UUID
 
-from context_graph.memory.curation import Curation, Pair, Reader
+from context_graph.memory.curation import UNREADABLE, Curation, Pair, Reader
 from context_graph.memory.likeness import short_name
 from context_graph.memory.status import ActiveConcept, MemeticStatus, MostUsed
 from context_graph.memory.utl import Measured, Utl
@@ -136,7 +136,7 @@ class Introspection:
         Cost: 0.1 ms, and 30 us for each of at most 512 curation candidates that wait.
         """
         pulse = self._pulse(self._look(reader, STATUS_BUDGET, now_ms), empty_recall=False)
-        nodes = (reader.get(node) for node in self._used.best())
+        nodes = (_readable(reader, node) for node in self._used.best())
         return MemeticStatus(
             coherence_score=pulse.coherence,
             entropy_level=pulse.entropy,
@@ -199,3 +199,11 @@ class Introspection:
             if edge.relationship_type == CONTRADICTS:
                 made._curation.linked(edge)
         return made
+
+
+def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
+    """The memory, None also where its record is damaged."""
+    try:
+        return reader.get(node)
+    except UNREADABLE:
+        return None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """MCP as a client meets it: bridge processes, a real owner, a real store.
 
-    python benches/mcp.py [--memories 10000] [--calls 1000] [--clients 4] [--json FILE]
+    python benches/mcp_calls.py [--memories 10000] [--calls 1000] [--clients 4] [--json FILE]
 
 Spawn to the tools/list answer with the owner up and down; round trips of store_memory by one client and by
 several at once; recall_memory and inject_context over that many memories, query embedding included; a hook
