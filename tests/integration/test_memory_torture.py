@@ -85,6 +85,7 @@ def _round(folder: Path, number: int, told: Told, delay_s: float) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(VICTIM), str(folder), str(WRITERS), str(number)],
         stdout=subprocess.PIPE,
+        bufsize=0,  # a buffer would keep what communicate() reads past, and cut its first line
     )
     assert child.stdout is not None
     lines: list[bytes] = []
