@@ -1,0 +1,184 @@
+"""A store's live memories as arrays, at one commit: what every finder of a consolidation works on.
+
+A finder is a pure function of a snapshot; it changes nothing and reads nothing else. So the same work can be
+done in another process, or by another machine that has the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode
+from context_graph.model.spaces import DIM, SLICES
+
+__all__ = ["BLOCK_ROWS", "Links", "Snapshot", "of_memories", "unit_rows"]
+
+BLOCK_ROWS: Final = 4096
+"""Rows of 1536 float32 that are in memory at a time: 24 MiB."""
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Links:
+    """The edges between the rows of a snapshot, as columns; an edge to a memory outside it is left out."""
+
+    ids: list[UUID]
+    source: I32
+    """Rows."""
+    target: I32
+    kind: list[str]
+    weight: F64
+    confidence: F64
+    reward: F64
+    traversals: I64
+    shortcut: NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """n live memories in order of commit, oldest first."""
+
+    seq: int
+    """The last commit that is in it."""
+    taken_ms: int
+    total: int
+    """Live memories in the store; more than n when the run is limited to the newest."""
+    ids: list[UUID]
+    created_ms: I64
+    accessed_ms: I64
+    accesses: I64
+    importance: F64
+    pinned: NDArray[np.bool_]
+    session: I32
+    """Which memories are of one session: a number from 1, 0 for none."""
+    source: list[str]
+    """Who stored each: tool, capture, import, cli, library."""
+    degree: I32
+    """Edges of each memory, of both directions."""
+    links: Links
+    read_node: Callable[[UUID], MemoryNode]
+    read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
+    """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
+    _spaces: dict[str, F32] = field(default_factory=dict)
+    _row: dict[UUID, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def row_of(self, node_id: UUID) -> int | None:
+        """The memory's row; None if it is not in here."""
+        if not self._row:
+            self._row = {one: row for row, one in enumerate(self.ids)}
+        return self._row.get(node_id)
+
+    def node(self, row: int) -> MemoryNode:
+        """The whole memory; some 20 us."""
+        return self.read_node(self.ids[row])
+
+    def text(self, row: int) -> str:
+        """The memory's content."""
+        return self.node(row).content
+
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, F32]]:
+        """(first row, float32[k, 1536] as stored), in order; one pass over the store."""
+        return self.read_blocks(rows)
+
+    def load(self, *names: str) -> None:
+        """Have these spaces at hand, in one pass over the store."""
+        wanted = [name for name in names if name not in self._spaces]
+        if not wanted:
+            return
+        made = {
+            name: np.empty((len(self), SLICES[name].stop - SLICES[name].start), np.float32) for name in wanted
+        }
+        for start, block in self.blocks():
+            for name, values in made.items():
+                values[start : start + len(block)] = block[:, SLICES[name]]
+        for name, values in made.items():
+            self._spaces[name] = unit_rows(values)
+
+    def space(self, name: str) -> F32:
+        """float32[n, size] of one space, each row of length 1, or zeros where the text says nothing in it."""
+        self.load(name)
+        return self._spaces[name]
+
+    def release(self, *names: str) -> None:
+        """Give the memory of these spaces back."""
+        for name in names:
+            self._spaces.pop(name, None)
+
+
+def unit_rows(values: F32) -> F32:
+    """``values`` with each row divided by its length, in place; rows of zeros stay."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+    np.divide(values, lengths[:, None], out=values, where=lengths[:, None] > 0)
+    return values
+
+
+def of_memories(
+    nodes: Sequence[MemoryNode],
+    edges: Sequence[GraphEdge] = (),
+    *,
+    seq: int = 0,
+    taken_ms: int = 0,
+    total: int | None = None,
+) -> Snapshot:
+    """A snapshot of whole memories that are at hand, each with its embedding."""
+    rows = {node.id: row for row, node in enumerate(nodes)}
+    sessions: dict[str, int] = {}
+    inside = [edge for edge in edges if edge.source_id in rows and edge.target_id in rows]
+    degree = np.zeros(len(nodes), np.int32)
+    for edge in edges:
+        for end in (edge.source_id, edge.target_id):
+            if end in rows:
+                degree[rows[end]] += 1
+
+    def blocks(size: int) -> Iterator[tuple[int, F32]]:
+        for start in range(0, len(nodes), size):
+            packed = b"".join(node.embedding or bytes(4 * DIM) for node in nodes[start : start + size])
+            yield start, np.frombuffer(packed, np.float32).reshape(-1, DIM)
+
+    return Snapshot(
+        seq=seq,
+        taken_ms=taken_ms,
+        total=len(nodes) if total is None else total,
+        ids=[node.id for node in nodes],
+        created_ms=np.array([node.created_at_ms for node in nodes], np.int64),
+        accessed_ms=np.array([node.last_accessed_ms for node in nodes], np.int64),
+        accesses=np.array([node.access_count for node in nodes], np.int64),
+        importance=np.array([node.importance for node in nodes], np.float64),
+        pinned=np.array([node.pinned for node in nodes], np.bool_),
+        session=np.array(
+            [
+                sessions.setdefault(node.session_id, len(sessions) + 1) if node.session_id else 0
+                for node in nodes
+            ],
+            np.int32,
+        ),
+        source=[node.source for node in nodes],
+        degree=degree,
+        links=Links(
+            ids=[edge.id for edge in inside],
+            source=np.array([rows[edge.source_id] for edge in inside], np.int32),
+            target=np.array([rows[edge.target_id] for edge in inside], np.int32),
+            kind=[edge.relationship_type for edge in inside],
+            weight=np.array([edge.weight for edge in inside], np.float64),
+            confidence=np.array([edge.confidence for edge in inside], np.float64),
+            reward=np.array([edge.steering_reward for edge in inside], np.float64),
+            traversals=np.array([edge.traversal_count for edge in inside], np.int64),
+            shortcut=np.array([edge.is_amortized_shortcut for edge in inside], np.bool_),
+        ),
+        read_node=lambda node_id: nodes[rows[node_id]],
+        read_blocks=blocks,
+    )
