@@ -1,18 +1,14 @@
-"""One client's connection: bytes in, frames out of them, replies back, all of it bounded.
-
-Sockets are served straight from the event loop's readiness callbacks: asyncio's own transports take
-three turns of the loop from accept to the first byte, here one turn does it. What that saves pays
-for all of decoding, answering and logging a request (benches/bench_owner.py, `round trip`).
-"""
+"""One client's connection: bytes in, frames out of them, replies back, all of it bounded."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from context_graph.errors import WireError
+from context_graph.owner.channel import Channel
 from context_graph.wire.decoder import FrameDecoder
 from context_graph.wire.frames import request_length
 
@@ -67,27 +63,23 @@ class Server(Protocol):
     def closed(self, connection: Connection) -> None: ...
 
 
-class Connection:
-    """State: reading a frame, or (``_out``) writing a reply; never both, so memory is bounded."""
+class Connection(Channel):
+    """State: reading a frame, or writing a reply; never both, so memory is bounded."""
 
-    __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_loop", "_out", "_reads", "_server", "_socket",
-                 "_timer", "_upgrade", "served", "used_at")  # fmt: skip
+    __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_server", "_upgrade", "served")
+
+    SLOW_S: ClassVar[float] = FRAME_S
 
     def __init__(self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop) -> None:
-        self._socket = connected
+        super().__init__(connected, loop)
         self._server = server
-        self._loop = loop
         self._decoder = FrameDecoder(request_length)
-        self._out = memoryview(b"")
-        self._reads = False
         self._eof = False
         self._last = False
         self._leaving = False
         self._upgrade: Upgrade | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self.served = 0
         """Requests answered."""
-        self.used_at = loop.time()
 
     @property
     def idle(self) -> bool:
@@ -112,16 +104,7 @@ class Connection:
         elif not self.served and not self._decoder.held:
             self._arm(_LEAVING_S)
 
-    def close(self) -> None:
-        """Close now. Safe to call twice."""
-        if self._socket.fileno() < 0:
-            return
-        self._disarm()
-        self._stop_reading()
-        if self._out:
-            self._loop.remove_writer(self._socket)
-            self._out = memoryview(b"")
-        self._socket.close()
+    def _closed(self) -> None:
         self._server.closed(self)
 
     def _on_readable(self) -> None:
@@ -147,7 +130,7 @@ class Connection:
 
     def _serve(self) -> None:
         """Answer one request if it is whole. More in the same buffer wait their turn behind other clients."""
-        if self._socket.fileno() < 0 or self._out or self._last:
+        if self._is_closed or self._out or self._last:
             return
         answer = self._answer()
         if answer is None:
@@ -177,40 +160,12 @@ class Connection:
         strained = self._server.too_much_held() if self._decoder.held > _LARGE_BYTES else None
         return None if strained is None else self._server.refuse(strained)
 
-    def _send(self, data: bytes) -> None:
-        try:
-            sent = self._socket.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.close()
-            return
-        if sent < len(data):
-            # Nothing is read until this client has taken its reply.
-            self._out = memoryview(data)[sent:]
-            self._stop_reading()
-            self._arm(FRAME_S)
-            self._loop.add_writer(self._socket, self._on_writable)
-            return
-        self._sent()
-
     def _on_writable(self) -> None:
-        try:
-            sent = self._socket.send(self._out)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
-            return
-        self._out = self._out[sent:]
+        super()._on_writable()
         if not self._out:
-            self._loop.remove_writer(self._socket)
-            self._sent()
             self._serve()
 
     def _sent(self) -> None:
-        self._disarm()
-        self.used_at = self._loop.time()
         if self._upgrade is not None and not self._leaving:
             self._hand_over(self._upgrade, self._decoder.rest())
             return
@@ -226,26 +181,5 @@ class Connection:
         upgrade(socket.socket(fileno=self._socket.detach()), data)
         self._server.closed(self)
 
-    def _read_on(self) -> None:
-        if not self._reads and self._socket.fileno() >= 0:
-            self._loop.add_reader(self._socket, self._on_readable)
-            self._reads = True
-
-    def _stop_reading(self) -> None:
-        if self._reads:
-            self._loop.remove_reader(self._socket)
-            self._reads = False
-
-    def _arm(self, seconds: float) -> None:
-        self._disarm()
-        self._timer = self._loop.call_later(seconds, self._expire)
-
-    def _expire(self) -> None:
-        self._timer = None
+    def _expired(self) -> None:
         self._server.expired(self)
-        self.close()
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

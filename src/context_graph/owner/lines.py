@@ -10,18 +10,17 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from context_graph.mcp_server.endpoint import Endpoint
 from context_graph.mcp_server.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
+from context_graph.owner.channel import Channel
 from context_graph.wire.messages import MessageSplitter
 
 __all__ = ["LINE_MAX", "LineConnection", "LineServer"]
 
 LINE_MAX: Final = 2 * 1024 * 1024
 """Bytes of one message: 65,536 characters, each escaped twice (12 bytes), and ample room around them."""
-SLOW_S: Final = 30.0
-"""Time to take an answer."""
 _UNFINISHED_S: Final = 30.0
 """Time to finish a message once begun."""
 _LINGER_S: Final = 0.25
@@ -48,7 +47,7 @@ class LineServer(Protocol):
         ...
 
 
-class LineConnection:
+class LineConnection(Channel):
     """State: reading, serving one message after another, or (``_out``) writing.
 
     Args:
@@ -56,6 +55,8 @@ class LineConnection:
             has been answered and falls silent, unless it opens an MCP conversation.
         rest: What was read already.
     """
+
+    SLOW_S: ClassVar[float] = 30.0
 
     def __init__(
         self,
@@ -68,10 +69,9 @@ class LineConnection:
         plain: bool = False,
         rest: bytes = b"",
     ) -> None:
-        self._socket = connected
+        super().__init__(connected, loop)
         self._endpoint = endpoint
         self._server = server
-        self._loop = loop
         self.name = name
         """For the log: which store."""
         self._plain = plain
@@ -81,13 +81,9 @@ class LineConnection:
         self._work: Iterator[bytes] | None = None
         self._received = 0
         self._began = 0.0
-        self._out = memoryview(b"")
-        self._reads = False
         self._eof = False
         self._leaving = False
         self._scheduled = False
-        self._timer: asyncio.TimerHandle | None = None
-        self.used_at = loop.time()
 
     @property
     def held(self) -> int:
@@ -116,18 +112,9 @@ class LineConnection:
         self._leaving = True
         self._next()
 
-    def close(self) -> None:
-        """Close now. Safe to call twice."""
-        if self._socket.fileno() < 0:
-            return
-        self._disarm()
-        self._stop_reading()
-        if self._out:
-            self._loop.remove_writer(self._socket)
-            self._out = memoryview(b"")
+    def _closed(self) -> None:
         self._queue.clear()
         self._work = None
-        self._socket.close()
         self._server.closed(self)
 
     def _on_readable(self) -> None:
@@ -175,7 +162,7 @@ class LineConnection:
 
     def _next(self) -> None:
         """Have the next message served in a turn of its own, or wait for what this connection waits for."""
-        if self._socket.fileno() < 0 or self._out:
+        if self._is_closed or self._out:
             return
         if self._queue or self._work is not None:
             if not self._scheduled:
@@ -210,7 +197,7 @@ class LineConnection:
 
     def _serve(self) -> None:
         self._scheduled = False
-        if self._socket.fileno() < 0 or self._out:
+        if self._is_closed or self._out:
             return
         if self._work is None:
             if not self._queue:
@@ -229,64 +216,9 @@ class LineConnection:
         self._server.line_served(self, self._received, len(data), self._loop.time() - began)
         self._received = 0
 
-    def _send(self, data: bytes) -> None:
-        if not data:
-            self._sent()
-            return
-        try:
-            sent = self._socket.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.close()
-            return
-        if sent < len(data):
-            self._out = memoryview(data)[sent:]
-            self._stop_reading()
-            self._arm(SLOW_S)
-            self._loop.add_writer(self._socket, self._on_writable)
-            return
-        self._sent()
-
-    def _on_writable(self) -> None:
-        try:
-            sent = self._socket.send(self._out)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
-            return
-        self._out = self._out[sent:]
-        if not self._out:
-            self._loop.remove_writer(self._socket)
-            self._sent()
-
     def _sent(self) -> None:
-        self._disarm()
-        self.used_at = self._loop.time()
         self._next()
 
-    def _read_on(self) -> None:
-        if not self._reads:
-            self._loop.add_reader(self._socket, self._on_readable)
-            self._reads = True
-
-    def _stop_reading(self) -> None:
-        if self._reads:
-            self._loop.remove_reader(self._socket)
-            self._reads = False
-
-    def _arm(self, seconds: float) -> None:
-        self._disarm()
-        self._timer = self._loop.call_later(seconds, self._expire)
-
-    def _expire(self) -> None:
-        self._timer = None
+    def _expired(self) -> None:
         if self._out or self._splitter.held:
             self._server.expired(self)
-        self.close()
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
