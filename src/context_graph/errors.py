@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 __all__ = [
+    "UNREADABLE_RECORD",
     "ConfigError",
     "ContextGraphError",
     "CorruptedIdentityError",
@@ -270,6 +271,10 @@ class ReadFailedError(StoreError):
     def __init__(self, message: str, *, node_id: str = "") -> None:
         super().__init__(message)
         self.node_id = node_id
+
+
+UNREADABLE_RECORD = (CorruptedMemoryError, MemoryFormatError, ReadFailedError)
+"""One record can't be read: whoever asks for it is told; every other answer goes on without it."""
 
 
 class ProviderMismatchError(StoreError):

@@ -14,16 +14,13 @@ from enum import StrEnum
 from typing import Final, Protocol
 from uuid import UUID
 
-from context_graph.errors import CorruptedMemoryError, MemoryFormatError, ReadFailedError
+from context_graph.errors import UNREADABLE_RECORD
 from context_graph.memory.likeness import opposition, same_saying
 from context_graph.memory.utl_metrics import CONTRADICTS, SETTLES
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["UNREADABLE", "Curation", "CurationTask", "Pair", "Priority", "Reader", "TaskType"]
-
-UNREADABLE: Final = (CorruptedMemoryError, MemoryFormatError, ReadFailedError)
-"""A record that can't be read is reported to whoever asks for it; every other answer goes on without it."""
+__all__ = ["Curation", "CurationTask", "Pair", "Priority", "Reader", "TaskType"]
 
 MAX_WAITING: Final = 4096
 """Candidates not looked at yet; beyond that the oldest is let go."""
@@ -145,11 +142,11 @@ class Curation:
             self._lone_at_ms = now_ms
             self._lone_waiting = deque(alone())
         while budget > 0 and self._waiting:
-            with suppress(*UNREADABLE):
+            with suppress(*UNREADABLE_RECORD):
                 self._judge(reader, self._waiting.pop())
             budget -= 1
         while budget > 0 and self._lone_waiting:
-            with suppress(*UNREADABLE):
+            with suppress(*UNREADABLE_RECORD):
                 self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
             budget -= 1
         return bool(self._found or self._lone)

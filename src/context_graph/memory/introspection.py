@@ -8,7 +8,8 @@ from struct import Struct
 from typing import Final
 from uuid import UUID
 
-from context_graph.memory.curation import UNREADABLE, Curation, Pair, Reader
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.memory.curation import Curation, Pair, Reader
 from context_graph.memory.likeness import short_name
 from context_graph.memory.status import ActiveConcept, MemeticStatus, MostUsed
 from context_graph.memory.utl import Measured, Utl
@@ -205,5 +206,5 @@ def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
     """The memory, None also where its record is damaged."""
     try:
         return reader.get(node)
-    except UNREADABLE:
+    except UNREADABLE_RECORD:
         return None

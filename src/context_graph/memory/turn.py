@@ -7,19 +7,12 @@ import time
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
-from context_graph.errors import (
-    CorruptedMemoryError,
-    MemoryFormatError,
-    ReadFailedError,
-    StoreBusyError,
-    StoreClosedError,
-    StoreError,
-)
+from context_graph.errors import UNREADABLE_RECORD, StoreBusyError, StoreClosedError, StoreError
 from context_graph.memory.metrics import Timings
 
 __all__ = ["Turn", "Turns"]
 
-_HARMLESS = (CorruptedMemoryError, MemoryFormatError, ReadFailedError, StoreBusyError, StoreClosedError)
+_HARMLESS = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
 """Failures after which the database goes on as before."""
 
 
