@@ -6,7 +6,7 @@ done in another process, or by another machine that has the arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -18,7 +18,7 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import DIM, SLICES
 
-__all__ = ["BLOCK_ROWS", "Links", "Snapshot", "of_memories", "unit_rows"]
+__all__ = ["BLOCK_ROWS", "Links", "Snapshot", "numbered", "of_memories", "unit_rows"]
 
 BLOCK_ROWS: Final = 4096
 """Rows of 1536 float32 that are in memory at a time: 24 MiB."""
@@ -62,6 +62,14 @@ class Snapshot:
     pinned: NDArray[np.bool_]
     session: I32
     """Which memories are of one session: a number from 1, 0 for none."""
+    project: I32
+    """The same of projects."""
+    modality: list[str]
+    """text, image, audio or video."""
+    size: I32
+    """UTF-8 bytes of the content."""
+    utl: F64
+    """float64[n, 4]: delta_s, delta_c, w_e, phi (model.memory.UTLState)."""
     source: list[str]
     """Who stored each: tool, capture, import, cli, library."""
     degree: I32
@@ -126,6 +134,12 @@ def unit_rows(values: F32) -> F32:
     return values
 
 
+def numbered(names: Iterable[str | None]) -> I32:
+    """Each name's number in order of appearance, from 1; 0 for none."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(name, len(known) + 1) if name else 0 for name in names], np.int32)
+
+
 def of_memories(
     nodes: Sequence[MemoryNode],
     edges: Sequence[GraphEdge] = (),
@@ -136,7 +150,6 @@ def of_memories(
 ) -> Snapshot:
     """A snapshot of whole memories that are at hand, each with its embedding."""
     rows = {node.id: row for row, node in enumerate(nodes)}
-    sessions: dict[str, int] = {}
     inside = [edge for edge in edges if edge.source_id in rows and edge.target_id in rows]
     degree = np.zeros(len(nodes), np.int32)
     for edge in edges:
@@ -159,13 +172,17 @@ def of_memories(
         accesses=np.array([node.access_count for node in nodes], np.int64),
         importance=np.array([node.importance for node in nodes], np.float64),
         pinned=np.array([node.pinned for node in nodes], np.bool_),
-        session=np.array(
+        session=numbered(node.session_id for node in nodes),
+        project=numbered(node.project for node in nodes),
+        modality=[node.modality.value for node in nodes],
+        size=np.array([len(node.content.encode("utf-8", "surrogatepass")) for node in nodes], np.int32),
+        utl=np.array(
             [
-                sessions.setdefault(node.session_id, len(sessions) + 1) if node.session_id else 0
-                for node in nodes
+                (state.delta_s, state.delta_c, state.w_e, state.phi)
+                for state in (node.utl_state for node in nodes)
             ],
-            np.int32,
-        ),
+            np.float64,
+        ).reshape(-1, 4),
         source=[node.source for node in nodes],
         degree=degree,
         links=Links(
