@@ -3,7 +3,7 @@
 
     python benches/soak.py [--minutes 20] [--json FILE]
 
-The store is filled to a size first and then kept there (each new memory replaces a forgotten one), so that
+The store is filled to a size first and then kept there (each new memory and summary replaces a forgotten one), so that
 what still grows is a leak. Prints resident memory each half minute and the slope over the second half. Uses a
 data root of its own, removed at the end.
 """
@@ -25,9 +25,13 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from context_graph.memory.capture import capture_id
+
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 KEPT = 5_000
 """Memories in the store once it is filled."""
+KEPT_SESSIONS = 40
+"""Sessions whose summaries are kept beside them."""
 SAMPLE_S = 30.0
 WORDS = (
     "token", "bucket", "limiter", "gateway", "client", "key", "burst", "refill", "retry", "backoff",
@@ -96,6 +100,7 @@ class Soak:
         self.random = random.Random(7)
         self.bridge = Bridge(self.env, self.folder)
         self.kept: deque[str] = deque()
+        self.sessions: deque[str] = deque()
         self.did = {"stored": 0, "recalled": 0, "injected": 0, "hooks": 0, "sessions": 0}
 
     def text(self, words: int) -> str:
@@ -137,6 +142,10 @@ class Soak:
             )  # fmt: skip
             self.did["hooks"] += 1
         self.did["sessions"] += 1
+        self.sessions.append(session)
+        if len(self.sessions) > KEPT_SESSIONS:
+            summary = str(capture_id(self.sessions.popleft()))
+            self.bridge.call("forget_memory", node_id=summary, soft_delete=False, reason="user_requested")
 
     def round(self) -> None:
         """A bit of everything."""

@@ -145,6 +145,12 @@ class Ledger:
             self.record(session_id, "compacted", (), at_ms=at_ms)
             self._sessions[session_id] = _Session()
 
+    def ended(self, session_id: str) -> None:
+        """The session has ended: nothing in it will use what it was shown."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.waiting.clear()
+
     def awaits(self, session_id: str) -> bool:
         """Whether an event of the session could still tell that something was used. Cost: one look-up."""
         session = self._sessions.get(session_id)

@@ -59,6 +59,7 @@ class MemoryHooks:
         self._log = log
         self._made_ledger: Ledger | None = None
         self._evidence: list[HookEvent] = []
+        self._ended: list[str] = []
         self._touched: list[str] = []
         self._warm = False
         self._due: dict[str, int | None] = dict.fromkeys(store.captures_due())
@@ -67,7 +68,7 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self._evidence or self._touched or self._warm)
+        return bool(self._due or self._evidence or self._ended or self._touched or self._warm)
 
     # What events leave behind
 
@@ -80,18 +81,17 @@ class MemoryHooks:
         if self.wants_capture(event):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
-        if (
-            event.kind in _SHOWN_EVENTS
-            and self._made_ledger is not None
-            and self._made_ledger.awaits(event.session_id)
-        ):
-            self._evidence.append(event)
+        if self._made_ledger is not None and self._made_ledger.awaits(event.session_id):
+            if event.kind in _SHOWN_EVENTS:
+                self._evidence.append(event)
+            elif event.kind is EventKind.SESSION_END:
+                self._ended.append(event.session_id)
 
     def tidy(self) -> None:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near."""
         for session_id in list(self._due):
             self._guarded("capture", self._capture, session_id)
-        if self._evidence or self._touched:
+        if self._evidence or self._ended or self._touched:
             self._guarded("ledger", self._write_ledger)
         if self._warm:
             self._warm = False
@@ -244,6 +244,9 @@ class MemoryHooks:
         evidence, self._evidence = self._evidence, []
         for event in evidence:
             self.ledger.observe(event)
+        ended, self._ended = self._ended, []
+        for session_id in ended:
+            self.ledger.ended(session_id)
         touched, self._touched = self._touched, []
         self.ledger.flush()
         if touched:

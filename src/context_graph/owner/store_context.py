@@ -61,6 +61,8 @@ class Unsettled:
 
     goals: bool = False
     dream: dict[str, object] | None = None
+    ended: bool = False
+    """The session has ended: it leaves memory, and is read again should it be resumed."""
 
 
 class StoreContext:
@@ -160,6 +162,7 @@ class StoreContext:
             live = self._load(snapshot)
             self._keep(live)
             self.settle()
+            self.sessions[session_id] = live  # also if it has ended: it is asked for
         self.sessions.move_to_end(session_id)
         return live
 
@@ -254,6 +257,8 @@ class StoreContext:
             except StoreError:
                 del self.sessions[session_id]
                 raise
+            if due.ended:
+                self._drop(session_id)
 
     def persist(self, live: LiveSession) -> None:
         """Write ``live``'s goals, but settle first: no replay could mend goals ahead of the runtime."""
@@ -322,6 +327,7 @@ class StoreContext:
         self.memory_hooks.noted(event)
         due = self._unsettled.setdefault(live.snapshot.session_id, Unsettled())
         due.goals |= live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        due.ended = event.kind is EventKind.SESSION_END
         if outcome.dream_requested and self.settings.auto_dream:
             due.dream = {
                 "session_id": live.snapshot.session_id,
@@ -397,8 +403,11 @@ class StoreContext:
         while len(self.sessions) > self.settings.max_sessions:
             session_id, oldest = next(iter(self.sessions.items()))
             self.persist(oldest)
-            self.sessions.pop(session_id, None)
-            self.shown_briefs.pop(session_id, None)
+            self._drop(session_id)
+
+    def _drop(self, session_id: str) -> None:
+        self.sessions.pop(session_id, None)
+        self.shown_briefs.pop(session_id, None)
 
     def _new_snapshot(self, event: HookEvent) -> SessionIdentitySnapshot:
         return SessionIdentitySnapshot(session_id=event.session_id, timestamp_ms=event.at_ms)
