@@ -3,9 +3,9 @@
 
     python benches/soak.py [--minutes 20] [--json FILE]
 
-The store is filled to a size first and then kept there (each new memory and summary replaces a forgotten one), so that
-what still grows is a leak. Prints resident memory each half minute and the slope over the second half. Uses a
-data root of its own, removed at the end.
+The store is filled to a size first and then kept there (each new memory or summary replaces one that is
+forgotten), so that what still grows is a leak. Prints resident memory each half minute and the slope over the
+second half. Uses a data root of its own, removed at the end.
 """
 
 from __future__ import annotations
