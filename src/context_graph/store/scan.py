@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from rocksdict import RdictIter
+from rocksdict import Rdict, RdictIter, ReadOptions
 
 from context_graph.errors import StoreClosedError
 from context_graph.store.failures import call
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "open_cursor"]
+
+AHEAD_BYTES: Final = 2 << 20
+"""Read ahead of a pass over a whole family."""
 
 
 class Scan(Iterator[tuple[bytes, bytes]]):
@@ -50,6 +54,16 @@ class Scan(Iterator[tuple[bytes, bytes]]):
     def release(self) -> None:
         """Let go of the database; the engine does so on closing."""
         self._iter = None
+
+
+def open_cursor(family: Rdict, whole: bool) -> RdictIter:
+    """A cursor over ``family``; ``whole`` reads ahead, and leaves in the cache what others put there."""
+    if not whole:
+        return family.iter()
+    options = ReadOptions()
+    options.fill_cache(False)  # type: ignore[call-arg]  # RocksDict's stub has it as a property
+    options.set_readahead_size(AHEAD_BYTES)
+    return family.iter(options)
 
 
 def _seek(cursor: RdictIter, start: bytes, until: bytes, reverse: bool) -> None:

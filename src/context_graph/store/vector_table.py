@@ -72,9 +72,19 @@ class VectorTable:
 
     def after(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``seq``."""
+        for found, record in self.records(seq):
+            yield found, self.decode(found, record)
+
+    def records(self, seq: int = 0, *, whole: bool = False) -> Iterator[tuple[int, bytes]]:
+        """As `after`, with the records as they stand, unchecked; ``whole`` as Engine.scan's."""
         start = layout.embedding_key(seq + 1, self._generation)
-        for key, record in self._engine.scan(EMBEDDINGS, start, self._range(self._generation)[1]):
-            yield layout.split_embedding_key(key), decode_embedding(key, record)
+        until = self._range(self._generation)[1]
+        for key, record in self._engine.scan(EMBEDDINGS, start, until, whole=whole):
+            yield layout.split_embedding_key(key), record
+
+    def decode(self, seq: int, record: bytes) -> bytes:
+        """The embedding in such a record: 1536 float32. Raises as decode_embedding."""
+        return decode_embedding(layout.embedding_key(seq, self._generation), record)
 
     def put(self, batch: Batch, seq: int, embedding: bytes) -> None:
         """Add to ``batch``: the embedding of the memory with that commit number."""

@@ -1,0 +1,167 @@
+"""The snapshot of a store's database, read in a few passes over it (`store.columns`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_graph.dream.progress import Progress, silent
+from context_graph.dream.snapshot import I32, I64, Links, Snapshot, numbered
+from context_graph.errors import UNREADABLE_RECORD, CorruptedMemoryError
+from context_graph.model.memory import MemoryNode
+from context_graph.model.spaces import DIM
+from context_graph.store.columns import EDGE_FIELDS, NODE_FIELDS, Columns, EdgeHead, NodeHead
+from context_graph.store.graph import GraphStore
+from context_graph.store.node_records import DELETED, MODALITIES, PINNED
+
+__all__ = ["read"]
+
+_NODE: Final = np.dtype(list(NODE_FIELDS))
+_EDGE: Final = np.dtype(list(EDGE_FIELDS))
+_EVERY: Final = 4096
+"""Records between two calls of progress."""
+_MODALITY_NAMES: Final = [one.value for one in MODALITIES]
+
+Heads = NDArray[np.void]
+
+
+def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Progress = silent) -> Snapshot:
+    """The live memories of ``store``, which nobody may change meanwhile (a checkpoint, or under its lock).
+
+    Args:
+        newest: Only so many, those stored last; 0 for all.
+        taken_ms: Unix ms that count as now for ages.
+
+    Raises:
+        StoreError: The database can't be read. A single damaged record is left out instead.
+
+    Cost: some 6 us a memory and 4 us an edge; 300 bytes a memory.
+    """
+    columns = Columns(store.engine)
+    fixed, rows = _live(columns, store.counters.nodes + store.counters.deleted, progress)
+    total = len(rows)
+    links, degree = _links(columns, rows, newest)
+    if newest:
+        fixed, rows, degree = fixed[-newest:], rows[-newest:], degree[-newest:]
+    at = {head.id: row for row, head in enumerate(rows)}
+    accesses = np.zeros(len(rows), np.int64)
+    accessed_ms = fixed["accessed_ms"].astype(np.int64)
+    for node_id, access in columns.accesses():
+        row = at.get(node_id)
+        if row is not None:
+            accesses[row], accessed_ms[row] = access
+    sources: dict[bytes, str] = {}
+    seqs = fixed["seq"].astype(np.int64)
+    missing: set[int] = set()
+    return Snapshot(
+        seq=store.counters.seq,
+        taken_ms=taken_ms,
+        total=total,
+        ids=[UUID(bytes=one) for one in at],
+        created_ms=fixed["created_ms"].astype(np.int64),
+        accessed_ms=accessed_ms,
+        accesses=accesses,
+        importance=fixed["importance"].astype(np.float64),
+        pinned=(fixed["flags"] & PINNED) != 0,
+        session=numbered(row.session for row in rows),
+        project=numbered(row.project for row in rows),
+        modality=[_MODALITY_NAMES[number] for number in fixed["modality"].tolist()],
+        size=fixed["content_bytes"].astype(np.int32),
+        utl=fixed["utl"].astype(np.float64),
+        source=[sources.setdefault(row.source, row.source.decode("utf-8", "replace")) for row in rows],
+        degree=degree,
+        links=links,
+        read_node=lambda node_id: _node(store, node_id),
+        read_blocks=lambda size: _blocks(store, seqs, size, missing),
+        unreadable=missing,
+        left_out=columns.unreadable,
+    )
+
+
+def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, list[NodeHead]]:
+    """The heads of the live memories in order of commit, as a structured array and as they were read."""
+    rows: list[NodeHead] = []
+    for number, head in enumerate(columns.nodes()):
+        rows.append(head)
+        if number % _EVERY == 0:
+            progress(number, expected)
+    fixed = _packed((row.fixed for row in rows), _NODE)
+    keep = np.flatnonzero((fixed["flags"] & DELETED) == 0)
+    # Two memories never share a commit number, so any sort is stable.
+    keep = keep[np.argsort(fixed["seq"][keep])]
+    return fixed[keep], [rows[row] for row in keep.tolist()]
+
+
+def _links(columns: Columns, rows: list[NodeHead], newest: int) -> tuple[Links, I32]:
+    """The edges among the ``newest`` memories (0 for all), and how many each of ``rows`` has among all."""
+    at = {head.id: row for row, head in enumerate(rows)}
+    first = max(0, len(rows) - newest) if newest else 0
+    degree = np.zeros(len(rows), np.int32)
+    heads: list[EdgeHead] = []
+    ends: list[tuple[int, int]] = []
+    for head in columns.edges():
+        source, target = at.get(head.fixed[:16]), at.get(head.fixed[16:32])
+        if source is None or target is None:  # it leads to a soft-deleted memory
+            continue
+        degree[source] += 1
+        degree[target] += 1
+        if source >= first and target >= first:
+            heads.append(head)
+            ends.append((source - first, target - first))
+    fixed = _packed((head.fixed for head in heads), _EDGE)
+    rows_of = np.array(ends, np.int32).reshape(-1, 2)
+    kinds: dict[bytes, str] = {}
+    links = Links(
+        ids=[UUID(bytes=head.id) for head in heads],
+        source=rows_of[:, 0].copy(),
+        target=rows_of[:, 1].copy(),
+        kind=[kinds.setdefault(head.relation, head.relation.decode("utf-8", "replace")) for head in heads],
+        weight=fixed["weight"].astype(np.float64),
+        confidence=fixed["confidence"].astype(np.float64),
+        reward=fixed["reward"].astype(np.float64),
+        traversals=fixed["traversals"].astype(np.int64),
+        shortcut=fixed["shortcut"] != 0,
+    )
+    return links, degree
+
+
+def _packed(parts: Iterable[bytes], kind: np.dtype[np.void]) -> Heads:
+    return np.frombuffer(b"".join(parts), kind)
+
+
+def _node(store: GraphStore, node_id: UUID) -> MemoryNode:
+    found = store.get(node_id.bytes)
+    if found is None:
+        raise CorruptedMemoryError(f"memory {node_id} is no longer in the checkpoint", node_id=str(node_id))
+    return found
+
+
+def _blocks(
+    store: GraphStore, seqs: I64, size: int, missing: set[int]
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The embeddings of the memories with these commit numbers, ``size`` at a time, in one pass.
+
+    A memory whose embedding is not there or can't be read has zeros and is added to ``missing``.
+    """
+    if not len(seqs):
+        return
+    records = store.vectors.records(int(seqs[0]) - 1, whole=True)
+    wanted = iter(enumerate(seqs.tolist()))
+    found_seq, record = next(records, (-1, b""))
+    for start in range(0, len(seqs), size):
+        block = np.zeros((min(size, len(seqs) - start), DIM), np.float32)
+        for row, seq in (next(wanted) for _ in range(len(block))):
+            while 0 <= found_seq < seq:  # of a soft-deleted memory, or one that went beyond ``newest``
+                found_seq, record = next(records, (-1, b""))
+            if found_seq != seq:
+                missing.add(row)
+                continue
+            try:
+                block[row - start] = np.frombuffer(store.vectors.decode(seq, record), np.float32)
+            except UNREADABLE_RECORD:
+                missing.add(row)
+        yield start, block
