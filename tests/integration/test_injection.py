@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.integration.owner_harness import wait_until
 from tests.session_support import context_of, hook, memory, remember
 from tests.support import Cli
 
@@ -100,6 +101,15 @@ def test_hostile_memories_stay_data_in_one_valid_document(cli: Cli) -> None:
     text = context_of(document)
     assert text.count("<") == 2 and text.rstrip().endswith(FENCE_CLOSE)
     assert len(text.splitlines()) == 4 + 3 + 3, "the state, the fence, one line a memory"
+
+
+def test_a_session_s_start_has_the_memory_loaded_before_its_first_prompt(cli: Cli) -> None:
+    remember(cli, FACT)
+    cli.run("owner", "restart")
+    assert "load" not in memory(cli, "stats")["operations"], "a fresh owner loads nothing unasked"
+    hook(cli, "session-start", "s-1", source="startup")
+    wait_until(lambda: "load" in memory(cli, "stats")["operations"], "nothing was loaded")
+    assert "recall" not in memory(cli, "stats")["operations"]
 
 
 def test_it_all_stays_below_what_the_client_inlines(cli: Cli) -> None:

@@ -95,7 +95,13 @@ class MemoryHooks:
             self._guarded("ledger", self._write_ledger)
         if self._warm:
             self._warm = False
-            self._guarded("opening", self._memex)
+            self._guarded("opening", self._prepare_for_prompts)
+
+    def _prepare_for_prompts(self) -> None:
+        """Load what the first prompt of a session needs while nobody waits."""
+        from context_graph.memory import fence, ledger, phrases, relevance  # noqa: F401
+
+        self._memex().warm()
 
     # What goes into contexts
 
