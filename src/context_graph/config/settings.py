@@ -38,7 +38,44 @@ class Settings:
         default=True, metadata={"doc": "Whether an IC crisis queues a consolidation request."}
     )
     dream_cooldown_s: int = field(
-        default=60, metadata={"doc": "Seconds between two consolidation requests.", "range": (0, 86_400)}
+        default=60,
+        metadata={
+            "doc": "Seconds between two consolidations of a store that the owner starts by itself.",
+            "range": (0, 86_400),
+        },
+    )
+    dream: bool = field(
+        default=True,
+        metadata={"doc": "Whether the owner consolidates by itself; commands and tools always may."},
+    )
+    dream_session_end: str = field(
+        default="light",
+        metadata={
+            "doc": "Consolidation after a session's end, once its client is gone.",
+            "choices": ("off", "light", "deep", "rem"),
+        },
+    )
+    dream_idle: str = field(
+        default="rem",
+        metadata={
+            "doc": "Consolidation, as far as consciousness allows, of a store that is idle or whose entropy "
+            "stayed high.",
+            "choices": ("off", "light", "deep", "rem"),
+        },
+    )
+    dream_idle_s: float = field(
+        default=300.0,
+        metadata={
+            "doc": "Seconds without a request after which a store that has changed is idle.",
+            "range": (1, 604_800),
+        },
+    )
+    dream_entropy_s: float = field(
+        default=300.0,
+        metadata={
+            "doc": "Seconds without a dip that a store's entropy is above 0.7 before it is consolidated.",
+            "range": (1, 604_800),
+        },
     )
     idle_s: float = field(
         default=600.0,
