@@ -220,6 +220,13 @@ class LiveSession:
         """Whether the crisis may request a consolidation at ``at_ms``; True starts the cool-down (D3.7)."""
         return self._monitor.claim_dream(at_ms)
 
+    def close_crisis(self) -> bool:
+        """A consolidation has answered the crisis; False if there is none. The next low IC opens another."""
+        if not self._monitor.is_crisis():
+            return False
+        self._monitor.reset_crisis()
+        return True
+
     def runtime_bytes(self) -> bytes:
         """All that restore needs beside the snapshot and the goals; some 2 KB."""
         purpose = self._purpose

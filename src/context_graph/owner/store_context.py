@@ -18,6 +18,7 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner import spool
 from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.dream_requests import session_end_request
 from context_graph.owner.memory_hooks import MemoryHooks
 from context_graph.owner.requirement_records import entries_of
 from context_graph.owner.spooled import apply_spooled
@@ -87,6 +88,8 @@ class StoreContext:
         self.tool_sessions: OrderedDict[str, str] = OrderedDict()
         self._unsettled: dict[str, Unsettled] = {}
         self.spool_rejected = 0
+        self.dream_asked = True
+        """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
         self._brief = BriefCache(folder / "brief.bin")
         self._log = log
         self._redactor = redactor
@@ -229,6 +232,7 @@ class StoreContext:
         self.store.queue_dream(
             {"session_id": live.snapshot.session_id, "ic": live.snapshot.last_ic, "at_ms": at_ms}
         )
+        self.dream_asked = True
         self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
         return True
 
@@ -254,9 +258,13 @@ class StoreContext:
                     goals_seq=live.sequence if due.goals else None,
                     dream=due.dream,
                 )
+                if due.ended and self.settings.dream and self.settings.dream_session_end != "off":
+                    self.store.queue_dream(session_end_request(live.snapshot))
+                    self.dream_asked = True
             except StoreError:
                 del self.sessions[session_id]
                 raise
+            self.dream_asked |= due.dream is not None
             if due.ended:
                 self._drop(session_id)
 
