@@ -3,9 +3,9 @@
 The owner makes a folder with a checkpoint of the store's database in it (`checkpoint.take`), starts
 ``arguments(folder)`` and writes one line, the `Request`, to its standard input, which it leaves open: when it
 closes, the process ends at once, so that none outlives its owner. The process writes lines to its standard
-output, `Update` while it works and one `Ready` or `Failed` at its end, and before `Ready` two files into the
-folder: ``plan`` (what was found) and ``prepared`` (the same as changes of records). It writes nowhere else
-and may be killed at any time.
+output, `Update` while it works and one `Ready` or `Failed` at its end, and before `Ready` one file into the
+folder: ``prepared``, what was found as changes of records; or ``plan``, where it was only to look for goals.
+It writes nowhere else and may be killed at any time.
 
 | exit code | |
 |---|---|
@@ -34,6 +34,7 @@ __all__ = [
     "PLAN",
     "PREPARED",
     "Failed",
+    "GoalSearch",
     "Line",
     "Ready",
     "Task",
@@ -54,12 +55,22 @@ ABANDONED: Final = 3
 """Exit code of a process whose standard input was closed."""
 
 
+class GoalSearch(msgspec.Struct, frozen=True):
+    """Which goals to look for."""
+
+    min_confidence: float
+    """[0, 1]."""
+    max_goals: int
+
+
 class Task(msgspec.Struct, frozen=True):
     """The line that starts the work."""
 
     request: Request
     idle: bool = False
     """Use only time that nobody else wants: for runs that nobody waits for."""
+    goals: GoalSearch | None = None
+    """Look for goals, and for nothing else."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
