@@ -147,13 +147,13 @@ class GraphQueryError(UsageError, LookupError):
 
 
 class RateLimitError(ContextGraphError):
-    """Asked too often; ``retry_after_ms`` and ``limit`` (calls a minute) say when to come back (D4.6)."""
+    """Asked too often; ``retry_after_ms`` and ``limit`` (in words) say when to come back (D4.6)."""
 
     code = "rate_limit"
     rpc_code = -32004
     retryable = True
 
-    def __init__(self, message: str, *, retry_after_ms: int = 0, limit: int = 0) -> None:
+    def __init__(self, message: str, *, retry_after_ms: int = 0, limit: str = "") -> None:
         super().__init__(message)
         self.retry_after_ms = retry_after_ms
         self.limit = limit

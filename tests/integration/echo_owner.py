@@ -3,11 +3,14 @@
 Verbs: `echo` gives the body back, `count` appends a mark to the file `count` of the root, `sleep`
 takes params["ms"] milliseconds, `environment` and `modules` list names, `large` answers with
 params["bytes"] bytes, `fail` raises what params["error"] names, `boom` something that is none of ours.
-MCP tools: `echo`, `sleep`, `large`, `boom` likewise, and `count`, which makes something once for a request.
+MCP tools: `echo`, `sleep`, `large`, `boom` likewise, `count`, which makes something once for a request, and
+`later`, which answers after ms milliseconds, tells its progress in steps, and leaves the file `cancelled`
+where it was.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -24,6 +27,7 @@ from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
     from context_graph.mcp_server.call import ToolCall, ToolResult
+    from context_graph.mcp_server.deferred import Deferred
     from context_graph.mcp_server.endpoint import Endpoint
 
 
@@ -121,6 +125,7 @@ class EchoService:
             "large": _large,
             "boom": _boom,
             "count": self._count,
+            "later": self._later,
         }
         tools = [Tool(name, name, {"type": "object"}, run) for name, run in runs.items()]
         return Endpoint(Toolbox(tools), EchoHost(store), Sessions(), client=client, plain=not client)
@@ -129,6 +134,32 @@ class EchoService:
         (self._root / "asleep").touch()
         time.sleep(float(call.arguments.raw("ms")) / 1000.0)
         return _result({"slept": True})
+
+    def _later(self, call: ToolCall) -> Deferred:
+        from context_graph.mcp_server.deferred import Deferred
+
+        given, deferred, loop = call.arguments, Deferred(), asyncio.get_running_loop()
+        steps, seconds = given.integer("steps") or 0, (given.number("ms", 0, 60_000) or 0) / 1000.0
+        (self._root / "later").touch()
+        for step in range(1, steps + 1):
+            loop.call_later(seconds * step / (steps + 1), call.progress, step, steps, f"step {step}")
+
+        def end() -> None:
+            if given.has("fail"):
+                deferred.failed(error_for_code(str(given.raw("fail")))("it failed: as asked"))
+            elif given.has("bug"):
+                deferred.failed(ZeroDivisionError("a bug, on purpose"))
+            else:
+                deferred.done(_result({"waited_ms": seconds * 1000.0}))
+
+        timer = loop.call_later(seconds, end)
+
+        def cancel() -> None:
+            timer.cancel()
+            (self._root / "cancelled").touch()
+
+        deferred.on_cancel = cancel
+        return deferred
 
     def _count(self, call: ToolCall) -> ToolResult:
         made = self._root / "made"

@@ -42,13 +42,26 @@ def say(call: ToolCall) -> ToolResult:
 SAY = Tool("say", "Says.", {"type": "object"}, say, {"type": "object"}, {"readOnlyHint": True})
 
 
+class Nowhere:
+    """The outlet of messages that are answered at once."""
+
+    clear = True
+
+    def expect(self) -> None:
+        raise AssertionError("no answer is late here")
+
+    def late(self, lines: bytes, *, last: bool) -> None:
+        raise AssertionError(lines)
+
+
 def endpoint(*, client: bytes = b"c", plain: bool = False) -> Endpoint:
     return Endpoint(Toolbox([SAY]), NoHost(), Sessions(), client=client, plain=plain)  # type: ignore[arg-type]
 
 
 def ask(server: Endpoint, method: str, number: int = 1, **params: Any) -> list[Any]:
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return [json.loads(line) for line in b"".join(server.receive(json.dumps(message).encode())).splitlines()]
+    told = b"".join(server.receive(json.dumps(message).encode(), Nowhere()))
+    return [json.loads(line) for line in told.splitlines()]
 
 
 def opened(version: str) -> Endpoint:
@@ -67,7 +80,7 @@ def test_each_version_gets_what_it_knows(version: str) -> None:
     assert ("outputSchema" in tool) == ("structuredContent" in result) == (version >= "2025-06-18")
     assert json.loads(result["content"][0]["text"])["ids"]
     batch = b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"}]'
-    answer = json.loads(b"".join(server.receive(batch)))
+    answer = json.loads(b"".join(server.receive(batch, Nowhere())))
     if version < "2025-06-18":
         assert answer == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -12,6 +12,7 @@ import orjson
 
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
+from context_graph.mcp_server.deferred import Notes
 from context_graph.mcp_server.host import Host
 from context_graph.mcp_server.protocol import LOG_LEVELS
 from context_graph.mcp_server.sessions import Session
@@ -50,7 +51,7 @@ class ToolCall:
         session_id: The session as given, or else the client's session that the call belongs to.
         request: Names this request among all that were ever sent, the same when it is sent again; empty
             where a client can't be told from others.
-        send: Takes a notification that goes out before the answer.
+        send: Takes a notification that goes out before the answer, at once where that is a late one.
         progress_token: As the client gave it, None if it wants no progress.
         log_level: The least level that the client wants to hear of.
     """
@@ -61,10 +62,11 @@ class ToolCall:
     session_id: str | None
     verbosity: VerbosityLevel
     request: bytes
-    send: Callable[[bytes], None]
+    send: Notes
     progress_token: str | int | None = None
     log_level: str = "info"
     _made: int = field(default=0)
+    _told: float = field(default=-1.0)
 
     def new_id(self) -> UUID | None:
         """The id for what this call makes, derived from the request: one that is sent again after a crash
@@ -81,9 +83,11 @@ class ToolCall:
             self.send(rpc.notification(_LOG, {"level": level, "logger": logger, "data": text}))
 
     def progress(self, done: float, total: float, message: str = "") -> None:
-        """Tell a client that asked for it how far a long call is."""
-        if self.progress_token is None:
+        """Tell a client that asked for it how far a long call is. What is no more than was told before is
+        left out, as the protocol wants it, and so is what a client is too slow to take."""
+        if self.progress_token is None or done <= self._told or not self.send.clear:
             return
+        self._told = done
         told: dict[str, object] = {"progressToken": self.progress_token, "progress": done, "total": total}
         if message:
             told["message"] = message

@@ -14,6 +14,7 @@ from context_graph.errors import ContextGraphError, RateLimitError, UsageError
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
 from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.deferred import Deferred, Notes, Outlet, Running
 from context_graph.mcp_server.host import Host
 from context_graph.mcp_server.protocol import (
     INSTRUCTIONS,
@@ -34,6 +35,7 @@ __all__ = ["INSTRUCTIONS", "Endpoint"]
 _SESSION_CHARS: Final = 100
 _TOOL_USE: Final = "claudecode/toolUseId"
 _LOG: Final = "notifications/message"
+_STORAGE_ERROR: Final = -32002
 
 
 class Endpoint:
@@ -57,7 +59,8 @@ class Endpoint:
         self._version: Version | None = None
         self._log_level = "info"
         self._own = sessions.anonymous()
-        self._methods: dict[str, Callable[[Request, bytes, list[bytes]], object]] = {
+        self._running = Running()
+        self._methods: dict[str, Callable[[Request, bytes, Notes], object]] = {
             "initialize": self._initialize,
             "ping": self._ping,
             "tools/list": self._list,
@@ -75,40 +78,51 @@ class Endpoint:
         """The protocol's version that is spoken."""
         return self._version or (PLAIN if self._plain else LATEST)
 
-    def receive(self, text: bytes) -> Iterator[bytes]:
+    def receive(self, text: bytes, outlet: Outlet) -> Iterator[bytes]:
         """Serve the message or batch in ``text``: each step serves one message and gives what is to be sent
-        (lines, perhaps none)."""
+        (lines, perhaps none). What can't be answered yet goes to ``outlet`` when it can."""
         found = rpc.parse(text)
         if not isinstance(found, list):
-            yield self._serve(found, text)
+            yield self._serve(found, text, Notes(outlet), lambda line: outlet.late(line, last=True))
             return
         if not self.version.batches:
             why = f"Invalid Request: protocol version {self.version.name} has no batches"
             yield rpc.failure(None, RpcError(rpc.INVALID_REQUEST, why)) + b"\n"
             return
-        notes: list[bytes] = []
-        answers: list[bytes] = []
+        batch = _Batch(outlet)
         for at, item in enumerate(found):
             if isinstance(item, Request) and item.method == "initialize":
                 item = Invalid(
                     item.id, RpcError(rpc.INVALID_REQUEST, "Invalid Request: initialize in a batch")
                 )
-            answer = self._answer(item, b"%d:" % at + text, notes)
-            if answer:
-                answers.append(answer)
-            yield b"".join(note + b"\n" for note in notes)
-            notes.clear()
-        yield b"[" + b",".join(answers) + b"]\n" if answers else b""
+            notes = Notes(outlet)
+            yield batch.take(self._answer(item, b"%d:" % at + text, notes, batch.late), notes)
+        yield batch.served()
 
-    def _serve(self, item: rpc.Incoming, text: bytes) -> bytes:
-        notes: list[bytes] = []
-        answer = self._answer(item, text, notes)
-        if answer:
-            notes.append(answer)
-        return b"".join(note + b"\n" for note in notes)
+    def cancel(self, request_id: object) -> None:
+        """The client no longer wants the answer to that request, if it is still to come."""
+        self._running.cancel(request_id)
 
-    def _answer(self, item: rpc.Incoming, text: bytes, notes: list[bytes]) -> bytes:
-        """The answer to one message, b"" if it has none; ``notes`` takes notifications that precede it."""
+    def leave(self) -> None:
+        """The server is leaving: end what is not answered yet, and say so."""
+        why = "Storage error: the owner is leaving; call again"
+        self._running.fail_all(RpcError(_STORAGE_ERROR, why, {"retryable": True}))
+
+    def close(self) -> None:
+        """The client has gone: end what nobody waits for any more. Safe to call twice."""
+        self._running.cancel_all()
+
+    def _serve(self, item: rpc.Incoming, text: bytes, notes: Notes, late: Callable[[bytes], None]) -> bytes:
+        answer = self._answer(item, text, notes, lambda line: late(line + b"\n" if line else b""))
+        if answer is None:
+            return notes.take()
+        return notes.take() + (answer + b"\n" if answer else b"")
+
+    def _answer(
+        self, item: rpc.Incoming, text: bytes, notes: Notes, late: Callable[[bytes], None]
+    ) -> bytes | None:
+        """The answer to one message, b"" if it has none; None if ``late`` will be called with it.
+        ``notes`` takes notifications that precede it."""
         if isinstance(item, Response):
             return b""  # we ask clients nothing
         if isinstance(item, Notification):
@@ -116,19 +130,34 @@ class Endpoint:
             return b""
         if isinstance(item, Invalid):
             return rpc.failure(item.id, item.error)
-        method = self._methods.get(item.method)
         try:
+            self._running.check(item.id)
+            method = self._methods.get(item.method)
             if method is None:
                 shown = item.method[:80]
                 raise RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {shown}", {"method": shown})
-            return rpc.success(item.id, method(item, text, notes))
-        except RpcError as error:
-            return rpc.failure(item.id, error)
-        except ContextGraphError as error:
-            return rpc.failure(item.id, self._fault(item, error))
+            found = method(item, text, notes)
+            if isinstance(found, Deferred) and not found.settled:
+                self._running.add(item.id, found, lambda: late(self._outcome(item, found)))
+                notes.go_late()
+                return None
         except Exception as error:
-            self._host.failed(item.method, error)
-            return rpc.failure(item.id, RpcError(rpc.INTERNAL_ERROR, "Internal error"))
+            return self._failure(item, error)
+        return self._outcome(item, found) if isinstance(found, Deferred) else rpc.success(item.id, found)
+
+    def _outcome(self, request: Request, call: Deferred) -> bytes:
+        """The answer to a call that has ended; b"" if it was cancelled."""
+        if isinstance(call.outcome, Exception):
+            return self._failure(request, call.outcome)
+        return b"" if call.outcome is None else rpc.success(request.id, self._shaped(call.outcome))
+
+    def _failure(self, request: Request, error: Exception) -> bytes:
+        if isinstance(error, ContextGraphError):
+            error = self._fault(request, error)
+        elif not isinstance(error, RpcError):
+            self._host.failed(request.method, error)
+            error = RpcError(rpc.INTERNAL_ERROR, "Internal error")
+        return rpc.failure(request.id, error)
 
     def _fault(self, request: Request, error: ContextGraphError) -> RpcError:
         from context_graph.memory.faults import rpc_fault  # no store is touched before the first call
@@ -139,19 +168,19 @@ class Endpoint:
             self._host.failed(operation, error)
         return RpcError(code, message, data)
 
-    def _note(self, item: Notification, notes: list[bytes]) -> None:
-        """Notifications that nobody knows are ignored, as JSON-RPC wants it; a cancelled request has been
-        answered by now, or was taken out of the queue by whoever feeds us."""
-        if item.method != "notifications/initialized":
-            return
-        for problem in self._host.problems():
-            self._tell(notes, "warning", problem)
+    def _note(self, item: Notification, notes: Notes) -> None:
+        """Notifications that nobody knows are ignored, as JSON-RPC wants it."""
+        if item.method == "notifications/cancelled":
+            self.cancel(item.params.get("requestId"))
+        elif item.method == "notifications/initialized":
+            for problem in self._host.problems():
+                self._tell(notes, "warning", problem)
 
-    def _tell(self, notes: list[bytes], level: str, text: str) -> None:
+    def _tell(self, notes: Notes, level: str, text: str) -> None:
         if LOG_LEVELS.index(level) >= LOG_LEVELS.index(self._log_level):
-            notes.append(rpc.notification(_LOG, {"level": level, "logger": "context-graph", "data": text}))
+            notes(rpc.notification(_LOG, {"level": level, "logger": "context-graph", "data": text}))
 
-    def _initialize(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+    def _initialize(self, request: Request, text: bytes, notes: Notes) -> object:
         wanted = request.params.get("protocolVersion")
         if not isinstance(wanted, str):
             raise RpcError(
@@ -162,13 +191,13 @@ class Endpoint:
         self._version = negotiate(wanted)
         return initialize_result(self._version)
 
-    def _ping(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+    def _ping(self, request: Request, text: bytes, notes: Notes) -> object:
         return {}
 
-    def _list(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+    def _list(self, request: Request, text: bytes, notes: Notes) -> object:
         return {"tools": self._toolbox.listed(self.version)}
 
-    def _set_level(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+    def _set_level(self, request: Request, text: bytes, notes: Notes) -> object:
         level = request.params.get("level")
         if level not in LOG_LEVELS:
             why = f"Invalid params: level - must be one of {', '.join(LOG_LEVELS)}"
@@ -176,7 +205,7 @@ class Endpoint:
         self._log_level = level
         return {}
 
-    def _call(self, request: Request, text: bytes, notes: list[bytes]) -> object:
+    def _call(self, request: Request, text: bytes, notes: Notes) -> object:
         name, given = request.params.get("name"), request.params.get("arguments")
         tool = self._toolbox.find(name) if isinstance(name, str) else None
         if tool is None:
@@ -185,10 +214,17 @@ class Endpoint:
         if given is not None and not isinstance(given, dict):
             why = "Invalid params: arguments - must be an object"
             raise RpcError(rpc.INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": "arguments"})
-        return self._shaped(tool.run(self._tool_call(tool.name, given or {}, request.params, text, notes)))
+        call = self._tool_call(tool.name, given or {}, request.params, text, notes)
+        limit = (self._host.store_name, tool.name, call.session_id or self._client.hex())
+        if tool.once_a_minute:
+            self._sessions.limits.check(limit)
+        found = tool.run(call)
+        if tool.once_a_minute:  # what was refused by its parameters has not been done
+            self._sessions.limits.count(limit)
+        return found if isinstance(found, Deferred) else self._shaped(found)
 
     def _tool_call(
-        self, tool: str, given: dict[str, Any], params: dict[str, Any], text: bytes, notes: list[bytes]
+        self, tool: str, given: dict[str, Any], params: dict[str, Any], text: bytes, notes: Notes
     ) -> ToolCall:
         arguments = Arguments(tool, given)
         session_id = arguments.text("session_id", high=_SESSION_CHARS)
@@ -204,7 +240,7 @@ class Endpoint:
             session_id=session_id or self._host.session_of(use if isinstance(use, str) else None),
             verbosity=session.verbosity if level is None else VerbosityLevel.from_value(level),
             request=blake2b(self._client + b"\0" + text, digest_size=32).digest() if self._client else b"",
-            send=notes.append,
+            send=notes,
             progress_token=token if isinstance(token, (str, int)) else None,
             log_level=self._log_level,
         )
@@ -220,3 +256,36 @@ class Endpoint:
         if result.failed:
             shaped["isError"] = True
         return shaped
+
+
+class _Batch:
+    """The answers to one batch, sent as one array once all are there."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._answers: list[bytes] = []
+        self._waiting = 0
+        self._served = False
+
+    def take(self, answer: bytes | None, notes: Notes) -> bytes:
+        """Note a message's answer, None for a late one; the lines to send now."""
+        if answer is None:
+            self._waiting += 1
+        elif answer:
+            self._answers.append(answer)
+        return notes.take()
+
+    def late(self, answer: bytes) -> None:
+        """A late answer has come, b"" for one that was cancelled."""
+        self._waiting -= 1
+        if answer:
+            self._answers.append(answer)
+        self._outlet.late(self._lines() if self._served else b"", last=True)
+
+    def served(self) -> bytes:
+        """All messages have been served; the lines to send now."""
+        self._served = True
+        return self._lines()
+
+    def _lines(self) -> bytes:
+        return b"[" + b",".join(self._answers) + b"]\n" if self._answers and not self._waiting else b""

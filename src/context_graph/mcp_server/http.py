@@ -137,8 +137,8 @@ class HttpServer:
         return self._known(request).endpoint, None
 
     def end_session(self, request: h11.Request) -> None:
-        """Forget the session that a DELETE names."""
-        self._known(request)
+        """Forget the session that a DELETE names; what it waits for is cancelled."""
+        self._known(request).endpoint.close()
         del self._sessions[headers_of(request)["mcp-session-id"]]
 
     def _open(self, request: h11.Request) -> tuple[Endpoint, str]:
@@ -149,7 +149,7 @@ class HttpServer:
             raise RefusedError(400, str(error)) from error
         self._sessions[name] = _Open(endpoint, self._clock())
         while len(self._sessions) > _SESSIONS_MAX:
-            self._sessions.popitem(last=False)
+            self._sessions.popitem(last=False)[1].endpoint.close()
         return endpoint, name
 
     def _known(self, request: h11.Request) -> _Open:

@@ -10,6 +10,7 @@ from context_graph.mcp_server.protocol import Version
 
 if TYPE_CHECKING:
     from context_graph.mcp_server.call import ToolCall, ToolResult
+    from context_graph.mcp_server.deferred import Deferred
 
 __all__ = ["Tool", "Toolbox", "bare_name"]
 
@@ -21,17 +22,20 @@ class Tool:
     """One tool: what tools/list says of it, and what runs when it is called.
 
     Attributes:
-        run: Called on the server's one thread with the call; returns what the client gets.
+        run: Called on the server's one thread with the call; returns what the client gets, or the promise
+            of it where that takes long.
         output: JSON schema of ``structuredContent``; None for a tool that has none.
         hints: MCP's annotations (readOnlyHint, destructiveHint, idempotentHint, openWorldHint).
+        once_a_minute: A session may call it once a minute.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    run: Callable[[ToolCall], ToolResult]
+    run: Callable[[ToolCall], ToolResult | Deferred]
     output: Mapping[str, Any] | None = None
     hints: Mapping[str, bool] = field(default_factory=dict)
+    once_a_minute: bool = False
 
     def listed(self, version: Version) -> dict[str, Any]:
         """Its entry in tools/list, with no more than a client of ``version`` knows."""

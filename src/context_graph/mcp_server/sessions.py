@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from context_graph.mcp_server.limits import OnceAMinute
 from context_graph.mcp_server.rpc import RpcError
 from context_graph.model.memory import VerbosityLevel
 
@@ -44,6 +45,8 @@ class Sessions:
         self._lifetime_s = lifetime_s
         self._clock = clock
         self._known: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self.limits = OnceAMinute()
+        """When each session last called what it may call once a minute."""
 
     def __len__(self) -> int:
         return len(self._known)

@@ -28,7 +28,7 @@ from context_graph.mcp_server.sessions import session_missing
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.views import injection_view, iso_time, node_view, recall_view
-from context_graph.model.edge import Domain
+from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
     MemoryNode,
@@ -71,10 +71,10 @@ def _memory_id(call: ToolCall, name: str) -> UUID:
     return found[0]
 
 
-def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID]) -> None:
+def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID], followed: Sequence[GraphEdge] = ()) -> None:
     """What was found is an answer even where its use can't be written down (a full disk)."""
     try:
-        memex.touch(ids)
+        memex.touch(ids, followed)
     except StoreError as error:
         call.host.failed("touch", error)
 
@@ -166,7 +166,7 @@ def _recall_memory(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
-    _count_use(call, memex, [one.node.id for one in found.nodes])
+    _count_use(call, memex, [one.node.id for one in found.nodes], found.followed)
     return _answer(memex, recall_view(memex, found, call.verbosity), empty_recall=not found.nodes)
 
 
@@ -180,7 +180,7 @@ def _inject_context(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     found = memex.inject(query, max_tokens=max_tokens, mode=mode, priority=priority, include=include)
-    _count_use(call, memex, found.node_ids)
+    _count_use(call, memex, found.node_ids, found.followed)
     return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
 
 

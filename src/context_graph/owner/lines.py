@@ -1,12 +1,14 @@
 """JSON-RPC on the owner's socket: one line a message, from a bridge (`mcp.attach`) or from whoever sends `{`.
 
 Like ``connection``, whose place it takes on the same socket, it is bounded in all directions and gives the
-loop back after each message: a hook waits for one memory call at most, never for a client's backlog.
+loop back after each message: a hook waits for one memory call at most, never for a client's backlog. Answers
+that take long come later, and the client is served meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 from collections import deque
 from collections.abc import Iterator
@@ -26,6 +28,8 @@ _UNFINISHED_S: Final = 30.0
 _LINGER_S: Final = 0.25
 """A plain client that has had its answers and is silent for so long has said all: `nc` waits for us."""
 _LEAVING_S: Final = 0.05
+_HUNG_UP_S: Final = 1.0
+"""How often it is looked whether a client that has said all still waits for its late answer."""
 _LARGE_BYTES: Final = 256 * 1024
 _RECV_BYTES: Final = 64 * 1024
 _QUEUED_MAX: Final = 256
@@ -79,6 +83,8 @@ class LineConnection(Channel):
         self._rest = rest
         self._queue: deque[bytes] = deque()
         self._work: Iterator[bytes] | None = None
+        self._expected = 0
+        self._late: list[bytes] = []
         self._received = 0
         self._began = 0.0
         self._eof = False
@@ -92,8 +98,8 @@ class LineConnection(Channel):
 
     @property
     def busy(self) -> bool:
-        """Whether a message is being served or an answer is on its way."""
-        return bool(self._queue or self._work is not None or self._out)
+        """Whether a message is being served or an answer is on its way or to come."""
+        return bool(self._queue or self._work is not None or self._expected or self._late or self._out)
 
     @property
     def idle(self) -> bool:
@@ -108,13 +114,34 @@ class LineConnection(Channel):
         self._next()
 
     def leave(self) -> None:
-        """The owner is leaving: serve what has arrived whole, then close. A bridge sends the rest again."""
+        """The owner is leaving: serve what has arrived whole, then close. A bridge sends the rest again, and
+        what is not answered yet; other clients are told."""
         self._leaving = True
+        if self._plain:
+            self._endpoint.leave()
         self._next()
+
+    def expect(self) -> None:
+        """One more late answer is to come."""
+        self._expected += 1
+
+    def late(self, lines: bytes, *, last: bool) -> None:
+        """Send ``lines`` when their turn comes; ``last``: they settle an answer that was expected."""
+        self._expected -= last
+        if lines and not self._is_closed:
+            self._late.append(lines)
+        self._next()
+
+    @property
+    def clear(self) -> bool:
+        """Whether the client has taken all that it was sent."""
+        return not self._out and not self._late
 
     def _closed(self) -> None:
         self._queue.clear()
+        self._late.clear()
         self._work = None
+        self._endpoint.close()
         self._server.closed(self)
 
     def _on_readable(self) -> None:
@@ -148,7 +175,7 @@ class LineConnection(Channel):
             self._splitter.refuse()
 
     def _cancel(self, line: bytes) -> bool:
-        """Take a request that still waits out of the queue, if that is what ``line`` asks for."""
+        """End a request, or take it out of the queue if it still waits, if that is what ``line`` asks for."""
         found = parse(line)
         if not isinstance(found, Notification) or found.method != "notifications/cancelled":
             return False
@@ -157,14 +184,15 @@ class LineConnection(Channel):
             request = parse(waiting)
             if isinstance(request, Request) and request.id == wanted and request.method != "initialize":
                 self._queue.remove(waiting)
-                break
+                return True
+        self._endpoint.cancel(wanted)
         return True
 
     def _next(self) -> None:
         """Have the next message served in a turn of its own, or wait for what this connection waits for."""
         if self._is_closed or self._out:
             return
-        if self._queue or self._work is not None:
+        if self._queue or self._work is not None or self._late:
             if not self._scheduled:
                 self._scheduled = True
                 self._loop.call_soon(self._serve)
@@ -178,9 +206,27 @@ class LineConnection(Channel):
             self._splitter.drop()
             self._send(failure(None, RpcError(INVALID_REQUEST, why)) + b"\n")
         elif self._eof:
-            self.close()
+            self._end()
         else:
             self._await_more()
+
+    def _end(self) -> None:
+        """The client has said all. A bridge then is no longer there; another may wait for a late answer."""
+        if not self._expected or not self._plain or self._hung_up():
+            self.close()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(_HUNG_UP_S, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._is_closed:
+            self._next()
+
+    def _hung_up(self) -> bool:
+        """Whether the client's end is closed in both directions: to its last word alone, it would read on."""
+        poller = select.poll()
+        poller.register(self._socket, 0)
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poller.poll(0))
 
     def _await_more(self) -> None:
         if self._leaving and not self._plain:
@@ -192,19 +238,23 @@ class LineConnection(Channel):
         elif self._splitter.held:
             if self._timer is None:
                 self._arm(_UNFINISHED_S)
-        elif self._plain and not self._endpoint.initialized:
+        elif self._plain and not self._endpoint.initialized and not self._expected:
             self._arm(_LINGER_S)
 
     def _serve(self) -> None:
         self._scheduled = False
         if self._is_closed or self._out:
             return
+        if self._late:
+            late, self._late = b"".join(self._late), []
+            self._send(late)
+            return
         if self._work is None:
             if not self._queue:
                 return
             line = self._queue.popleft()
             self._received = len(line)
-            self._work = self._endpoint.receive(line)
+            self._work = self._endpoint.receive(line, self)
         began = self._loop.time()
         data = next(self._work, None)
         if data is None:
