@@ -157,6 +157,11 @@ class Core:
         return None if self._derived is None else self._derived.index
 
     @property
+    def loaded_entropy(self) -> float | None:
+        """The store's entropy by its figures, if they are loaded."""
+        return None if self._derived is None else self._derived.figures.metrics().entropy
+
+    @property
     def second(self) -> SecondVectors | None:
         """What makes second vectors, once the derived state is loaded and if there is a model."""
         return self._second

@@ -34,6 +34,16 @@ class Reading:
     def __init__(self, core: Core) -> None:
         self._core = core
 
+    @property
+    def core(self) -> Core:
+        """What all parts of this share, for operations of the layers above: inside its turns only."""
+        return self._core
+
+    @property
+    def seq(self) -> int:
+        """The number of the last change of memories or edges, from 1 and without gaps; 0 before the first."""
+        return self._core.store.counters.seq
+
     # Memories
 
     def get(self, node_id: UUID | str) -> MemoryNode | None:
@@ -186,6 +196,10 @@ class Reading:
         """Entropy, coherence, learning score and what they are made of, each in [0, 1]."""
         with self._core.turn("pulse") as core:
             return core.derived.figures.metrics()
+
+    def entropy_if_loaded(self) -> float | None:
+        """The store's entropy, in [0, 1]; None while its figures are not in memory. Loads nothing; 5 us."""
+        return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
         """The header of every answer (REQ-CORE-019).
