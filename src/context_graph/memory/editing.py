@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import Encoded
 from context_graph.memory.utl import Measured
@@ -292,15 +293,37 @@ def purge(core: Core, at_ms: int) -> list[UUID]:
     return removed
 
 
-def touch(core: Core, ids: Iterable[UUID], at_ms: int) -> None:
-    """Count a use of each memory; unknown ids are passed over."""
+def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphEdge] = ()) -> None:
+    """Count a use of each memory and of the edges between them that were followed; skips unknown ids.
+
+    Args:
+        ids: The best first.
+    """
     nodes = [node for node in map(core.node, dict.fromkeys(ids)) if node is not None]
     used = [replace(node, access_count=node.access_count + 1, last_accessed_ms=at_ms) for node in nodes]
     if used:
-        core.store.put_access((node.id.bytes, Access(node.access_count, at_ms)) for node in used)
+        core.store.put_uses(
+            [(node.id.bytes, Access(node.access_count, at_ms)) for node in used],
+            *_traversals(core, [node.id for node in used], at_ms, followed),
+            at_ms=at_ms,
+        )
         for node in used:
             core.cache.replace(node)
             core.derived.figures.touched(node)
+
+
+def _traversals(
+    core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
+) -> tuple[list[GraphEdge], list[traversal.Way]]:
+    """(the edges with one traversal more, the paths that they make up)"""
+    if not followed:
+        return [], []
+    there = (core.store.edges.get(edge.id.bytes) for edge in traversal.between(followed, ids))
+    edges = [edge for edge in there if edge is not None]
+    counted = [
+        replace(edge, traversal_count=edge.traversal_count + 1, last_traversed_ms=at_ms) for edge in edges
+    ]
+    return counted, traversal.ways(edges, ids)
 
 
 @contextmanager

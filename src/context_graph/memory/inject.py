@@ -14,7 +14,9 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.insights import INSIGHTS, Insights
 from context_graph.memory.recall import Recall, check_query
 from context_graph.memory.selection import Tokenizer
+from context_graph.memory.traversal import between
 from context_graph.memory.utl_metrics import UtlMetrics
+from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
 __all__ = ["Injection", "Store", "inject", "packed_vectors"]
@@ -73,6 +75,8 @@ class Injection:
     """What `include` asked for."""
     insights: Insights = field(compare=False, repr=False)
     """For more of that."""
+    followed: tuple[GraphEdge, ...] = field(default=(), compare=False, repr=False)
+    """Edges that were followed from one of `nodes` to another."""
 
     @property
     def node_ids(self) -> tuple[UUID, ...]:
@@ -108,7 +112,8 @@ def inject(
     """
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)
-    found = _retrieved(store, query, reach, filters)
+    recalled = store.recall(query, top_k=reach.candidates, filters=filters)
+    found = _relevant(recalled, reach)
     nodes = [candidate.node for candidate in found]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
@@ -128,6 +133,7 @@ def inject(
         utl_metrics=Insights(nodes, store, packed).metrics(),
         metadata=insights.named(names),
         insights=insights,
+        followed=tuple(between(recalled.followed, by_id.keys() & told.node_ids)),
     )
 
 
@@ -151,8 +157,8 @@ def _checked(
     return _REACH[priority], Mode(mode), names
 
 
-def _retrieved(store: Store, query: str, reach: _Reach, filters: RecallFilters) -> list[Candidate]:
-    answers = store.recall(query, top_k=reach.candidates, filters=filters).nodes
+def _relevant(recalled: Recall, reach: _Reach) -> list[Candidate]:
+    answers = recalled.nodes
     least = max((answer.score for answer in answers), default=0.0) * reach.floor
     return [
         Candidate(answer.node, answer.score) for answer in answers if answer.score >= max(least, reach.least)

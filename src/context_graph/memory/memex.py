@@ -232,11 +232,17 @@ class Memex(Reading):
         with self._core.turn("update", writes=True) as core:
             editing.update_nodes(core, nodes)
 
-    def touch(self, ids: Iterable[UUID | str]) -> None:
-        """Count a use of each memory: access count and last access. Unknown ids are passed over."""
+    def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
+        """Count a use of each memory: access count and last access. Unknown ids are passed over.
+
+        Args:
+            ids: The best first.
+            followed: An answer's edges (`Recall.followed`): a traversal is counted of each between two of
+                these memories, and of the paths they make up. What it was worth is `traverse`'s to say.
+        """
         wanted = [as_uuid("id", one) for one in ids]
         with self._core.turn("touch", writes=True) as core:
-            editing.touch(core, wanted, now_ms())
+            editing.touch(core, wanted, now_ms(), tuple(followed))
 
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
         """Delete a memory (REQ-CORE-013): to be restored until it is purged, or at once and for good.

@@ -12,7 +12,7 @@ from array import array
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from struct import Struct
@@ -26,6 +26,7 @@ from context_graph.memory.blend import Blend, Scores, Wanted, asks_when, hashes
 from context_graph.memory.embed import EmbeddingProvider, dense_part
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import MemoryIndex
+from context_graph.memory.traversal import between
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -39,6 +40,10 @@ MAX_DEPTH: Final = 1000
 _LISTS_KEPT: Final = 16
 _EXPANDED: Final = 10
 """Best memories whose edges are followed."""
+_HOPS: Final = 3
+"""How far."""
+_EXPANDED_ON: Final = 3
+"""Of the memories that were reached by a hop, those whose edges are followed further."""
 _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
@@ -78,6 +83,8 @@ class Recall:
     """Memories that pass the filters."""
     next_cursor: str | None = None
     """For the next page; None when there is none."""
+    followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
+    """Edges that were followed from one of these memories to another of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +198,14 @@ class Recaller:
             wanted = self._wanted(query, known, second)
             if not wanted.terms and not any(wanted.dense):
                 return Recall([], 0)
-            self._rank(wanted, live, mask, recency)
+            followed = self._rank(wanted, live, mask, recency)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(key, watermark, wanted, live, mask)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page])
         nodes = self._nodes(page, parts)
-        return Recall(nodes, total, _cursor(after, watermark, key) if after < len(order.rows) else None)
+        cursor = _cursor(after, watermark, key) if after < len(order.rows) else None
+        return Recall(nodes, total, cursor, tuple(between(followed, (one.node.id for one in nodes))))
 
     def _known(self, watermark: int | None) -> int:
         """How many rows there were at the commit that a cursor names."""
@@ -227,7 +235,8 @@ class Recaller:
             self._times = hashes(self.provider.encode(_TIMES).terms)
         return replace(wanted, times=self._times)
 
-    def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> None:
+    def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> list[GraphEdge]:
+        """Score all memories; the edges that were followed."""
         scores, rows = self._scores, self.index.rows
         blending.rank(self.index, wanted, live, self._blend, scores)
         if recency > 0.0:
@@ -235,25 +244,42 @@ class Recaller:
             now = min(self._now_ms(), rows.newest)
             weight = recency * self._blend.recency
             ranking.add_by_age(rows.created, now, self._blend.half_life_ms, weight, scores.total)
-        if self._edges_of is not None:
-            self._follow_edges(mask)
+        return [] if self._edges_of is None else self._follow_edges(self._edges_of, mask)
 
-    def _follow_edges(self, mask: bytearray) -> None:
-        """Let the best memories pass some of their score along their edges."""
-        assert self._edges_of is not None
-        total, gains = self._scores.total, dict[int, float]()
-        for row in ranking.top(total, mask, _EXPANDED):
-            if total[row] <= 0.0:
-                break
-            node_id = UUID(bytes=self.index.rows.id_of(row))
-            for edge in self._edges_of(node_id):
-                other = edge.target_id if edge.source_id == node_id else edge.source_id
-                target = self.index.row_of(other)
-                if target is not None and mask[target] and target != row:
-                    gain = self._blend.edge * edge.effective_weight() * total[row]
+    def _follow_edges(
+        self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
+    ) -> list[GraphEdge]:
+        """Let the best memories pass some of their score along their edges, and what was lifted some of its
+        lift; returns the edges."""
+        total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
+        level = {row: total[row] for row in ranking.top(total, mask, _EXPANDED) if total[row] > 0.0}
+        passed = set[int]()
+        for _ in range(_HOPS):
+            passed |= level.keys()
+            lifted = dict[int, float]()
+            for row, passes in level.items():
+                for edge, target in self._edges_from(row, edges_of, mask):
+                    gain = self._blend.edge * edge.effective_weight() * passes
+                    if gain <= 0.0:
+                        continue
                     gains[target] = max(gains.get(target, 0.0), gain)
+                    lifted[target] = max(lifted.get(target, 0.0), gain)
+                    followed.append(edge)
+            best = sorted((gain, row) for row, gain in lifted.items() if row not in passed)
+            level = {row: gain for gain, row in best[-_EXPANDED_ON:]}
         for target, gain in gains.items():
             total[target] += gain
+        return followed
+
+    def _edges_from(
+        self, row: int, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
+    ) -> Iterator[tuple[GraphEdge, int]]:
+        """The edges of a memory, of both directions, with the row at the other end."""
+        node_id = UUID(bytes=self.index.rows.id_of(row))
+        for edge in edges_of(node_id):
+            other = self.index.row_of(edge.target_id if edge.source_id == node_id else edge.source_id)
+            if other is not None and mask[other] and other != row:
+                yield edge, other
 
     def _order(self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray) -> _Order:
         """The order of the first page's time, or the one of now."""
