@@ -1,0 +1,163 @@
+"""How much each memory matters: thirteen scores, one a space, and their weighted mean (D5.3).
+
+In space i a memory that says nothing scores 0; any other scores
+
+    s_i = 1 - (1 - told * worth) * (1 - use) * (1 - near_i * told)
+
+told   what its words tell, [0, 1] (`telling`)
+worth  what its importance leaves of that: 0.3 at 0, 0.55 at 0.1, 0.89 at 0.3, 1 from 0.5 on
+use    evidence that it was of use: importance above 0.5, accesses, links, recency
+near_i how it lies, in that space, to what matters: the goals, and where important and used memories lie
+       beside the others
+
+So the salience of a memory without goals, uses or links grows with what it tells and with how many respects
+it tells it in. docs/consolidation-definitions.md has the constants and what they were measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_graph.dream.plan import Goal
+from context_graph.dream.progress import Progress, silent
+from context_graph.dream.snapshot import F32, F64, Snapshot
+from context_graph.dream.telling import telling
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.model.memory import Modality
+from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
+
+__all__ = ["by_space", "score", "use_evidence"]
+
+TELLS: Final = 0.95
+"""Telling words at which a text tells 1 - 1/e of what a text can tell."""
+FEW_TERMS: Final = 10
+"""Lexical terms up to which a text is read: with more it is neither a greeting nor a stub."""
+UNREAD: Final = 0.6
+"""Score in every space of a text that has words, but none that the embedder knows: it can't be judged."""
+LEAST_WORTH: Final = 0.3
+"""What importance 0 leaves."""
+BY_IMPORTANCE: Final = 0.4
+BY_ACCESSES: Final = 0.4
+BY_LINKS: Final = 0.3
+BY_RECENCY: Final = 0.15
+"""What each evidence of use can add at most, of what is missing to 1."""
+HALF_ACCESSES: Final = 2.0
+HALF_LINKS: Final = 1.0
+HALF_LIFE_MS: Final = 14 * 86_400_000.0
+NEAR_GOAL: Final = 0.5
+NEAR_USED: Final = 0.3
+"""What alignment 1 with a goal, or with where used memories lie, adds of what is missing to 1."""
+PRIOR: Final = 16.0
+"""Memories of use at which their place counts half."""
+
+_STARTS: Final = np.array([SLICES[name].start for name in SPACES])
+_WEIGHTS: Final = np.array(WEIGHTS)
+_TERMS: Final = SLICES["SPLADE"]
+_MEANING: Final = SPACES.index("Semantic")
+
+
+def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
+    """The salience of every memory: float64[n] in [0, 1].
+
+    Args:
+        goals: What the store's owner is after; their centroids are compared with in every space.
+
+    Cost: two passes over the vectors (one where no memory was used or rated), some 20 us for each memory of
+    few words. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
+    """
+    return np.asarray(np.minimum(by_space(snap, goals, progress=progress) @ _WEIGHTS, 1.0))
+
+
+def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
+    """The thirteen scores of every memory: float64[n, 13] in [0, 1]."""
+    count = len(snap)
+    used = use_evidence(snap)
+    worth = 1.0 - (1.0 - LEAST_WORTH) * np.clip(1.0 - 2.0 * snap.importance, 0.0, 1.0) ** 2
+    directions, strength = _used_directions(snap, used)
+    centres = _centres(goals)
+    scores = np.zeros((count, len(SPACES)))
+    for start, block in snap.blocks():
+        rows = slice(start, start + len(block))
+        squares = np.add.reduceat(block * block, _STARTS, axis=1, dtype=np.float64)
+        says = squares > 0.0
+        told = _told(snap, start, block, says)
+        near = _near(block, squares, centres, NEAR_GOAL)
+        near = np.maximum(near, _near(block, squares, directions, NEAR_USED * strength))
+        base = (1.0 - told * worth[rows]) * (1.0 - used[rows])
+        values = np.where(says, 1.0 - base[:, None] * (1.0 - near * told[:, None]), 0.0)
+        unread = ~says[:, _MEANING] & (told > 0.0)
+        if unread.any():
+            values[unread] = UNREAD * (1.0 - base[unread])[:, None]
+        scores[rows] = values
+        progress(rows.stop, count)
+    return scores
+
+
+def use_evidence(snap: Snapshot) -> F64:
+    """How much speaks for each memory's having been of use, from its record alone: float64[n] in [0, 1)."""
+    rated = BY_IMPORTANCE * np.clip(2.0 * snap.importance - 1.0, 0.0, 1.0)
+    asked = BY_ACCESSES * (1.0 - np.exp2(-snap.accesses / HALF_ACCESSES))
+    linked = BY_LINKS * (1.0 - np.exp2(-snap.degree / HALF_LINKS))
+    age = np.maximum(0, snap.taken_ms - np.maximum(snap.created_ms, snap.accessed_ms))
+    recent = BY_RECENCY * np.exp2(-age / HALF_LIFE_MS)
+    return np.asarray(1.0 - (1.0 - rated) * (1.0 - asked) * (1.0 - linked) * (1.0 - recent))
+
+
+def _told(snap: Snapshot, start: int, block: F32, says: NDArray[np.bool_]) -> F64:
+    """What each memory of a block tells, [0, 1]; those of few terms are read."""
+    terms = np.count_nonzero(block[:, _TERMS], axis=1).astype(np.float64)
+    for row in np.flatnonzero(terms <= FEW_TERMS):
+        terms[row] = _read(snap, start + int(row), float(terms[row]))
+    return np.asarray(1.0 - np.exp(-terms / TELLS))
+
+
+def _read(snap: Snapshot, row: int, terms: float) -> float:
+    """Telling words of one memory; a damaged one, and one that is no text, is never taken for empty."""
+    try:
+        node = snap.node(row)
+    except UNREADABLE_RECORD:
+        return float(FEW_TERMS)
+    return telling(node.content) if node.modality is Modality.TEXT else max(terms, FEW_TERMS / 2)
+
+
+def _centres(goals: Sequence[Goal]) -> list[F32]:
+    """Each goal's centroid, every space of length 1 or 0."""
+    return [
+        _by_space_units(np.frombuffer(goal.centroid, np.float32).astype(np.float64))
+        for goal in goals
+        if len(goal.centroid) == 4 * DIM
+    ]
+
+
+def _used_directions(snap: Snapshot, used: F64) -> tuple[list[F32], float]:
+    """Where memories of use and importance lie beside the mean in each space; how sure that is, [0, 1)."""
+    value = used + snap.importance
+    value = value - value.mean() if len(value) else value
+    spread = np.abs(value).sum()
+    if spread < 1e-9:
+        return [], 0.0
+    total = np.zeros(DIM)
+    for start, block in snap.blocks():
+        total += value[start : start + len(block)] @ block
+    evidence = spread * spread / float(value @ value)
+    return [_by_space_units(total)], evidence / (evidence + PRIOR)
+
+
+def _by_space_units(vector: F64) -> F32:
+    lengths = np.sqrt(np.add.reduceat(vector * vector, _STARTS))
+    return np.asarray(vector / np.repeat(np.where(lengths > 0, lengths, 1.0), SIZES), dtype=np.float32)
+
+
+def _near(block: F32, squares: F64, centres: Sequence[F32], most: float) -> F64:
+    """Per memory and space ``most`` times the cosine to the nearest centre, at least 0: float64[k, 13]."""
+    near = np.zeros_like(squares)
+    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    for centre in centres:
+        for i, name in enumerate(SPACES):
+            part = SLICES[name]
+            np.maximum(near[:, i], (block[:, part] @ centre[part]) / lengths[:, i], out=near[:, i])
+    return np.asarray(np.minimum(near, 1.0) * most)
