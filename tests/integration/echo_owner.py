@@ -26,9 +26,10 @@ from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
-    from context_graph.mcp_server.call import ToolCall, ToolResult
+    from context_graph.mcp_server.call import ToolCall
     from context_graph.mcp_server.deferred import Deferred
     from context_graph.mcp_server.endpoint import Endpoint
+    from context_graph.mcp_server.result import ToolResult
 
 
 class EchoHost:
@@ -50,7 +51,7 @@ class EchoHost:
 
 
 def _result(*args: Any, **kwargs: Any) -> ToolResult:
-    from context_graph.mcp_server.call import ToolResult
+    from context_graph.mcp_server.result import ToolResult
 
     return ToolResult(*args, **kwargs)
 

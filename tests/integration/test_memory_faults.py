@@ -116,7 +116,7 @@ def test_the_data_of_a_fault_names_what_the_row_asks_for() -> None:
     assert rpc_fault(MemoryFormatError("x", node_id=NODE, format_version=9)).data["format_version"] == 9
     assert rpc_fault(CorruptedMemoryError("x", node_id=NODE)).data["node_id"] == NODE
     fault = rpc_fault(RateLimitError("slow down", retry_after_ms=250, limit="4 req/min"))
-    assert (fault.code, fault.data["retry_after_ms"], fault.data["limit"]) == (-32004, 250, 4)
+    assert (fault.code, fault.data["retry_after_ms"], fault.data["limit"]) == (-32004, 250, "4 req/min")
     assert rpc_fault(GraphQueryError("no memory")).code == -32001
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from context_graph.errors import InvalidParamsError
 from context_graph.mcp_server.arguments import Arguments
-from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.endpoint import Endpoint
 from context_graph.mcp_server.protocol import INSTRUCTIONS, VERSIONS, negotiate
 from context_graph.mcp_server.registry import Tool, Toolbox, bare_name
+from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.rpc import RpcError
 from context_graph.mcp_server.sessions import Sessions
 

@@ -1,14 +1,11 @@
-"""One call of a tool: what the tool gets, and what it gives."""
+"""One call of a tool: what the tool gets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
-
-import orjson
 
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
@@ -18,28 +15,7 @@ from context_graph.mcp_server.protocol import LOG_LEVELS
 from context_graph.mcp_server.sessions import Session
 from context_graph.model.memory import VerbosityLevel
 
-__all__ = ["ToolCall", "ToolResult"]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool answers with.
-
-    Attributes:
-        structured: The answer as a JSON object; its text becomes the content where ``content`` is empty.
-        content: MCP content blocks, for tools that answer with something else.
-        failed: MCP's isError: the tool itself failed, in words for the model.
-    """
-
-    structured: Mapping[str, Any] | None = None
-    content: tuple[Mapping[str, Any], ...] = ()
-    failed: bool = False
-
-    def blocks(self) -> list[Mapping[str, Any]]:
-        """The content as sent: where there is none, the structured answer's JSON."""
-        if self.content or self.structured is None:
-            return list(self.content)
-        return [{"type": "text", "text": orjson.dumps(self.structured).decode()}]
+__all__ = ["ToolCall"]
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from context_graph.mcp_server.rpc import INTERNAL_ERROR, INVALID_REQUEST, RequestId, RpcError
 
 if TYPE_CHECKING:
-    from context_graph.mcp_server.call import ToolResult
+    from context_graph.mcp_server.result import ToolResult
 
 __all__ = ["Deferred", "Notes", "Outlet", "Running"]
 

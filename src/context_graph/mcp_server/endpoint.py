@@ -13,7 +13,7 @@ from typing import Any, Final
 from context_graph.errors import ContextGraphError, RateLimitError, UsageError
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
-from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.deferred import Deferred, Notes, Outlet, Running
 from context_graph.mcp_server.host import Host
 from context_graph.mcp_server.protocol import (
@@ -26,6 +26,7 @@ from context_graph.mcp_server.protocol import (
     negotiate,
 )
 from context_graph.mcp_server.registry import Toolbox
+from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.mcp_server.sessions import Sessions
 from context_graph.model.memory import VerbosityLevel

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.mcp_server.protocol import Version
 
 if TYPE_CHECKING:
-    from context_graph.mcp_server.call import ToolCall, ToolResult
+    from context_graph.mcp_server.call import ToolCall
     from context_graph.mcp_server.deferred import Deferred
+    from context_graph.mcp_server.result import ToolResult
 
 __all__ = ["Tool", "Toolbox", "bare_name"]
 

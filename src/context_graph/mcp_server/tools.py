@@ -13,8 +13,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError, StoreError
-from context_graph.mcp_server.call import ToolCall, ToolResult
+from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.registry import Tool
+from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.schemas import (
     DESCRIPTIONS,
     DISTILLATIONS,

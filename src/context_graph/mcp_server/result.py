@@ -1,0 +1,32 @@
+"""What a tool answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+__all__ = ["ToolResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answers with.
+
+    Attributes:
+        structured: The answer as a JSON object; its text becomes the content where ``content`` is empty.
+        content: MCP content blocks, for tools that answer with something else.
+        failed: MCP's isError: the tool itself failed, in words for the model.
+    """
+
+    structured: Mapping[str, Any] | None = None
+    content: tuple[Mapping[str, Any], ...] = ()
+    failed: bool = False
+
+    def blocks(self) -> list[Mapping[str, Any]]:
+        """The content as sent: where there is none, the structured answer's JSON."""
+        if self.content or self.structured is None:
+            return list(self.content)
+        return [{"type": "text", "text": orjson.dumps(self.structured).decode()}]
