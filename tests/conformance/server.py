@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from context_graph.config import Settings
 from context_graph.mcp_server.call import ToolCall
-from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.http import HttpServer
 from context_graph.mcp_server.registry import Tool
+from context_graph.mcp_server.result import ToolResult
 from context_graph.owner.__main__ import main
 from context_graph.owner.mcp_host import McpHost
 from context_graph.owner.service import OwnerService
