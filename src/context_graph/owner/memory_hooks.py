@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from uuid import UUID
 
 from context_graph.config import Settings
 from context_graph.errors import ContextGraphError
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from context_graph.memory.fence import Quote
     from context_graph.memory.ledger import Ledger
     from context_graph.memory.memex import Memex
+    from context_graph.model.edge import GraphEdge
 
 __all__ = ["CAPTURING", "MemoryHooks"]
 
@@ -60,7 +60,8 @@ class MemoryHooks:
         self._made_ledger: Ledger | None = None
         self._evidence: list[HookEvent] = []
         self._ended: list[str] = []
-        self._touched: list[str] = []
+        self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
+        """Of each answer: what it showed, the best first, and the edges that were followed for it."""
         self._warm = False
         self._due: dict[str, int | None] = dict.fromkeys(store.captures_due())
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
@@ -68,7 +69,7 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self._evidence or self._ended or self._touched or self._warm)
+        return bool(self._due or self._evidence or self._ended or self._used or self._warm)
 
     # What events leave behind
 
@@ -91,7 +92,7 @@ class MemoryHooks:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near."""
         for session_id in list(self._due):
             self._guarded("capture", self._capture, session_id)
-        if self._evidence or self._ended or self._touched:
+        if self._evidence or self._ended or self._used:
             self._guarded("ledger", self._write_ledger)
         if self._warm:
             self._warm = False
@@ -158,7 +159,8 @@ class MemoryHooks:
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = Asked(event.input_text, default_provider(), memex.count())
         quotes = []
-        for one in memex.recall(asked.text, top_k=_RECALLED).nodes:
+        found = memex.recall(asked.text, top_k=_RECALLED)
+        for one in found.nodes:
             node = one.node
             if node.session_id == event.session_id or str(node.id) in known:
                 continue
@@ -166,7 +168,7 @@ class MemoryHooks:
             if score >= floor:
                 quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
         quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
-        return self._shown(event, "prompt", quotes, budget, asked.text)
+        return self._shown(event, "prompt", quotes, budget, asked.text, found.followed)
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         if event.source == "compact" and self._has_memory():
@@ -201,7 +203,15 @@ class MemoryHooks:
         source = "checkpoint" if own else SOURCE
         return Quote(str(node_id), text, source, work.ended_ms, whole=True)
 
-    def _shown(self, event: HookEvent, what: str, quotes: Sequence[Quote], budget: int, query: str) -> str:
+    def _shown(
+        self,
+        event: HookEvent,
+        what: str,
+        quotes: Sequence[Quote],
+        budget: int,
+        query: str,
+        followed: Sequence[GraphEdge] = (),
+    ) -> str:
         """The quotes that fit, fenced, and noted in the ledger."""
         from context_graph.memory.embed import default_provider
         from context_graph.memory.fence import fenced
@@ -231,7 +241,7 @@ class MemoryHooks:
                 asked=query,
                 tokens=shown.tokens,
             )
-            self._touched += [one.node_id for one in memories]
+            self._used.append(([one.node_id for one in memories], followed))
         return shown.text
 
     def _capture(self, session_id: str) -> None:
@@ -253,10 +263,10 @@ class MemoryHooks:
         ended, self._ended = self._ended, []
         for session_id in ended:
             self.ledger.ended(session_id)
-        touched, self._touched = self._touched, []
+        used, self._used = self._used, []
         self.ledger.flush()
-        if touched:
-            self._memex().touch([UUID(one) for one in touched])
+        for shown, followed in used:
+            self._memex().touch(shown, followed)
 
     def _guarded(self, what: str, work: Callable[..., T], *args: Any) -> T | None:
         """What ``work`` gives; None when it failed, which is logged: a hook goes on without its memory."""
