@@ -4,6 +4,7 @@ Knows the client's hook schema and nothing of sessions or stores. Start reading 
 ``settings`` merges, ``schema`` judges the result, ``scripts`` writes the shell files.
 """
 
-from context_graph.hooks_config.generate import Change, apply_changes, diff_of, plan_changes
+from context_graph.hooks_config.changes import Change, apply_changes, diff_of
+from context_graph.hooks_config.generate import plan_changes
 
 __all__ = ["Change", "apply_changes", "diff_of", "plan_changes"]

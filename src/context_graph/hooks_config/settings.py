@@ -6,11 +6,11 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from context_graph.errors import InvalidInputError
 from context_graph.hooks_config.events import HookedEvent, command_line
+from context_graph.hooks_config.json_edit import JsonEditor
 from context_graph.hooks_config.json_text import Node, parse_json_text
 from context_graph.hooks_config.schema import hook_problems
 
@@ -28,7 +28,6 @@ _OURS: Final = re.compile(
 """Commands that we write, wrote, or seed 000 told people to write: these are brought up to date."""
 _MENTIONS_US: Final = re.compile(rf"\bcontext-graph(?:-cli)?['\"]?\s+(?:{_VERBS})\b")
 """Commands that call us in a form of the user's own: left alone, and no second call is added."""
-_DEFAULT_UNIT: Final = "  "
 
 
 def our_group(event: HookedEvent, matcher: str | None = None) -> dict[str, Any]:
@@ -72,28 +71,14 @@ def _refuse_problems(settings: Any, consequence: str) -> None:
         raise InvalidInputError(f"{consequence}: {'; '.join(problems[:5])}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    start: int
-    end: int
-    text: str
-
-
-class _Editor:
-    """Collects edits of one document, in its own indentation and line ends."""
-
-    def __init__(self, text: str, root: Node) -> None:
-        self._text = text
-        self._root = root
-        self._newline = "\r\n" if "\r\n" in text else "\n"
-        self._unit = self._indent_unit()
-        self._edits: list[_Edit] = []
+class _Editor(JsonEditor):
+    """Brings the hooks of one settings file up to date."""
 
     def merged(self, events: Sequence[HookedEvent], matcher: str | None) -> str:
-        hooks = self._root.members.get("hooks")
+        hooks = self.root.members.get("hooks")
         if hooks is None:
             value = {event.name: [our_group(event, matcher)] for event in events}
-            self._append_members(self._root, {"hooks": value}, 1)
+            self.append_members(self.root, {"hooks": value}, 1)
         else:
             missing = {}
             for event in events:
@@ -102,8 +87,8 @@ class _Editor:
                     missing[event.name] = [our_group(event, matcher)]
                 else:
                     self._merge_groups(groups, event, matcher)
-            self._append_members(hooks, missing, 2)
-        return self._applied()
+            self.append_members(hooks, missing, 2)
+        return self.applied()
 
     def _merge_groups(self, groups: Node, event: HookedEvent, matcher: str | None) -> None:
         """Bring the list under one event up to date; unchanged groups keep their text."""
@@ -116,68 +101,7 @@ class _Editor:
         if not found:
             pieces.append(our_group(event, matcher))
         if pieces != groups.items:
-            self._edits.append(_Edit(groups.start, groups.end, self._list_text(groups, pieces)))
-
-    def _list_text(self, groups: Node, pieces: list[Node | dict[str, Any]]) -> str:
-        inner = self._line_indent(groups.items[0].start) if groups.items else None
-        inner = self._unit_times(3) if inner is None else inner
-        texts = [
-            self._text[piece.start : piece.end] if isinstance(piece, Node) else self._dumped(piece, inner)
-            for piece in pieces
-        ]
-        if self._unit is None:
-            return "[" + ", ".join(texts) + "]"
-        outer = inner.removesuffix(self._unit)
-        lines = f",{self._newline}{inner}".join(texts)
-        return f"[{self._newline}{inner}{lines}{self._newline}{outer}]"
-
-    def _append_members(self, node: Node, members: dict[str, Any], depth: int) -> None:
-        if not members:
-            return
-        last = max(node.members.values(), key=lambda member: member.end, default=None)
-        indent = self._line_indent(min(node.key_starts.values())) if node.key_starts else None
-        indent = self._unit_times(depth) if indent is None else indent
-        gap = ", " if self._unit is None else f",{self._newline}{indent}"
-        text = gap.join(
-            f"{json.dumps(key, ensure_ascii=False)}: {self._dumped(value, indent)}"
-            for key, value in members.items()
-        )
-        if last is not None:
-            self._edits.append(_Edit(last.end, last.end, gap + text))
-        elif self._unit is None:
-            self._edits.append(_Edit(node.start, node.end, "{" + text + "}"))
-        else:
-            outer = indent.removesuffix(self._unit)
-            whole = f"{{{self._newline}{indent}{text}{self._newline}{outer}}}"
-            self._edits.append(_Edit(node.start, node.end, whole))
-
-    def _dumped(self, value: Any, indent: str) -> str:
-        text = json.dumps(value, indent=self._unit, ensure_ascii=False)
-        return text.replace("\n", self._newline + indent)
-
-    def _indent_unit(self) -> str | None:
-        """What one level is indented by; None for a document on one line that says something."""
-        if not self._root.key_starts:
-            return _DEFAULT_UNIT
-        first = self._line_indent(min(self._root.key_starts.values()))
-        if first is None and "\n" not in self._text.strip():
-            return None
-        return first or _DEFAULT_UNIT
-
-    def _line_indent(self, at: int) -> str | None:
-        """The white space before ``at`` if it is the first thing on its line."""
-        line = self._text[self._text.rfind("\n", 0, at) + 1 : at]
-        starts_line = self._text.rfind("\n", 0, at) >= 0
-        return line if starts_line and not line.strip() else None
-
-    def _unit_times(self, depth: int) -> str:
-        return "" if self._unit is None else self._unit * depth
-
-    def _applied(self) -> str:
-        text = self._text
-        for edit in sorted(self._edits, key=lambda edit: edit.start, reverse=True):
-            text = text[: edit.start] + edit.text + text[edit.end :]
-        return text
+            self.replace_items(groups, pieces, 3)
 
 
 def _updated_group(
