@@ -57,18 +57,19 @@ _COMMON: Final = _set(
 )
 _COURTESY: Final = _set(
     """
-    absolutely ack acknowledged agreed ah aha alright amazing appreciate appreciated aw awesome aww besides
-    best better big bit brilliant bye certainly cheers congrats congratulations cool course crossed cute
-    damn dear definitely easy enjoy exactly excellent excited exciting fab fantastic feel feeling feels felt
-    fine fingers fun glad good goodbye gorgeous gosh gotcha grateful great guess guys haha hahaha happy hear
-    heard hearing hehe hello help helpful hey hi hiya hmm hooray hope hopefully hoping howdy hug hugs huh
-    hurray incredible indeed inspiring interesting jeez joy k keeping kidding kind kinda knew know lately
-    laugh lgtm lol looking lot lots lovely luck lucky mate matter means nah nevermind nice nit nope noted
-    obviously oh ok okay okey omg ooh oops ouch perfect pity please pleased pleasure pls posted pretty proud
-    really rofl roger say says see seeing seem seems seen sense sorry sort sound sounded sounds super sure
-    surely surprise sweet take takes talk talking tell thank thankful thanks that thats thing think thinking
-    thought thrilled thx together told totally true truly ttyl ty ugh uh um understandable understood
-    welcome well whoa wish wishes wishing wonderful worries worry wow ya yay yea yeah yep yes yikes yo yup
+    absolutely ack acknowledged agree agreed ah aha alright amazing appreciate appreciated aw awesome aww
+    besides best better big bit brilliant bye care certainly cheers congrats congratulations cool course
+    crossed cute damn dear definitely easy enjoy exactly excellent excited exciting fab fantastic feel
+    feeling feels felt fine fingers fun glad good goodbye gorgeous gosh gotcha grateful great guess guys
+    haha hahaha happy hear heard hearing hehe hello help helpful hey hi hiya hmm hooray hope hopefully
+    hoping howdy hug hugs huh hurray incredible indeed inspiring interesting jeez joy k keeping kidding kind
+    kinda knew know lately later laugh lgtm lol look looking looks lot lots lovely luck lucky mate matter
+    means nah nevermind nice nit nope noted obviously oh ok okay okey omg ooh oops ouch perfect pity please
+    pleased pleasure pls posted pretty proud really right rofl roger say says see seeing seem seems seen
+    sense soon sorry sort sound sounded sounds super sure surely surprise sweet take takes talk talking tell
+    thank thankful thanks that thats thing think thinking thought thrilled thx together told totally true
+    truly ttyl ty ugh uh um understandable understood welcome well whoa wish wishes wishing wonderful
+    worries worry wow ya yay yea yeah yep yes yikes yo yup
     """
 )
 _BLANKS: Final = _set(
@@ -82,13 +83,13 @@ _BLANKS: Final = _set(
 _ATTITUDES: Final = _set(
     """
     always asked hate hates like liked likes love loved loves mean meant need needed needs never no not said
-    want wanted wants without
+    want wanted wants without work worked works
     """
 )
 _WEAK: Final = _set(
     """
-    agree care day days evening keep keeps later look looks moment morning news night problem right safe
-    soon time today tomorrow tonight tough understand wait watch week weekend work worked works
+    day days evening keep keeps moment morning news night problem safe time today tomorrow tonight tough
+    understand wait watch week weekend
     """
 )
 _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_WORDS)
