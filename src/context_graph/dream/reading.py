@@ -77,6 +77,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         links=links,
         read_node=lambda node_id: _node(store, node_id),
         read_blocks=lambda size: _blocks(store, seqs, size, missing),
+        paths=list(store.paths.all()),
         unreadable=missing,
         left_out=columns.unreadable,
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
+from context_graph.model.path import TraversedPath
 from context_graph.model.spaces import DIM, SLICES
 
 __all__ = ["BLOCK_ROWS", "Links", "Snapshot", "numbered", "of_memories", "unit_rows"]
@@ -78,6 +79,8 @@ class Snapshot:
     read_node: Callable[[UUID], MemoryNode]
     read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
     """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
+    paths: list[TraversedPath] = field(default_factory=list)
+    """Ways along edges that answers took; may lead through memories that are not in here."""
     unreadable: set[int] = field(default_factory=set)
     """Rows whose embedding a pass found missing or damaged, and gave as zeros: to be left alone."""
     left_out: int = 0
@@ -148,6 +151,7 @@ def of_memories(
     nodes: Sequence[MemoryNode],
     edges: Sequence[GraphEdge] = (),
     *,
+    paths: Sequence[TraversedPath] = (),
     seq: int = 0,
     taken_ms: int = 0,
     total: int | None = None,
@@ -202,4 +206,5 @@ def of_memories(
         ),
         read_node=lambda node_id: nodes[rows[node_id]],
         read_blocks=blocks,
+        paths=list(paths),
     )
