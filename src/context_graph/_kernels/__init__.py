@@ -5,6 +5,7 @@ arrays) of the element type in the docstring; the full docstrings are on the twi
 loaded, ``FALLBACKS`` why a twin is. Read ``_reference.py`` first.
 
 A new kernel module takes three places: its name under TYPE_CHECKING, one ``_choose`` line, and ``__all__``.
+What only a consolidation calls is chosen when it is first asked for (``_BATCH``): the owner never loads it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ __all__ = [
     "dense",
     "features",
     "goals",
+    "hebbian",
     "lexical",
     "oscillators",
+    "pairs",
     "purpose",
     "ranking",
     "tokens",
@@ -51,8 +54,10 @@ if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
         dense,
         features,
         goals,
+        hebbian,
         lexical,
         oscillators,
+        pairs,
         purpose,
         ranking,
         tokens,
@@ -65,11 +70,23 @@ else:
     goals = _choose("goals", "_reference_goals")
     lexical = _choose("lexical", "_reference_lexical")
     oscillators = _choose("oscillators", "_reference")
+    pairs = _choose("pairs", "_reference_pairs")
     purpose = _choose("purpose", "_reference_purpose")
     ranking = _choose("ranking", "_reference_ranking")
     tokens = _choose("tokens", "_reference_tokens")
     topics = _choose("topics", "_reference_topics")
     vectors = _choose("vectors", "_reference")
 
+_BATCH: Final = {"hebbian": "_reference_hebbian"}
+"""Kernel module -> its twin, of those that a consolidation calls."""
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _BATCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = globals()[name] = _choose(name, _BATCH[name])
+    return module
+
+
 BACKEND: Final = "reference" if FALLBACKS else "compiled"
-"""``compiled`` only when every kernel module is."""
+"""``compiled`` only when every kernel module that is loaded at once is."""
