@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
 
-__all__ = ["Host"]
+__all__ = ["Host", "Job", "OnDone", "OnProgress"]
+
+OnProgress = Callable[[int, int, str], None]
+"""How far a job is: done, of how many, and what it is at. Never told after its end."""
+OnDone = Callable[[Mapping[str, Any] | Exception], None]
+"""The end of a job, as JSON or as what went wrong; once, after its start has returned, unless cancelled."""
+
+
+class Job(Protocol):
+    """Work that takes long."""
+
+    def cancel(self) -> None:
+        """End it with nothing changed. What has ended stays as it is."""
+        ...
 
 
 class Host(Protocol):
@@ -39,6 +52,33 @@ class Host(Protocol):
         Raises:
             SessionNotFoundError: If there is none.
         """
+        ...
+
+    def consolidate(
+        self,
+        params: Mapping[str, Any],
+        *,
+        session_id: str | None,
+        on_progress: OnProgress,
+        on_done: OnDone,
+    ) -> Job:
+        """Begin a consolidation of the store: mode, salience_threshold, max_memories, dry_run, strict, all
+        checked for type and range. The session's consciousness gates the mode.
+
+        Raises:
+            ModeNotAllowedError: The mode is not allowed now, and ``strict`` takes no other.
+        """
+        ...
+
+    def discover_goals(
+        self,
+        params: Mapping[str, Any],
+        *,
+        session_id: str | None,
+        on_progress: OnProgress,
+        on_done: OnDone,
+    ) -> Job:
+        """Begin to look for the goals that the memories show: min_confidence, max_goals. Changes nothing."""
         ...
 
     def problems(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from context_graph.model.edge import Domain
 from context_graph.model.memory import JohariQuadrant, Modality
 
-__all__ = ["DESCRIPTIONS", "HINTS", "PARAMETERS", "RESULTS"]
+__all__ = ["DESCRIPTIONS", "HINTS", "MODES", "PARAMETERS", "RESULTS"]
 
 Schema = dict[str, Any]
 
@@ -20,10 +20,11 @@ _TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _UNIT: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 _OBJECT: Final[Schema] = {"type": "object"}
 _NUMBER: Final[Schema] = {"type": "number"}
-_LEVEL: Final[Schema] = {"type": "integer", "enum": [0, 1, 2]}
+_LEVEL: Final[Schema] = {"enum": [0, 1, 2]}
 _QUERY: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4096}
 _TIME: Final[Schema] = {"type": "string", "format": "date-time"}
 
+MODES: Final = ("light", "deep", "rem")
 PRIORITIES: Final = ("low", "normal", "high", "critical")
 DISTILLATIONS: Final = ("auto", "raw", "narrative", "structured", "code_focused")
 INSIGHTS: Final = ("causal_links", "entailment_cones", "neighborhood", "conflicts")
@@ -62,11 +63,11 @@ PARAMETERS: Final[dict[str, Schema]] = {
     "store_memory": _parameters(
         ["rationale"],
         content=_described({"type": "string", "maxLength": 65536}, "One fact, self-contained"),
-        content_base64=_described(_TEXT, "Instead of content, for binary"),
+        content_base64=_described(_TEXT, "For binary"),
         rationale=_described(
             {"type": "string", "minLength": 10, "maxLength": 500}, "Why a later session needs it"
         ),
-        importance={**_UNIT, "default": 0.5},
+        importance=_UNIT,
         modality={"enum": _words(Modality)},
         metadata=_OBJECT,
         link_to=_described(_TEXTS, "Ids of related memories"),
@@ -114,7 +115,7 @@ PARAMETERS: Final[dict[str, Schema]] = {
         ["source_id", "target_id"],
         source_id=_TEXT,
         target_id=_TEXT,
-        relationship_type=_described(_TEXT, "causes, contradicts, supersedes, part_of, related_to ..."),
+        relationship_type=_described(_TEXT, "causes, contradicts, part_of, related_to ..."),
         weight=_UNIT,
         confidence=_UNIT,
         domain={"enum": _words(Domain)},
@@ -122,11 +123,24 @@ PARAMETERS: Final[dict[str, Schema]] = {
     ),
     "get_memory": _parameters(["node_id"], node_id=_TEXT, verbosity_level=_LEVEL),
     "get_identity": _parameters([]),
+    "consolidate_memories": _parameters(
+        [],
+        mode={"enum": _words(MODES), "default": "light"},
+        salience_threshold={**_UNIT, "default": 0.3},
+        max_memories=_described({"type": "integer"}, "Newest only"),
+        dry_run={"type": "boolean"},
+        strict=_described({"type": "boolean"}, "Refuse a lesser mode"),
+    ),
+    "discover_goals": _parameters(
+        [],
+        min_confidence=_UNIT,
+        max_goals={"type": "integer", "minimum": 1, "maximum": 50},
+    ),
 }
 
 DESCRIPTIONS: Final[dict[str, str]] = {
     "store_memory": "Keep a fact for later sessions of this project. Give content or content_base64.",
-    "recall_memory": "Find memories by meaning and words, best first, with scores; empty if none fits.",
+    "recall_memory": "Find memories by meaning and words, best first, with scores.",
     "search_graph": "Same as recall_memory.",
     "inject_context": "Relevant memories condensed to at most max_tokens, each line with its memory's id. "
     "Call it before starting on something.",
@@ -137,6 +151,9 @@ DESCRIPTIONS: Final[dict[str, str]] = {
     "link_memories": "Connect two memories; recall follows such links.",
     "get_memory": "One memory whole; at level 2 with its links.",
     "get_identity": "Numbers of the running session: identity continuity, consciousness and its parts.",
+    "consolidate_memories": "light merges duplicates and prunes what says little, deep also clusters and "
+    "links, rem also finds patterns and goals. Try dry_run first. undo_token takes a run back.",
+    "discover_goals": "Goals that the memories show, with confidence, level, parent, members.",
 }
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
@@ -148,12 +165,14 @@ HINTS: Final[dict[str, dict[str, bool]]] = {
     "search_graph": _READS,
     "inject_context": _READS,
     "get_memetic_status": _READS,
-    "set_verbosity": {**_ADDS, "idempotentHint": True},
-    "forget_memory": {"destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
-    "restore_memory": {**_ADDS, "idempotentHint": True},
+    "set_verbosity": _ADDS,
+    "forget_memory": {"destructiveHint": True, "openWorldHint": False},
+    "restore_memory": _ADDS,
     "link_memories": _ADDS,
     "get_memory": _READS,
     "get_identity": _READS,
+    "consolidate_memories": {"destructiveHint": True, "openWorldHint": False},
+    "discover_goals": _READS,
 }
 
 
@@ -163,15 +182,17 @@ def _result(*always: str) -> Schema:
 
 
 RESULTS: Final[dict[str, Schema]] = {
-    "store_memory": _result("node_id", "created_at", "johari_quadrant"),
+    "store_memory": _result("node_id", "johari_quadrant"),
     "recall_memory": _result("nodes"),
     "search_graph": _result("nodes"),
-    "inject_context": _result("context", "tokens_used", "compression_ratio", "nodes_retrieved"),
-    "get_memetic_status": _result("coherence_score", "entropy_level", "suggested_action", "curation_tasks"),
+    "inject_context": _result("context", "tokens_used"),
+    "get_memetic_status": _result("coherence_score", "entropy_level", "suggested_action"),
     "set_verbosity": _result("previous_level", "new_level"),
     "forget_memory": _result("node_id", "soft_delete"),
     "restore_memory": _result("node_id"),
     "link_memories": _result("edge_id"),
     "get_memory": _result("node"),
     "get_identity": _result("session_id", "identity_continuity"),
+    "consolidate_memories": _result("mode", "pruned_count", "merged_count"),
+    "discover_goals": _result("goals"),
 }

@@ -16,7 +16,9 @@ from context_graph.errors import (
     StoreClosedError,
     StoreError,
 )
+from context_graph.mcp_server.dream_tools import dream_tools
 from context_graph.mcp_server.endpoint import Endpoint
+from context_graph.mcp_server.host import Job, OnDone, OnProgress
 from context_graph.mcp_server.registry import Toolbox
 from context_graph.mcp_server.sessions import Sessions
 from context_graph.mcp_server.tools import memory_tools
@@ -26,6 +28,7 @@ from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
+    from context_graph.owner.dreams import Dreams
     from context_graph.owner.store_context import StoreContext
 
 __all__ = ["McpHost", "Stores"]
@@ -51,6 +54,11 @@ class Stores(Protocol):
         """What a user should know of settings and redaction."""
         ...
 
+    @property
+    def dreams(self) -> Dreams:
+        """Consolidations."""
+        ...
+
 
 class McpHost:
     """One for the owner's life: the tools, and the tool sessions of all clients."""
@@ -59,7 +67,7 @@ class McpHost:
         self._root = root
         self._stores = stores
         self._log = log
-        self.toolbox = Toolbox(memory_tools())
+        self.toolbox = Toolbox([*memory_tools(), *dream_tools()])
         self.sessions = Sessions(settings.mcp_session_s)
 
     def endpoint(self, request: Request) -> Endpoint:
@@ -110,6 +118,7 @@ class _StoreHost:
         return None if project is None else os.fspath(project)
 
     def memory(self) -> Memex:
+        self._stores.dreams.query()
         return self._stores.open_store(self._request).memory
 
     def session_of(self, tool_use_id: str | None) -> str | None:
@@ -140,6 +149,30 @@ class _StoreHost:
                 view[name] = round(getattr(state, name), 6)
             view["johari_quadrant"] = state.johari_quadrant
         return view
+
+    def consolidate(
+        self,
+        params: Mapping[str, Any],
+        *,
+        session_id: str | None,
+        on_progress: OnProgress,
+        on_done: OnDone,
+    ) -> Job:
+        return self._stores.dreams.consolidate(
+            self._request, params, session_id=session_id, on_progress=on_progress, on_done=on_done
+        )
+
+    def discover_goals(
+        self,
+        params: Mapping[str, Any],
+        *,
+        session_id: str | None,
+        on_progress: OnProgress,
+        on_done: OnDone,
+    ) -> Job:
+        return self._stores.dreams.discover_goals(
+            self._request, params, session_id=session_id, on_progress=on_progress, on_done=on_done
+        )
 
     def problems(self) -> list[str]:
         return self._stores.problems()
