@@ -48,7 +48,7 @@ def test_the_families_are_one_a_purpose() -> None:
     """REQ-CORE-007: nodes by UUID, the rest beside them."""
     assert (
         *("memory_nodes", "embeddings", "memory_access", "edges", "memory_index"),
-        *("memory_log", "tombstones", "memory_meta", "ledger"),
+        *("memory_log", "tombstones", "memory_meta", "ledger", "memory_history"),
     ) == MEMORY_FAMILIES
 
 
@@ -90,12 +90,12 @@ KILLED = """
 """
 
 
-@pytest.mark.parametrize("steps", [*range(1, 20), 100])
+@pytest.mark.parametrize("steps", [*range(1, 23), 100])
 def test_a_kill_at_any_step_leaves_a_store_with_or_without_memory(old: Path, steps: int) -> None:
-    """EC-CORE-014, REQ-CORE-007: nine families made, nine marked, the marker last."""
+    """EC-CORE-014, REQ-CORE-007: ten families made, ten marked, the history's beginning, the marker last."""
     assert run(KILLED, old, steps).returncode == -9
     engine = Engine.open(old)
-    gained = steps > 19
+    gained = steps > 22
     assert engine.has_memory is gained
     engine.close()
     check_sessions(old)
@@ -141,7 +141,7 @@ def test_records_without_the_marker_are_reported_and_not_taken_over(old: Path) -
 def test_a_newer_layout_is_refused(old: Path) -> None:
     engine = Engine.open(old)
     engine.gain_memory()
-    engine.put(SYSTEM, MEMORY_KEY, b"2")
+    engine.put(SYSTEM, MEMORY_KEY, b"3")
     engine.close()
     with pytest.raises(FormatVersionError, match="memory layout"):
         Engine.open(old)

@@ -93,8 +93,8 @@ class Derived:
     def _brought_up(self, figures: Introspection, seq: int) -> Introspection:
         """``figures`` as of commit ``seq``, with what came after; ValueError if the records don't tell it."""
         for change in self._store.changes_after(seq):
-            if change.op == Op.RELINK:
-                continue  # an edge that is counted has other numbers
+            if change.op in (Op.RELINK, Op.RUN):
+                continue  # an edge that is counted has other numbers; a run is in its changes
             if change.op == Op.LINK:
                 edge = self._store.edges.get(change.subject)
                 if edge is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +32,7 @@ from rocksdict import (
 
 from context_graph.errors import FormatVersionError, StoreClosedError, StoreError
 from context_graph.store import seal
+from context_graph.store.creation import prepare_folder
 from context_graph.store.failures import (
     call,
     damaged_database,
@@ -40,7 +41,15 @@ from context_graph.store.failures import (
     refuse_held,
     translate,
 )
-from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, MEMORY_LAYOUT
+from context_graph.store.graph_layout import (
+    HISTORY,
+    LAYOUT_1,
+    LAYOUT_1_FAMILIES,
+    MEMORY_FAMILIES,
+    MEMORY_KEY,
+    MEMORY_LAYOUT,
+)
+from context_graph.store.history_layout import BEGUN_KEY, encode_begun
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
 from context_graph.store.scan import Scan, open_cursor
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
@@ -156,7 +165,7 @@ class Engine:
         if not read_only:
             refuse_held(folder)
         if not seal.has_database(folder):
-            _prepare(folder, create=create and not read_only)
+            prepare_folder(folder, _create, create=create and not read_only)
         if not read_only or lock_holder(folder) is None:
             seal.check_files(folder)
         found: list[str] = call(folder, Rdict.list_cf, str(folder))
@@ -186,30 +195,39 @@ class Engine:
         """Whether this store's memory has been used: whether it has the families of `graph_layout`."""
         return self.get(SYSTEM, MEMORY_KEY) is not None
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether its memory is of the present layout, in which what changes overwrite is kept."""
+        return self.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT
+
     def gain_memory(self) -> None:
-        """Make the families of `graph_layout`, if this store does not have them yet.
+        """Make those of the families of `graph_layout` that this store does not have yet.
 
         The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
-        store that has no memory yet, with empty families that the next call takes over.
+        store that has no memory yet, or one of the layout before, with empty families that the next call
+        takes over.
 
         Raises:
             DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
             StoreError: Read-only, or the write failed.
         """
-        if self.has_memory:
+        there = self.get(SYSTEM, MEMORY_KEY)
+        if there == MEMORY_LAYOUT:
             return
         if self.read_only:
             raise StoreError(f"{self.path} has no memories yet; open it once for writing")
-        for family in MEMORY_FAMILIES:
+        missing = [family for family in MEMORY_FAMILIES if there is None or family not in LAYOUT_1_FAMILIES]
+        for family in missing:
             if family not in self._families:
                 self._create_family(family)
-            elif any(key != FORMAT_KEY for key, _ in self.scan(family)):
+            elif any(key not in (FORMAT_KEY, BEGUN_KEY) for key, _ in self.scan(family)):
                 raise damaged_database(
                     f"{family!r} holds records, but the store's memory marker is gone", self.path
                 )
-        for family in MEMORY_FAMILIES:
+        for family in missing:
             self.put(family, FORMAT_KEY, str(FORMAT_VERSION).encode())
             call(self.path, self._family(family).flush)
+        self.put(HISTORY, BEGUN_KEY, encode_begun(time.time_ns() // 1_000_000))
         self.put(SYSTEM, MEMORY_KEY, MEMORY_LAYOUT)
         call(self.path, self._family(SYSTEM).flush)
         seal.write_seal(self.path, self.sequence())
@@ -387,12 +405,12 @@ class Engine:
         layout = self.get(SYSTEM, MEMORY_KEY)
         if layout is None:
             return
-        if layout != MEMORY_LAYOUT:
+        if layout not in (MEMORY_LAYOUT, LAYOUT_1):
             raise FormatVersionError(
                 f"{self.path} has memory layout {layout[:32]!r}, this build expects {MEMORY_LAYOUT!r}: "
                 "it was written by a newer version of context-graph; use that one"
             )
-        for family in MEMORY_FAMILIES:
+        for family in MEMORY_FAMILIES if layout == MEMORY_LAYOUT else LAYOUT_1_FAMILIES:
             if family not in self._families:
                 raise missing_family(family)
 
@@ -439,40 +457,6 @@ def _open(
     options = {family: family_options(family, tuning) for family in families}
     db: Rdict = call(path, Rdict, str(path), database, options, access)
     return kind(path, db, families, database, tuning, read_only=read_only)
-
-
-def _prepare(path: Path, *, create: bool) -> None:
-    """Make the database at ``path``, which has no CURRENT; refuse when it looks like one that had."""
-    lost = seal.leftovers(path)
-    if lost:
-        raise damaged_database(
-            f"no CURRENT file, but {lost[0]} and {len(lost) - 1} more files of a database", path
-        )
-    if not create:
-        raise StoreError(f"there is no database at {path}")
-    # Made aside and renamed: a crash in the middle must not leave a database that lacks column families.
-    draft = path.with_name(f"{path.name}.creating-{os.getpid()}")
-    try:
-        os.makedirs(path.parent, mode=0o700, exist_ok=True)
-        _remove_drafts(path)
-        os.mkdir(draft, mode=0o700)
-        _create(draft)
-        os.rename(draft, path)
-    except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        if not seal.has_database(path):  # else another process made it first, and that one is as good
-            raise translate(error, path) from error
-    except StoreError:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-
-
-def _remove_drafts(path: Path) -> None:
-    """What processes left that died while they made the database at ``path``, and an own earlier one."""
-    for draft in path.parent.glob(f"{path.name}.creating-*"):
-        pid = draft.name.rpartition("-")[2]
-        if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _create(path: Path) -> None:

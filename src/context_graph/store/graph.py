@@ -30,6 +30,7 @@ from context_graph.store.engine import Engine
 from context_graph.store.graph_batch import Work, content_bytes
 from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, key_name
 from context_graph.store.graph_records import Change, Counters, Op
+from context_graph.store.history import HistoryTable
 from context_graph.store.layout import FORMAT_KEY, after
 from context_graph.store.node_records import (
     Access,
@@ -64,14 +65,15 @@ class GraphStore:
     """The memories of one database."""
 
     def __init__(self, engine: Engine) -> None:
-        """Over an open ``engine``, which gains the families of memory if it has none.
+        """Over an open ``engine``, which gains those families of memory that it does not have.
 
         Raises:
             StoreError: It can't: read-only, full, or damaged (subclass).
         """
-        if not engine.has_memory:
+        if not (engine.keeps_history or (engine.has_memory and engine.read_only)):
             engine.gain_memory()
         self._engine = engine
+        self.history = HistoryTable(engine)
         self.edges = EdgeTable(engine)
         self.vectors = VectorTable(engine)
         self.paths = PathTable(engine)
@@ -414,7 +416,7 @@ class GraphStore:
         return found.node
 
     def purge(self, before_ms: int) -> list[MemoryNode]:
-        """Delete for good what was soft-deleted before that time; also drops older tombstones.
+        """Delete for good what was soft-deleted before that time; also drops older tombstones and history.
 
         Atomic for each PURGE_BATCH memories; returns the removed ones. Cost: a scan of the tombstones.
         """
@@ -429,6 +431,7 @@ class GraphStore:
                     removed.append(found.node)
                 work.batch.delete(TOMBSTONES, stone.id.bytes)
             self._commit(work)
+        self.history.purge(before_ms)
         return removed
 
     def put_meta(self, name: str, content: Mapping[str, Any]) -> None:
@@ -478,7 +481,7 @@ class GraphStore:
         return found
 
     def _work(self) -> Work:
-        return Work(self._engine.batch(), self._counters, self.read, self.edges, self.vectors)
+        return Work(self._engine, self._counters, self.read, self.edges, self.vectors, self.history)
 
     def _commit(self, work: Work) -> None:
         counters = work.counters()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -12,9 +14,10 @@ from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
-from context_graph.store.engine import Batch
-from context_graph.store.graph_layout import ACCESS, INDEX, LOG, NODES, TOMBSTONES
+from context_graph.store.engine import Engine
+from context_graph.store.graph_layout import ACCESS, EDGES, INDEX, LOG, NODES, TOMBSTONES
 from context_graph.store.graph_records import Counters, Op
+from context_graph.store.history import HistoryTable, Image
 from context_graph.store.node_records import (
     Access,
     StoredNode,
@@ -31,20 +34,24 @@ class Work:
 
     def __init__(
         self,
-        batch: Batch,
+        engine: Engine,
         counters: Counters,
         read: Callable[[bytes], StoredNode | None],
         edges: EdgeTable,
         vectors: VectorTable,
+        history: HistoryTable,
     ) -> None:
         """
         Args:
-            batch: Empty; what its caller writes in the end.
             counters: As they are before it.
             read: Finds a memory by its id.
-            edges, vectors: Of the same database.
+            edges, vectors, history: Of the same database.
         """
-        self.batch = batch
+        self.batch = engine.batch()
+        self.at_ms = time.time_ns() // 1_000_000
+        """Unix ms of all its commits."""
+        self._engine = engine
+        self._history = history
         self.seq, self._nodes, self._deleted, self._edge_count, self._bytes = counters
         self._read = read
         self._edges = edges
@@ -55,11 +62,20 @@ class Work:
         """What they will be."""
         return Counters(self.seq, self._nodes, self._deleted, self._edge_count, self._bytes)
 
-    def note(self, op: int, subject: bytes) -> None:
-        """One entry of the change log, under the next commit number."""
+    def note(self, op: int, subject: bytes, images: Sequence[Image] = (), ends: Sequence[bytes] = ()) -> None:
+        """One entry of the change log, under the next commit number, and what it overwrites."""
         self.seq += 1
         key = layout.seq_key(self.seq)
-        self.batch.put(LOG, key, records.encode_change(key, op, subject))
+        self.batch.put(LOG, key, records.encode_change(key, op, subject, self.at_ms))
+        if images:
+            self._history.note(self.batch, self.seq, self.at_ms, op, subject, images, ends)
+
+    def image(self, family: str, key: bytes) -> Image:
+        """That record as it is before this batch."""
+        return Image(family, key, self._engine.get(family, key))
+
+    def _edge_image(self, edge: GraphEdge) -> Image:
+        return self.image(EDGES, layout.edge_key(edge.id.bytes))
 
     def add_node(
         self,
@@ -77,9 +93,11 @@ class Work:
         """
         key = node.id.bytes
         there = None if fresh else self._read(key)
+        images: tuple[Image, ...] = ()
         if there is not None:
+            images = self.image(NODES, key), self.image(TOMBSTONES, key)
             self._clear(there)
-        self.note(Op.ADD, key)
+        self.note(Op.ADD, key, images)
         if node.commit_seq != self.seq:
             raise StoreError(f"memory {node.id} carries commit {node.commit_seq}, the next is {self.seq}")
         if embedding is not None:  # first, for it is the largest: the batch's buffer then grows once
@@ -108,7 +126,7 @@ class Work:
         self._bytes += content_bytes(node) - content_bytes(there)
         self.batch.put(NODES, key, encode_node(key, node))
         self._index(node)
-        self.note(Op.UPDATE, key)
+        self.note(Op.UPDATE, key, (self.image(NODES, key),))
 
     def bury(self, node: MemoryNode, tombstone: Tombstone) -> None:
         """A live memory is soft-deleted."""
@@ -118,7 +136,7 @@ class Work:
         self.batch.put(NODES, key, encode_node(key, node, deleted=True))
         self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))
         self._nodes, self._deleted = self._nodes - 1, self._deleted + 1
-        self.note(Op.FORGET, key)
+        self.note(Op.FORGET, key, (self.image(NODES, key), Image(TOMBSTONES, key, None)))
 
     def unbury(self, node: MemoryNode) -> None:
         """A soft-deleted memory comes back."""
@@ -127,10 +145,10 @@ class Work:
         self.batch.delete(TOMBSTONES, key)
         self._index(node)
         self._nodes, self._deleted = self._nodes + 1, self._deleted - 1
-        self.note(Op.RESTORE, key)
+        self.note(Op.RESTORE, key, (self.image(NODES, key), self.image(TOMBSTONES, key)))
 
     def remove_node(self, found: StoredNode) -> None:
-        """A memory goes for good, with its edges."""
+        """A memory goes for good, with its edges and the history of both."""
         self._clear(found)
         key = found.node.id.bytes
         self.batch.delete(NODES, key)
@@ -138,21 +156,37 @@ class Work:
         for edge in self._edges.of(key):
             if edge.id not in self._gone:  # its other end may go in the same batch
                 self._gone.add(edge.id)
-                self.remove_edge(edge)
+                self.remove_edge(edge, keep=False)
+        self._history.drop(self.batch, key)
         self.note(Op.REMOVE, key)
 
     def put_edge(self, edge: GraphEdge) -> None:
-        """An edge comes, or changes."""
-        known = self._edges.get(edge.id.bytes) is not None
-        self._edge_count += not known
+        """An edge comes, or changes. A traversal alone is a use and leaves nothing in the history."""
+        there = self._edges.get(edge.id.bytes)
+        self._edge_count += there is None
         self._edges.put(self.batch, edge)
-        self.note(Op.RELINK if known else Op.LINK, edge.id.bytes)
+        if there is None:
+            self.note(Op.LINK, edge.id.bytes)
+        else:
+            used = replace(
+                there,
+                traversal_count=edge.traversal_count,
+                last_traversed_ms=edge.last_traversed_ms,
+                steering_reward=edge.steering_reward,
+            )
+            images = () if used == edge else (self._edge_image(edge),)
+            self.note(Op.RELINK, edge.id.bytes, images, _ends(there) if images else ())
 
-    def remove_edge(self, edge: GraphEdge) -> None:
-        """An edge goes."""
+    def remove_edge(self, edge: GraphEdge, *, keep: bool = True) -> None:
+        """An edge goes.
+
+        Args:
+            keep: Have it in the history.
+        """
         self._edges.remove(self.batch, edge)
         self._edge_count -= 1
-        self.note(Op.UNLINK, edge.id.bytes)
+        images = (self._edge_image(edge),) if keep else ()
+        self.note(Op.UNLINK, edge.id.bytes, images, _ends(edge) if keep else ())
 
     def _clear(self, found: StoredNode) -> None:
         """Everything that is kept of a memory elsewhere than under its id."""
@@ -170,6 +204,10 @@ class Work:
     def _index(self, node: MemoryNode) -> None:
         for at in index_keys(node):
             self.batch.put(INDEX, at, node.id.bytes)
+
+
+def _ends(edge: GraphEdge) -> tuple[bytes, bytes]:
+    return edge.source_id.bytes, edge.target_id.bytes
 
 
 _ALL: Final = layout.index_prefix(layout.BY_TIME)

@@ -21,7 +21,10 @@ __all__ = [
     "COUNTERS_KEY",
     "EDGES",
     "EMBEDDINGS",
+    "HISTORY",
     "INDEX",
+    "LAYOUT_1",
+    "LAYOUT_1_FAMILIES",
     "LEDGER",
     "LOG",
     "MEMORY_FAMILIES",
@@ -62,12 +65,17 @@ TOMBSTONES: Final = "tombstones"
 """id -> when and why it was deleted."""
 META: Final = "memory_meta"
 LEDGER: Final = "ledger"
-MEMORY_FAMILIES: Final = (NODES, EMBEDDINGS, ACCESS, EDGES, INDEX, LOG, TOMBSTONES, META, LEDGER)
+HISTORY: Final = "memory_history"
+"""What each change overwrote or removed, for the retention; see history_layout."""
+MEMORY_FAMILIES: Final = (NODES, EMBEDDINGS, ACCESS, EDGES, INDEX, LOG, TOMBSTONES, META, LEDGER, HISTORY)
 """Made together when a store's memory is first used; from then on each must be there."""
 
 MEMORY_KEY: Final = b"memory"
 """In ``system``: the store has the families above. Written last, after all of them are on the disk."""
-MEMORY_LAYOUT: Final = b"1"
+MEMORY_LAYOUT: Final = b"2"
+LAYOUT_1: Final = b"1"
+"""As first released: without HISTORY. Opened as it is for reading, and brought up for writing."""
+LAYOUT_1_FAMILIES: Final = MEMORY_FAMILIES[:-1]
 COUNTERS_KEY: Final = b"counters"
 
 # memory_index: kind, value, NUL, created_at_ms (8), commit_seq (8) -> id

@@ -22,8 +22,10 @@ from context_graph.store.memory_envelope import (
     damaged_memory,
     encode_json,
     json_object,
+    open_record,
     payload_of,
     text_bytes,
+    unknown_version,
     unpack_fixed,
 )
 
@@ -59,7 +61,9 @@ _DOMAIN_NUMBER: Final = {one: number for number, one in enumerate(_DOMAINS)}
 # bytes of relationship
 EDGE: Final = struct.Struct("<16s16s6dqqI2BH")
 _TOMBSTONE: Final = struct.Struct("<qB")
-_CHANGE: Final = struct.Struct("<B16s")
+_CHANGE_1: Final = struct.Struct("<B16s")
+_CHANGE: Final = struct.Struct("<B16sq")
+CHANGE_VERSION: Final = 2
 _COUNTERS: Final = struct.Struct("<5Q")
 
 
@@ -79,6 +83,8 @@ class Op:
     """Another embedding for the same content."""
     RELINK: Final = 9
     """An edge that was there has other numbers."""
+    RUN: Final = 10
+    """The first commit of a consolidation or of its undoing; the subject is its token (runs.Run)."""
 
 
 class Change(NamedTuple):
@@ -87,7 +93,9 @@ class Change(NamedTuple):
     seq: int
     op: int
     subject: bytes
-    """Id of the memory or the edge, 16 bytes."""
+    """Id of the memory or the edge, or token of the run, 16 bytes."""
+    at_ms: int = 0
+    """Unix ms; 0 for a change from before times were kept."""
 
 
 class Counters(NamedTuple):
@@ -176,14 +184,20 @@ def decode_tombstone(key: bytes, record: bytes) -> Tombstone:
         raise damaged_memory(key, f"content: {error}") from error
 
 
-def encode_change(key: bytes, op: int, subject: bytes) -> bytes:
+def encode_change(key: bytes, op: int, subject: bytes, at_ms: int) -> bytes:
     """The record of one change."""
-    return wrap(key, OTHER_VERSION, _CHANGE.pack(op, subject))
+    return wrap(key, CHANGE_VERSION, _CHANGE.pack(op, subject, at_ms))
 
 
 def decode_change(key: bytes, record: bytes) -> Change:
     """The change in ``record``, which was read from its commit number. Raises as decode_node."""
-    return Change(int.from_bytes(key, "big"), *unpack_fixed(key, record, _CHANGE))
+    version, payload = open_record(key, record)
+    shape = _CHANGE_1 if version == OTHER_VERSION else _CHANGE
+    if version > CHANGE_VERSION:
+        raise unknown_version(key, version, CHANGE_VERSION)
+    if len(payload) != shape.size:
+        raise damaged_memory(key, f"content: {len(payload)} bytes, must be {shape.size}")
+    return Change(int.from_bytes(key, "big"), *shape.unpack(payload))
 
 
 def encode_counters(key: bytes, counters: Counters) -> bytes:

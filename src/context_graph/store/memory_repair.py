@@ -21,6 +21,7 @@ from context_graph.store.graph_layout import (
     ACCESS,
     EDGES,
     EMBEDDINGS,
+    HISTORY,
     INDEX,
     LEDGER,
     LOG,
@@ -29,6 +30,7 @@ from context_graph.store.graph_layout import (
     TOMBSTONES,
 )
 from context_graph.store.graph_records import Counters, Op
+from context_graph.store.history_repair import check_history, complete_history
 from context_graph.store.layout import FORMAT_KEY, unwrap
 from context_graph.store.memory_envelope import payload_of
 from context_graph.store.node_records import decode_access, decode_embedding, decode_node
@@ -54,6 +56,8 @@ def check_memory(family: str, key: bytes, record: bytes) -> bool:
         return True
     if family == META and key in _DERIVED_META:
         return True
+    if family == HISTORY:
+        return check_history(key, record)
     if family == LEDGER:
         unwrap(key, record, LEDGER_VERSION)
         return False
@@ -90,6 +94,7 @@ def complete_memory(target: Engine) -> list[str]:
     work.nodes()
     work.edges()
     work.loose_embeddings()
+    complete_history(target)
     work.counters()
     return work.notes
 
@@ -117,7 +122,7 @@ class _Completion:
             self._counts["bytes"] += content_bytes(node)
             without_vector += self._vectors.get(node.commit_seq) is None
             if self._added(at) != key:
-                batch.put(LOG, at, records.encode_change(at, Op.ADD, key))
+                batch.put(LOG, at, records.encode_change(at, Op.ADD, key, 0))
             if not deleted:
                 for place in index_keys(node):
                     batch.put(INDEX, place, key)

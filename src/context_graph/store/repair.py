@@ -24,7 +24,13 @@ from context_graph.store import layout, listing, records, seal
 from context_graph.store.around import Gap, read_around
 from context_graph.store.engine import Engine, open_as_it_is, rebuild
 from context_graph.store.failures import refuse_held, translate
-from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY
+from context_graph.store.graph_layout import (
+    HISTORY,
+    LAYOUT_1_FAMILIES,
+    MEMORY_FAMILIES,
+    MEMORY_KEY,
+    MEMORY_LAYOUT,
+)
 from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.memory_repair import check_memory, complete_memory
 from context_graph.store.report import ALL_FAMILIES, UNREADABLE_NAMED, RepairReport, UnreadableKey
@@ -190,14 +196,17 @@ class _Salvage:
     def _expect_memory(self, engine: Engine, target: Engine) -> None:
         """Have the target hold memories as well, if the source ever did."""
         try:
-            marked = SYSTEM in engine.families and engine.has_memory
+            layout_there = engine.get(SYSTEM, MEMORY_KEY) if SYSTEM in engine.families else None
         except StoreError:
-            marked = False  # its block can't be read: the families tell
-        if target.has_memory or not (marked or set(MEMORY_FAMILIES) & set(engine.families)):
+            layout_there = None  # its block can't be read: the families tell
+        there = set(MEMORY_FAMILIES) & set(engine.families)
+        if target.has_memory or not (layout_there or there):
             return
         target.gain_memory()
         self._families = ALL_FAMILIES
-        self._report.missing += MEMORY_FAMILIES
+        # A store of the first layout never had a history; where the layout can't be read, none is missed.
+        kept_history = layout_there == MEMORY_LAYOUT or HISTORY in there
+        self._report.missing += MEMORY_FAMILIES if kept_history else LAYOUT_1_FAMILIES
 
     def _accept(self, target: Engine, family: str, key: bytes, record: bytes, *, fill: bool) -> bool:
         """Whether the record is sound and to be copied; notes why not."""
