@@ -1,0 +1,77 @@
+"""A few words that tell what some memories are about, beside all the others."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from context_graph.dream.snapshot import Snapshot
+from context_graph.identity.vocabulary import STOP_WORDS as WORK_WORDS
+from context_graph.memory.words import STOP_WORDS
+
+__all__ = ["Labeller"]
+
+_WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*\w", re.UNICODE)
+_COMMON: Final = frozenset(word.decode() for word in (*STOP_WORDS, *WORK_WORDS))
+SAMPLE: Final = 2000
+"""Memories by which it is told which words are rare."""
+MAX_CHARS: Final = 2000
+"""Of each text that are looked at."""
+WORDS: Final = 3
+
+
+class Labeller:
+    """Knows how often words occur in a store.
+
+    Args:
+        snap: The store; up to 2,000 of its memories are read, at equal distances.
+
+    Cost: some 60 ms at 2,000 memories.
+    """
+
+    def __init__(self, snap: Snapshot) -> None:
+        import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
+
+        self._stem = Stemmer.Stemmer("english").stemWord
+        rows = np.linspace(0, len(snap) - 1, min(len(snap), SAMPLE)).astype(int).tolist() if len(snap) else []
+        self._seen = Counter(stem for row in rows for stem in self._stems(snap.text(row)))
+        self._texts = len(rows)
+
+    def terms(self, texts: Sequence[str], limit: int = WORDS) -> list[str]:
+        """The words that most of ``texts`` share and that are rare elsewhere, most telling first.
+
+        A word of one text alone tells nothing of the others, unless there is but one text.
+        """
+        forms: dict[str, Counter[str]] = {}
+        shared: Counter[str] = Counter()
+        for text in texts:
+            found = self._stems(text)
+            shared.update(found.keys())
+            for stem, form in found.items():
+                forms.setdefault(stem, Counter())[form] += 1
+        least = min(2, len(texts))
+        worth = {
+            stem: count * math.log((self._texts + 2) / (self._seen[stem] + 1))
+            for stem, count in shared.items()
+            if count >= least
+        }
+        best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:limit]
+        return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
+
+    def label(self, texts: Iterable[str]) -> str:
+        """`terms`, joined by commas; empty where the texts share no telling word."""
+        return ", ".join(self.terms(list(texts)))
+
+    def _stems(self, text: str) -> dict[str, str]:
+        """Stem -> the form of its first occurrence, in lower case."""
+        found: dict[str, str] = {}
+        for match in _WORD.finditer(text[:MAX_CHARS]):
+            word = match[0].lower()
+            if len(word) > 2 and word not in _COMMON:
+                found.setdefault(self._stem(word), word)
+        return found
