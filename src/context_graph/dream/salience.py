@@ -6,7 +6,7 @@ In space i a memory that says nothing scores 0; any other scores
 
 told   what its words tell, [0, 1] (`telling`)
 worth  what its importance leaves of that: 0.3 at 0, 0.55 at 0.1, 0.89 at 0.3, 1 from 0.5 on
-use    evidence that it was of use: importance above 0.5, accesses, links, recency
+use    evidence that it was of use: importance above 0.5, accesses and how recent they are, links
 near_i how it lies, in that space, to what matters: the goals, and where important and used memories lie
        beside the others
 
@@ -102,8 +102,8 @@ def use_evidence(snap: Snapshot) -> F64:
     rated = BY_IMPORTANCE * np.clip(2.0 * snap.importance - 1.0, 0.0, 1.0)
     asked = BY_ACCESSES * (1.0 - np.exp2(-snap.accesses / HALF_ACCESSES))
     linked = BY_LINKS * (1.0 - np.exp2(-snap.degree / HALF_LINKS))
-    age = np.maximum(0, snap.taken_ms - np.maximum(snap.created_ms, snap.accessed_ms))
-    recent = BY_RECENCY * np.exp2(-age / HALF_LIFE_MS)
+    since = np.maximum(0, snap.taken_ms - snap.accessed_ms)
+    recent = np.where(snap.accesses > 0, BY_RECENCY * np.exp2(-since / HALF_LIFE_MS), 0.0)
     return np.asarray(1.0 - (1.0 - rated) * (1.0 - asked) * (1.0 - linked) * (1.0 - recent))
 
 
