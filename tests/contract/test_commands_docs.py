@@ -72,6 +72,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
     hooks = (*(kind.value for kind in EventKind), "generate-config")
     memories = ("store", "recall", "inject", "list", "show", "forget", "restore", "link")
     memories = (*memories, "export", "import", "reindex", "stats")
+    memories = (*memories, "consolidate", "undo", "history", "runs", "goals")
     assert set(ALL) == {
         *(f"session {name}" for name in sessions),
         *(f"consciousness {name}" for name in states),

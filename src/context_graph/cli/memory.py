@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from context_graph.cli import memory_files
+from context_graph.cli import memory_dream, memory_files
 from context_graph.cli.calling import ask, finish, read_stdin
 from context_graph.cli.memory_tables import (
     edge_text,
@@ -26,7 +26,7 @@ from context_graph.errors import InvalidInputError
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Store, find, show, link and forget what this project remembers; move it as JSONL or Markdown.",
+    help="Store, find, show, link and forget what this project remembers; consolidate it; move it as files.",
     rich_markup_mode=None,
 )
 _SHORT_S: Final = 30.0
@@ -275,14 +275,22 @@ def list_memories(
 
 
 @app.command("show", short_help="Show one memory")
-def show(node_id: Id, output: Output = Format.TEXT, db_path: DbPath = None) -> None:
+def show(
+    node_id: Id,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="As it was at this ISO 8601 time, at most 30 days ago."),
+    ] = None,
+    output: Output = Format.TEXT,
+    db_path: DbPath = None,
+) -> None:
     """Show one memory with all its fields and its links. A forgotten one says when and why.
 
-    Exit codes: 0; 1 no such memory, or the id fits several (they are listed); 2 its record is corrupt.
+    Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 2 its record is corrupt.
 
     Example: context-graph-cli memory show 5f3c1a2b
     """
-    found = _ask("memory.show", {"id": node_id}, db_path)
+    found = _ask("memory.show", {"id": node_id, "as_of": as_of}, db_path)
     _print(found, output, node_text(found))
 
 
@@ -358,6 +366,7 @@ def link(
     _print(found, output, edge_text(found))
 
 
+memory_dream.add_to(app)
 memory_files.add_to(app)
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "node_text",
     "recall_text",
     "stats_text",
+    "table",
 ]
 
 _ID_CHARS: Final = 8
@@ -39,7 +40,7 @@ def recall_text(found: Mapping[str, Any]) -> str:
         )
         for node in found["nodes"]
     ]
-    return _page(_table(rows), found)
+    return _page(table(rows), found)
 
 
 def list_text(found: Mapping[str, Any]) -> str:
@@ -58,7 +59,7 @@ def list_text(found: Mapping[str, Any]) -> str:
         )
         for node in found["nodes"]
     ]
-    return _page(_table(rows), found)
+    return _page(table(rows), found)
 
 
 def forgotten_text(found: Mapping[str, Any]) -> str:
@@ -75,7 +76,7 @@ def forgotten_text(found: Mapping[str, Any]) -> str:
         )
         for stone in found["tombstones"]
     ]
-    return _page(_table(rows), found)
+    return _page(table(rows), found)
 
 
 def injections_text(found: Mapping[str, Any]) -> str:
@@ -96,7 +97,7 @@ def injections_text(found: Mapping[str, Any]) -> str:
         for entry in found["injections"]
         for one in entry["memories"]
     ]
-    return _page(_table(rows), found)
+    return _page(table(rows), found)
 
 
 def node_text(node: Mapping[str, Any]) -> str:
@@ -156,7 +157,7 @@ def _page(table: str, found: Mapping[str, Any]) -> str:
     return f"{table}\nmore: --cursor {cursor}" if cursor else table
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
+def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Columns as wide as they need; the last is cut to the terminal's width, 80 without one."""
     one_line = [(*row[:-1], " ".join(row[-1].split())) for row in rows]
     widths = [max(len(row[at]) for row in one_line) for at in range(len(rows[0]) - 1)]
