@@ -18,7 +18,7 @@ import graspologic_native  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
-from context_graph.dream.labels import Labeller
+from context_graph.dream.labels import RareWords
 from context_graph.dream.neighbours import Graph, nearest
 from context_graph.dream.plan import Cluster
 from context_graph.dream.progress import Progress, silent
@@ -70,11 +70,11 @@ def find(snap: Snapshot, rows: Sequence[int] | I64, *, progress: Progress = sile
     graph = nearest(unit, NEIGHBOURS, chance(unit), progress=progress)
     del unit
     groups = communities(graph, RESOLUTION)
-    labeller = Labeller(snap) if groups else None
+    words = RareWords(snap) if groups else None
     found = []
     for group in groups:
-        assert labeller is not None
-        found.append(_cluster(snap, chosen[group], space[group], labeller))
+        assert words is not None
+        found.append(_cluster(snap, chosen[group], space[group], words))
     return sorted(found, key=lambda cluster: (-len(cluster.members), cluster.id))
 
 
@@ -145,7 +145,7 @@ def cluster_id(members: Sequence[UUID]) -> UUID:
     return UUID(bytes=digest.digest(), version=5)
 
 
-def _cluster(snap: Snapshot, rows: I64, space: F32, labeller: Labeller) -> Cluster:
+def _cluster(snap: Snapshot, rows: I64, space: F32, words: RareWords) -> Cluster:
     centre = space.mean(axis=0)
     length = float(np.sqrt(centre @ centre))
     cosines = space @ centre / length if length > 0 else np.zeros(len(rows), np.float32)
@@ -154,6 +154,6 @@ def _cluster(snap: Snapshot, rows: I64, space: F32, labeller: Labeller) -> Clust
     return Cluster(
         id=cluster_id(members),
         members=members,
-        label=labeller.label(snap.text(row) for row in nearest_rows.tolist()),
+        label=words.label(snap.text(row) for row in nearest_rows.tolist()),
         coherence=min(1.0, max(0.0, float(cosines.mean()))),
     )

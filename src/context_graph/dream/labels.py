@@ -1,4 +1,4 @@
-"""A few words that tell what some memories are about, beside all the others."""
+"""Which words are rare in a store: what tells memories apart, and what two of them really share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from context_graph.dream.snapshot import Snapshot
 from context_graph.identity.vocabulary import STOP_WORDS as WORK_WORDS
 from context_graph.memory.words import STOP_WORDS
 
-__all__ = ["Labeller"]
+__all__ = ["RareWords"]
 
 _WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*\w", re.UNICODE)
 _COMMON: Final = frozenset(word.decode() for word in (*STOP_WORDS, *WORK_WORDS))
@@ -23,9 +23,12 @@ SAMPLE: Final = 2000
 MAX_CHARS: Final = 2000
 """Of each text that are looked at."""
 WORDS: Final = 3
+RARE: Final = 0.02
+"""Share of all memories that have a rare word, at most; in a small store, some ten memories."""
+FEW: Final = 10
 
 
-class Labeller:
+class RareWords:
     """Knows how often words occur in a store.
 
     Args:
@@ -66,6 +69,11 @@ class Labeller:
     def label(self, texts: Iterable[str]) -> str:
         """`terms`, joined by commas; empty where the texts share no telling word."""
         return ", ".join(self.terms(list(texts)))
+
+    def shared(self, one: str, other: str) -> int:
+        """Rare words that both texts have."""
+        most = max(RARE * self._texts, FEW)
+        return sum(self._seen[stem] <= most for stem in self._stems(one).keys() & self._stems(other).keys())
 
     def _stems(self, text: str) -> dict[str, str]:
         """Stem -> the form of its first occurrence, in lower case."""
