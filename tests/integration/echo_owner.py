@@ -10,7 +10,6 @@ where it was.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -137,6 +136,8 @@ class EchoService:
         return _result({"slept": True})
 
     def _later(self, call: ToolCall) -> Deferred:
+        import asyncio  # the owner's own start-up must be what imports it first
+
         from context_graph.mcp_server.deferred import Deferred
 
         given, deferred, loop = call.arguments, Deferred(), asyncio.get_running_loop()
@@ -177,6 +178,13 @@ class EchoService:
         return {"stores": 0, "sessions": 0, "spool_pending": 0}
 
     has_work = False
+    busy = False
+
+    def begin(self, loop: object) -> None:
+        """Nothing runs beside this one."""
+
+    def leave(self) -> None:
+        """Nothing to end."""
 
     def tidy(self) -> None:
         """Nothing ever waits."""

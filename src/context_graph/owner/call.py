@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError
+from context_graph.owner.dreams import Dreams
 from context_graph.owner.gate_hooks import Gates
 from context_graph.owner.store_context import StoreContext
 from context_graph.redact import TextRedactor
@@ -24,6 +25,7 @@ class Call:
     settings: Settings
     redactor: TextRedactor
     gates: Gates
+    dreams: Dreams
     began_ms: int
 
     def option(self, name: str, default: str = "") -> str:

@@ -55,7 +55,7 @@ class Child:
         self._on_end = on_end
         self._held = b""
         self._last: messages.Ready | ContextGraphError | None = None
-        self._killed = False
+        self._killed = self._gone = False
         self._then: Callable[[], None] = _nothing
         with open(folder / _ERRORS, "wb") as errors:
             self._process = subprocess.Popen(
@@ -133,9 +133,11 @@ class Child:
 
     def _reap(self) -> None:
         code = self._process.poll()
-        if code is None:
-            self._loop.call_later(_REAP_S, self._reap)
+        if self._gone or code is None:
+            if not self._gone:
+                self._loop.call_later(_REAP_S, self._reap)
             return
+        self._gone = True
         if self._killed:
             self._then()
             return

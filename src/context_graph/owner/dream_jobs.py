@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,8 +79,10 @@ class Order:
     trigger: Trigger = Trigger.ASKED
     session_id: str | None = None
     """Whose consciousness opens the gate; None: the session that was saved last."""
-    params: Mapping[str, Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
     """The rest of what was asked for, by the names of `dream.request.Request`."""
+    goals: Mapping[str, Any] = field(default_factory=dict)
+    """Of a search for goals, by the names of `dream.messages.GoalSearch`."""
     dry_run: bool = False
     strict: bool = False
     any_state: bool = False

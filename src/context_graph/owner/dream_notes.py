@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-__all__ = ["FOLDER", "DreamNotes", "sweep"]
+from context_graph.dream.checkpoint import FOLDER
 
-FOLDER: Final = "dream"
-"""In a store's folder: the notes, and a folder for each run that is under way."""
+__all__ = ["DreamNotes"]
+
 _NOTES: Final = "last.json"
 
 
@@ -43,25 +42,6 @@ class DreamNotes:
         """
         self.last = last
         draft = self._path.with_suffix(".new")
-        make_folder(self._path.parent)
+        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
         draft.write_bytes(orjson.dumps(last))
         os.replace(draft, self._path)
-
-
-def make_folder(folder: Path) -> None:
-    """Make it, for its user alone."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-
-
-def sweep(store: Path) -> int:
-    """Remove what runs of an owner that is gone left in ``store``; how many there were.
-
-    A run's folder holds hard links to tables of the database and files that were never applied.
-    """
-    try:
-        left = [path for path in (store / FOLDER).iterdir() if path.is_dir() and not path.is_symlink()]
-    except OSError:
-        return 0
-    for folder in left:
-        shutil.rmtree(folder, ignore_errors=True)
-    return len(left)

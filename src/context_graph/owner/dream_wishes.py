@@ -76,7 +76,7 @@ class Wishes:
         return [wish for wish in self._wishes.values() if store in (None, wish.place.store)]
 
     def due_at(self, wish: Wish, busy_at: float) -> float:
-        """When it may begin, if no request comes after ``busy_at``; never (inf) in a store that keeps failing."""
+        """When it may begin, if no request comes after ``busy_at``; inf in a store that keeps failing."""
         store = wish.place.store
         if self._failures.get(store, 0) >= _FAILURES_MOST:
             return float("inf")

@@ -28,6 +28,8 @@ __all__ = ["Owner"]
 _LEAVE_S: Final = 6.0
 """How long leaving may take over what is in flight; a little more than one frame may."""
 _CATCH_UP_S: Final = 0.1
+_BUSY_S: Final = 5.0
+"""Until the next look of an owner that would be idle but for what runs beside it."""
 EXIT_UNCLEAN: Final = 70
 """The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
 
@@ -92,6 +94,7 @@ class Owner:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
         if self._settings.http_port:
             self._open_door()
+        self._service.begin(self._loop)
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
         self._loop.call_later(_CATCH_UP_S, self._service.catch_up)
@@ -113,6 +116,7 @@ class Owner:
         self._log.info("leaving: %s", why)
         self._remove_socket()
         self._server.stop_listening()
+        self._service.leave()
         if self._server.clients:
             self._loop.call_later(_LEAVE_S, self._loop.stop)
         else:
@@ -185,6 +189,8 @@ class Owner:
         if self._server.clients or self._leaving or self._door is not None:
             return
         left = self._quiet_since + self._idle_s - self._loop.time()
+        if left <= 0 and self._service.busy:
+            left = min(self._idle_s, _BUSY_S)
         if left > 0:
             self._arm_idle(left)
         else:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
-
-import orjson
 
 from context_graph.errors import GraphQueryError, InvalidInputError
 from context_graph.owner.call import Call, reply
+from context_graph.owner.memory_call import answer, arguments, memex_of, node_view, resolved
 from context_graph.wire.frames import Reply
 
 if TYPE_CHECKING:  # what memory needs is imported when the first of these verbs comes
     from context_graph.mcp_server.arguments import Arguments
     from context_graph.memory.filters import RecallFilters
     from context_graph.memory.memex import Memex
-    from context_graph.model.memory import MemoryNode
     from context_graph.owner.memory_imports import Imports
 
 __all__ = ["HANDLERS"]
@@ -27,67 +23,10 @@ _FILTERS: Final = ("session_id", "agent_id", "created_after", "created_before", 
 _MODES: Final = ("auto", "raw", "narrative", "structured", "code_focused")
 _PRIORITIES: Final = ("low", "normal", "high", "critical")
 _INSIGHTS: Final = ("causal_links", "entailment_cones", "neighborhood", "conflicts")
-_AMBIGUOUS_SHOWN: Final = 8
 _STEPS_S: Final = 0.05
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _imports: Imports | None = None
 """Made with the first import of this process."""
-
-
-def _arguments(call: Call) -> Arguments:
-    from context_graph.mcp_server.arguments import Arguments
-
-    try:
-        given = orjson.loads(call.request.body) if call.request.body.strip() else {}
-    except orjson.JSONDecodeError as error:
-        raise InvalidInputError(f"the arguments are not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise InvalidInputError("the arguments must be a JSON object")
-    return Arguments(call.request.verb, given)
-
-
-def _memex(call: Call) -> Memex:
-    """The store's memory, with what its hooks have still to write in it."""
-    call.context.memory_hooks.tidy()
-    return call.context.memory
-
-
-def _answer(found: Mapping[str, Any]) -> Reply:
-    return reply(orjson.dumps(found))
-
-
-def _resolved(memex: Memex, text: str) -> UUID:
-    """The id that ``text`` means: a UUID, or the start of exactly one.
-
-    Raises:
-        GraphQueryError: No memory fits.
-        InvalidInputError: Several do; they are listed.
-    """
-    found = memex.ids_with_prefix(text, _AMBIGUOUS_SHOWN + 1)
-    if not found:
-        raise GraphQueryError(f"no memory {text!r} in this store")
-    if len(found) > 1:
-        listed = ", ".join(str(one) for one in found[:_AMBIGUOUS_SHOWN])
-        more = ", …" if len(found) > _AMBIGUOUS_SHOWN else ""
-        raise InvalidInputError(f"id {text!r} fits several memories: {listed}{more}; give more of it")
-    return found[0]
-
-
-def _node(node: MemoryNode) -> dict[str, Any]:
-    """A memory for a program: all its fields but the vector, times as ISO 8601."""
-    from context_graph.memory.exchange_records import node_to_json
-
-    found = node_to_json(node)
-    found.pop("embedding", None)
-    found["created_at"] = _iso(found.pop("created_at_ms"))
-    found["last_accessed"] = _iso(found.pop("last_accessed_ms"))
-    return found
-
-
-def _iso(at_ms: int) -> str:
-    at = _EPOCH + timedelta(milliseconds=min(at_ms, 253_402_300_799_999))
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _filters(given: Arguments, *more: str) -> RecallFilters:
@@ -98,7 +37,7 @@ def _filters(given: Arguments, *more: str) -> RecallFilters:
 
 
 def _store(call: Call) -> Reply:
-    given = _arguments(call)
+    given = arguments(call)
     content, rationale = given.raw("content"), given.raw("rationale")
     importance = given.number("importance", 0.0, 1.0)
     link_to, tags, metadata = given.texts("link_to"), given.texts("tags"), given.mapping("metadata")
@@ -106,13 +45,13 @@ def _store(call: Call) -> Reply:
     agent_id, at_ms = given.text("agent_id", high=100), given.instant_ms("occurred_at")
     pinned = given.flag("pinned", False)
     given.finish()
-    memex = _memex(call)
+    memex = memex_of(call)
     node = memex.store(
         content,
         rationale=rationale,
         importance=0.5 if importance is None else importance,
         metadata=metadata,
-        link_to=[_resolved(memex, one) for one in link_to],
+        link_to=[resolved(memex, one) for one in link_to],
         session_id=session_id,
         agent_id=agent_id,
         project=str(call.context.project) if call.context.project is not None else None,
@@ -121,39 +60,39 @@ def _store(call: Call) -> Reply:
         source="cli",
         pinned=pinned,
     )
-    return _answer(_node(node))
+    return answer(node_view(node))
 
 
 def _recall(call: Call) -> Reply:
-    given = _arguments(call)
+    given = arguments(call)
     query, top_k = given.required("query"), given.between("top_k", 1, 100, 10)
     recency, cursor = given.number("recency", 0.0, 1.0), given.text("cursor")
     filters = _filters(given, "min_importance", "johari_quadrants")
     given.finish()
-    found = _memex(call).recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
+    found = memex_of(call).recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
     nodes = [
         {
-            **_node(one.node),
+            **node_view(one.node),
             "relevance_score": round(one.score, 6),
             "parts": {name: round(value, 6) for name, value in one.parts.items()},
         }
         for one in found.nodes
     ]
-    return _answer({"nodes": nodes, "total": found.total, "next_cursor": found.next_cursor})
+    return answer({"nodes": nodes, "total": found.total, "next_cursor": found.next_cursor})
 
 
 def _inject(call: Call) -> Reply:
-    given = _arguments(call)
+    given = arguments(call)
     query, max_tokens = given.required("query"), given.between("max_tokens", 100, 8192, 2048)
     mode = given.choice("distillation_mode", _MODES, "auto")
     priority = given.choice("priority", _PRIORITIES, "normal")
     include = given.texts("include_metadata", choices=_INSIGHTS)
     filters = _filters(given)
     given.finish()
-    found = _memex(call).inject(
+    found = memex_of(call).inject(
         query, max_tokens=max_tokens, mode=mode, priority=priority, include=include, filters=filters
     )
-    return _answer(
+    return answer(
         {
             "context": found.context,
             "tokens_used": found.tokens_used,
@@ -167,17 +106,17 @@ def _inject(call: Call) -> Reply:
 
 
 def _list(call: Call) -> Reply:
-    given = _arguments(call)
+    given = arguments(call)
     view = given.choice("view", ("memories", "deleted", "injected"), "memories")
     limit, cursor, filters = given.between("limit", 1, 1000, 50), given.text("cursor"), _filters(given)
     given.finish()
-    memex = _memex(call)
+    memex = memex_of(call)
     if view == "injected":
-        return _answer({"injections": call.context.memory_hooks.ledger.recent(limit)})
+        return answer({"injections": call.context.memory_hooks.ledger.recent(limit)})
     if view == "deleted":
-        return _answer(_tombstones(memex, limit, cursor))
+        return answer(_tombstones(memex, limit, cursor))
     page = memex.list(cursor, limit, filters)
-    return _answer({"nodes": [_node(node) for node in page.nodes], "next_cursor": page.next_cursor})
+    return answer({"nodes": [node_view(node) for node in page.nodes], "next_cursor": page.next_cursor})
 
 
 def _tombstones(memex: Memex, limit: int, cursor: str | None) -> dict[str, Any]:
@@ -195,15 +134,15 @@ def _tombstones(memex: Memex, limit: int, cursor: str | None) -> dict[str, Any]:
 def _show(call: Call) -> Reply:
     from context_graph.memory.exchange_records import edge_to_json, tombstone_to_json
 
-    given = _arguments(call)
+    given = arguments(call)
     text = given.required("id")
     given.finish()
-    memex = _memex(call)
-    wanted = _resolved(memex, text)
+    memex = memex_of(call)
+    wanted = resolved(memex, text)
     stored = memex.stored(wanted)
     if stored is None:
         raise GraphQueryError(f"no memory {text!r} in this store")
-    found = _node(stored.node)
+    found = node_view(stored.node)
     found["edges"] = [] if stored.deleted else [edge_to_json(edge) for edge in memex.edges(wanted)]
     stone = memex.tombstone(wanted)
     if stone is not None:
@@ -211,65 +150,65 @@ def _show(call: Call) -> Reply:
     counts = call.context.memory_hooks.ledger.by_memory().get(str(wanted))
     if counts is not None:
         found["injections"] = counts
-    return _answer(found)
+    return answer(found)
 
 
 def _forget(call: Call) -> Reply:
     from context_graph.memory.exchange_records import tombstone_to_json
 
-    given = _arguments(call)
+    given = arguments(call)
     text, permanent = given.required("id"), given.flag("permanent", False)
     reason = given.text("reason", high=500) or ""
     given.finish()
-    memex = _memex(call)
-    stone = memex.forget(_resolved(memex, text), soft=not permanent, reason=reason)
-    return _answer(tombstone_to_json(stone))
+    memex = memex_of(call)
+    stone = memex.forget(resolved(memex, text), soft=not permanent, reason=reason)
+    return answer(tombstone_to_json(stone))
 
 
 def _restore(call: Call) -> Reply:
-    given = _arguments(call)
+    given = arguments(call)
     text = given.required("id")
     given.finish()
-    memex = _memex(call)
-    return _answer(_node(memex.restore(_resolved(memex, text))))
+    memex = memex_of(call)
+    return answer(node_view(memex.restore(resolved(memex, text))))
 
 
 def _link(call: Call) -> Reply:
     from context_graph.memory.exchange_records import edge_to_json
 
-    given = _arguments(call)
+    given = arguments(call)
     source, target = given.required("source"), given.required("target")
     kind = given.text("relationship_type", high=64) or "related_to"
     weight, confidence = given.number("weight", 0.0, 1.0), given.number("confidence", 0.0, 1.0)
     domain, metadata = given.text("domain") or "general", given.mapping("metadata")
     given.finish()
-    memex = _memex(call)
+    memex = memex_of(call)
     edge = memex.link(
-        _resolved(memex, source),
-        _resolved(memex, target),
+        resolved(memex, source),
+        resolved(memex, target),
         relationship_type=kind,
         weight=0.5 if weight is None else weight,
         confidence=1.0 if confidence is None else confidence,
         domain=domain,
         metadata=metadata,
     )
-    return _answer(edge_to_json(edge))
+    return answer(edge_to_json(edge))
 
 
 def _export(call: Call) -> Reply:
     from context_graph.memory import exchange
 
-    given = _arguments(call)
+    given = arguments(call)
     form = given.choice("format", ("jsonl", "markdown"), "jsonl")
     embeddings, cursor = given.flag("embeddings", False), given.text("cursor", low=0) or ""
     given.finish()
-    memex = _memex(call)
+    memex = memex_of(call)
     total = memex.count()
     if form == "markdown":
         files, following = exchange.markdown_page(memex, cursor)
-        return _answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
+        return answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
     page = exchange.export_page(memex, cursor, embeddings=embeddings)
-    return _answer(
+    return answer(
         {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
     )
 
@@ -280,22 +219,22 @@ def _import(call: Call) -> Reply:
 
     global _imports
     _imports = _imports or Imports()
-    given = _arguments(call)
+    given = arguments(call)
     phase = given.choice("phase", ("begin", "check", "checked", "write", "end"), "begin")
     store = call.context.folder
     if phase == "begin":
-        work = Import(_memex(call), overwrite=given.flag("overwrite", False))
-        return _answer({"token": _imports.begin(store, work)})
+        work = Import(memex_of(call), overwrite=given.flag("overwrite", False))
+        return answer({"token": _imports.begin(store, work)})
     token = given.required("token")
     work = _imports.get(store, token)
     if phase in ("check", "write"):
         _import_part(work, phase, given)
-        return _answer({"problem_count": work.problem_count})
+        return answer({"problem_count": work.problem_count})
     if phase == "checked":
         work.checked()
-        return _answer({"faults": work.faults, "problems": work.problems})
+        return answer({"faults": work.faults, "problems": work.problems})
     _imports.end(token)
-    return _answer(work.report())
+    return answer(work.report())
 
 
 def _import_part(work: Any, phase: str, given: Arguments) -> None:
@@ -312,21 +251,21 @@ def _reindex(call: Call) -> Reply:
     """Steps for a moment, then the answer: the command comes again, and hooks are served in between."""
     from context_graph.memory.embed import provider
 
-    given = _arguments(call)
+    given = arguments(call)
     wanted = provider(given.required("provider"))
     given.finish()
-    memex, memories, until = _memex(call), 0, time.monotonic() + _STEPS_S
+    memex, memories, until = memex_of(call), 0, time.monotonic() + _STEPS_S
     while True:
         step = memex.reindex_step(wanted)
         memories += step.memories
         if step.done or time.monotonic() >= until:
-            return _answer({"memories": memories, "at": step.at, "total": step.total, "done": step.done})
+            return answer({"memories": memories, "at": step.at, "total": step.total, "done": step.done})
 
 
 def _stats(call: Call) -> Reply:
     if call.flag("prometheus"):
-        return reply(_memex(call).prometheus())
-    memex = _memex(call)
+        return reply(memex_of(call).prometheus())
+    memex = memex_of(call)
     metrics = memex.metrics()
     operations = metrics.pop("operations", {})
     groups: dict[str, Any] = {"store": str(call.context.folder)}
@@ -338,8 +277,9 @@ def _stats(call: Call) -> Reply:
             groups.setdefault("memory", {})[name] = value
     groups["embedding"] = memex.provider_record() or {"name": "none yet"}
     groups["injections"] = call.context.memory_hooks.stats()
+    groups["dreams"] = call.dreams.store_view(call.context)
     groups["operations"] = operations
-    return _answer(groups)
+    return answer(groups)
 
 
 HANDLERS: dict[str, Callable[[Call], Reply]] = {

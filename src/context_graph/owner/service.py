@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
+from asyncio import AbstractEventLoop
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
 from context_graph.owner import (
     consciousness_commands,
+    dream_commands,
     hook_commands,
     memory_commands,
     req_commands,
@@ -24,6 +26,8 @@ from context_graph.owner import (
     spool,
 )
 from context_graph.owner.call import Call
+from context_graph.owner.dream_jobs import Place
+from context_graph.owner.dreams import Dreams
 from context_graph.owner.gate_hooks import Gates
 from context_graph.owner.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
@@ -36,14 +40,26 @@ if TYPE_CHECKING:
 __all__ = ["OwnerService", "build_service"]
 
 Handler = Callable[[Call], Reply]
+_QUERIES = ("memory.", "hooks.prompt-submit", "hooks.session-start")
+"""Verbs that want the memories: a consolidation of the owner's own gives way to them."""
 
 _HANDLERS: dict[str, Handler] = {
     **hook_commands.HANDLERS,
     **session_commands.HANDLERS,
     **consciousness_commands.HANDLERS,
     **memory_commands.HANDLERS,
+    **dream_commands.HANDLERS,
     **req_commands.HANDLERS,
 }
+
+
+_NO_QUERIES = frozenset(
+    (
+        *("memory.consolidate", "memory.consolidate.status", "memory.consolidate.cancel"),
+        *("memory.stats", "memory.runs"),
+    )
+)
+"""But for these, which begin one or look at one."""
 
 
 class OwnerService:
@@ -57,6 +73,11 @@ class OwnerService:
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
         self._gates = Gates(root, log, redactor)
         self._mcp: McpHost | None = None
+        self.dreams = Dreams(self, settings, log)
+
+    def begin(self, loop: AbstractEventLoop) -> None:
+        """The owner serves from now on, on ``loop``: what the stores want by themselves may begin."""
+        self.dreams.begin(loop)
 
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
@@ -69,8 +90,14 @@ class OwnerService:
         handler = _HANDLERS.get(request.verb)
         if handler is None:
             raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
+        if request.verb.startswith(_QUERIES) and request.verb not in _NO_QUERIES:
+            self.dreams.query()
+        else:
+            self.dreams.activity()
         if not request.verb.startswith("hooks."):
             return handler(self._call(request))
+        if request.verb == "hooks.session-end" and request.store is not None:
+            self.dreams.session_ended(request.store, request.parent_pid)
         try:
             return handler(self._call(request))
         except StoreError as error:
@@ -116,6 +143,7 @@ class OwnerService:
         """Finish what the last requests left for after their answers."""
         for context in self._stores.values():
             context.settle()
+        self.dreams.look()
 
     def stats(self) -> dict[str, object]:
         """Counts for `owner status`."""
@@ -125,6 +153,7 @@ class OwnerService:
             "stores": len(contexts),
             "sessions": sum(len(context.sessions) for context in contexts),
             "memory": self._memory_stats(contexts),
+            "dreams": self.dreams.view(),
             "spool_pending": waiting,
             "spool_rejected": sum(context.spool_rejected for context in contexts),
             "redaction_rules": self._redactor.rule_count,
@@ -163,6 +192,23 @@ class OwnerService:
                 self._log.error("spool of %s: %s", folder.name, error)
         self.settle()
 
+    @property
+    def busy(self) -> bool:
+        """Whether an owner without clients should stay all the same."""
+        return self.dreams.busy
+
+    def leave(self) -> None:
+        """The owner is leaving: end what runs beside it."""
+        self.dreams.stop()
+
+    def open_place(self, place: Place) -> StoreContext:
+        """The store of ``place``, opened if it is not; unlike `open_store` for no request."""
+        return self._stores.get(place.store) or self._open(place.store, place.project)
+
+    def contexts(self) -> Collection[StoreContext]:
+        """The stores that are open."""
+        return self._stores.values()
+
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing."""
         for context in self._stores.values():
@@ -181,6 +227,7 @@ class OwnerService:
             settings=with_request_env(context.settings, request.env),
             redactor=self._redactor,
             gates=self._gates,
+            dreams=self.dreams,
             began_ms=time.time_ns() // 1_000_000,
         )
 
@@ -198,6 +245,7 @@ class OwnerService:
             store, project=project, settings=settings, log=self._log, redactor=self._redactor
         )
         self._stores[store] = context
+        self.dreams.opened(store)
         while len(self._stores) > self._settings.max_stores:
             _, oldest = self._stores.popitem(last=False)
             oldest.checkpoint()

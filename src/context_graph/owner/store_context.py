@@ -153,6 +153,10 @@ class StoreContext:
 
         return GraphStore.count_beside(self.store)
 
+    def memory_seq(self) -> int | None:
+        """The number of the memory's last change; None while nobody has used it here."""
+        return None if self._memory is None else self._memory.seq
+
     def session(self, session_id: str) -> LiveSession | None:
         """The live session of that id, loaded from the store if need be; None if there is none."""
         session_id = cut_session_id(session_id)

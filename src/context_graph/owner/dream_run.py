@@ -1,0 +1,214 @@
+"""One job being done: a checkpoint of the store, a process beside the owner, the commit of what that found.
+
+The owner computes nothing of it: hooks are served while it runs, and until the commit, which is one step, the
+store knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from context_graph.dream import checkpoint, messages
+from context_graph.dream.commit import commit
+from context_graph.dream.modes import UNMEASURED, Consciousness, effective
+from context_graph.dream.plan import Mode
+from context_graph.dream.prepared import Prepared
+from context_graph.dream.progress import Update
+from context_graph.dream.request import Request
+from context_graph.dream.result import Result
+from context_graph.errors import ContextGraphError, OwnerError
+from context_graph.owner.dream_child import Child
+from context_graph.owner.dream_goals import goals_view
+from context_graph.owner.dream_jobs import Job, Kind, Order
+from context_graph.store.failures import translate
+
+if TYPE_CHECKING:
+    from context_graph.owner.store_context import StoreContext
+
+__all__ = ["Admission", "Run", "admit"]
+
+Open = Callable[[], "StoreContext"]
+"""The run's store, opened again if it was closed meanwhile."""
+
+
+class Admission:
+    """What the gate said to an order, and the parameters as they will be run."""
+
+    __slots__ = ("consciousness", "request")
+
+    def __init__(self, order: Order, consciousness: Consciousness) -> None:
+        """Ask the gate.
+
+        Raises:
+            InvalidParamsError: A parameter that is none; a mode that ``order.strict`` wants and C forbids.
+        """
+        mode = effective(order.mode, consciousness, strict=order.strict, any_state=order.any_state)
+        self.consciousness = consciousness
+        self.request = Request(mode=mode, **order.params)
+
+
+def admit(order: Order, context: StoreContext) -> Admission:
+    """Ask the gate with the consciousness of the order's session, or of the one saved last."""
+    live = context.session(order.session_id) if order.session_id else None
+    live = live or context.latest()
+    measured = live is not None and live.has_evidence
+    return Admission(order, Consciousness.of(live.metrics) if live and measured else UNMEASURED)
+
+
+class Run:
+    """A job while it is done.
+
+    Args:
+        open_store: Gives the store's context whenever it is needed.
+        ended: Called once, when the job's outcome is known and its folder is gone; not after `cancel`.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        admission: Admission,
+        open_store: Open,
+        loop: asyncio.AbstractEventLoop,
+        log: logging.Logger,
+        ended: Callable[[Mapping[str, Any] | Exception], None],
+    ) -> None:
+        self.job = job
+        self.admission = admission
+        self.committed = False
+        """It went through for real, with or without anything to change."""
+        self.began_ms = time.time_ns() // 1_000_000
+        self._open_store = open_store
+        self._loop = loop
+        self._log = log
+        self._ended = ended
+        self._child: Child | None = None
+        self.folder = checkpoint.run_folder(job.order.place.store, job.id)
+        """Where it works; it goes when the run is over."""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that computes it."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that runs."""
+        return self.admission.request.mode
+
+    def begin(self) -> None:
+        """Take the checkpoint and start the process.
+
+        Raises:
+            StoreError, OwnerError: It can't be done; nothing is left of it.
+
+        Cost: some 20 ms: what was written last is flushed, and a process is made.
+        """
+        order = self.job.order
+        context = self._open_store()
+        context.memory_hooks.tidy()
+        with context.memory.core.turn("checkpoint") as core:
+            checkpoint.take(core.store, self.folder)
+        task = messages.Task(
+            request=self.admission.request,
+            idle=order.trigger.automatic,
+            goals=messages.GoalSearch(**order.goals) if order.kind is Kind.GOALS else None,
+        )
+        try:
+            self._child = Child(
+                self.folder,
+                messages.write_line(task),
+                self._loop,
+                on_line=self._on_update,
+                on_end=self._on_end,
+            )
+        except OSError as error:
+            checkpoint.discard(self.folder)
+            raise OwnerError(f"no process for the consolidation: {error}") from error
+
+    def cancel(self, then: Callable[[], None]) -> None:
+        """End it; nothing of it stays. ``then`` is called when its process is gone."""
+        if self._child is None:
+            then()
+            return
+
+        def gone() -> None:
+            checkpoint.discard(self.folder)
+            then()
+
+        self._child.kill(gone)
+
+    def wait(self) -> None:
+        """Block until a cancelled run's process is gone: for an owner that leaves."""
+        if self._child is not None:
+            self._child.wait()
+        checkpoint.discard(self.folder)
+
+    def _on_update(self, update: Update) -> None:
+        self.job.told(update.fraction, update.stage)
+
+    def _on_end(self, last: messages.Ready | ContextGraphError) -> None:
+        outcome: Mapping[str, Any] | Exception
+        try:
+            outcome = last if isinstance(last, ContextGraphError) else self._finished()
+        except ContextGraphError as error:
+            outcome = error
+        except Exception as error:  # a bug of ours must not leave a job that never ends
+            self._log.exception("consolidation of %s", self.job.order.place.store.name)
+            outcome = OwnerError(
+                f"the consolidation failed: {type(error).__name__}; the owner's log says more"
+            )
+        checkpoint.discard(self.folder)
+        self._ended(outcome)
+
+    def _finished(self) -> dict[str, Any]:
+        """What the process found, applied unless it is a dry run."""
+        order = self.job.order
+        if order.kind is Kind.GOALS:
+            return goals_view(messages.read_plan(_bytes(self.folder / messages.PLAN)))
+        prepared = Prepared.from_bytes(_bytes(self.folder / messages.PREPARED))
+        if order.dry_run:
+            return self._result(prepared.plan, prepared.memories_after)
+        began = time.perf_counter()
+        done = commit(self._open_store().memory, prepared, details=self._details())
+        self.committed = True
+        self._log.info(
+            "dream %s store=%s trigger=%s mode=%s commit_ms=%.1f",
+            self.job.id[:8],
+            order.place.store.name,
+            order.trigger,
+            self.mode,
+            1000.0 * (time.perf_counter() - began),
+        )
+        return self._result(done.plan, done.memories, undo_token=done.token, skipped=done.skipped)
+
+    def _details(self) -> dict[str, Any]:
+        order = self.job.order
+        return {
+            "requested_mode": order.mode.value,
+            "trigger": order.trigger.value,
+            "session_id": order.session_id,
+            "consciousness": self.admission.consciousness.consciousness_level,
+        }
+
+    def _result(self, plan: Any, memories: int, **more: Any) -> dict[str, Any]:
+        return Result(
+            plan=plan,
+            requested_mode=self.job.order.mode,
+            consciousness=self.admission.consciousness,
+            dry_run=self.job.order.dry_run,
+            final_memory_count=memories,
+            duration_ms=time.time_ns() // 1_000_000 - self.began_ms,
+            **more,
+        ).as_dict()
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise translate(error, path) from error
