@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from context_graph.owner.call import Call
-from context_graph.owner.memory_call import answer, arguments, iso_time, memex_of, resolved
+from context_graph.owner.memory_call import answer, arguments, memex_of, resolved
 from context_graph.wire.frames import Reply
 
 __all__ = ["HANDLERS"]
@@ -60,9 +60,9 @@ def _undo(call: Call) -> Reply:
         {
             "token": str(undone.token),
             "undone": str(undone.undone),
-            "restored_count": undone.restored,
-            "forgotten_count": undone.forgotten,
-            "edges_count": undone.edges,
+            "restored": undone.restored,
+            "forgotten": undone.forgotten,
+            "edges": undone.edges,
             "kept_count": len(undone.kept),
             "kept": [str(one) for one in undone.kept[:_LISTED]],
         }
@@ -77,7 +77,7 @@ def _runs(call: Call) -> Reply:
         {
             "token": str(run.token),
             "mode": run.mode,
-            "at": iso_time(run.at_ms),
+            "at_ms": run.at_ms,
             "first_commit": run.first,
             "last_commit": run.last,
             "counts": dict(run.counts),
@@ -100,8 +100,8 @@ def _history(call: Call) -> Reply:
     wanted = resolved(memex, text)
     versions: list[dict[str, Any]] = [
         {
-            "commit": version.seq,
-            "at": None if version.at_ms is None else iso_time(version.at_ms),
+            "seq": version.seq,
+            "at_ms": version.at_ms,
             "what": version.what,
             "run": None if version.run is None else str(version.run),
             "before": dict(version.before),
