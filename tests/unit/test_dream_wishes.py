@@ -1,0 +1,105 @@
+"""When the owner consolidates by itself: urgency, quiet, cool-down, giving way, failing, lasting entropy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from context_graph.dream.plan import Mode
+from context_graph.owner.dream_jobs import Place, Trigger
+from context_graph.owner.dream_wishes import ENTROPY_HIGH, QUIET_S, EntropyWatch, Wish, Wishes
+
+HERE, THERE = Place(Path("/stores/here"), None), Place(Path("/stores/there"), None)
+BUSY = 1000.0
+
+
+def _wish(trigger: Trigger, place: Place = HERE, mode: Mode = Mode.LIGHT) -> Wish:
+    return Wish(place, trigger, mode)
+
+
+def test_of_what_is_due_a_crisis_goes_first_and_idleness_last() -> None:
+    wishes = Wishes()
+    for trigger in (Trigger.IDLE, Trigger.SESSION_END, Trigger.ENTROPY, Trigger.CRISIS):
+        wishes.add(_wish(trigger))
+    found = []
+    while (following := wishes.next(BUSY, BUSY + 60.0)) is not None:
+        assert following[0] == BUSY + 60.0
+        wishes.begun(following[1])
+        found.append(following[1].trigger)
+    assert found == [Trigger.CRISIS, Trigger.ENTROPY, Trigger.SESSION_END, Trigger.IDLE]
+
+
+def test_no_wish_is_due_before_it_has_been_quiet() -> None:
+    wishes = Wishes()
+    wishes.add(_wish(Trigger.CRISIS))
+    following = wishes.next(BUSY, BUSY)
+    assert following is not None and following[0] == BUSY + QUIET_S
+
+
+def test_wishes_for_one_reason_are_one_and_the_last_session_counts() -> None:
+    wishes = Wishes()
+    for session_id in ("a", "b"):
+        wish = _wish(Trigger.SESSION_END)
+        wish.session_id = session_id
+        wishes.add(wish)
+    (only,) = wishes.of()
+    assert only.session_id == "b"
+
+
+def test_a_run_that_gave_way_comes_back_later_each_time() -> None:
+    wishes, delays = Wishes(), []
+    wish = wishes.add(_wish(Trigger.IDLE))
+    for _ in range(8):
+        wishes.begun(wish)
+        assert not wishes.of()
+        wishes.aborted(wish, BUSY)
+        assert wishes.of() == [wish]
+        delays.append(wish.not_before - BUSY)
+    assert delays[0] == QUIET_S and delays == sorted(delays) and delays[-1] == 60.0
+    assert wish.aborts == 8
+
+
+def test_a_run_stands_for_every_wish_of_its_store_that_is_not_deeper() -> None:
+    wishes = Wishes()
+    wishes.add(_wish(Trigger.CRISIS, mode=Mode.LIGHT))
+    wishes.add(_wish(Trigger.SESSION_END, mode=Mode.DEEP))
+    wishes.add(_wish(Trigger.IDLE, mode=Mode.REM))
+    wishes.add(_wish(Trigger.CRISIS, THERE))
+    wishes.done(HERE.store, Mode.DEEP, BUSY + 60.0)
+    assert {(wish.place, wish.trigger) for wish in wishes.of()} == {
+        (HERE, Trigger.IDLE),
+        (THERE, Trigger.CRISIS),
+    }
+    (left,) = wishes.of(HERE.store)
+    assert wishes.due_at(left, BUSY) == BUSY + 60.0, "and the store has its cool-down"
+    (other,) = wishes.of(THERE.store)
+    assert wishes.due_at(other, BUSY) == BUSY + QUIET_S, "of which another knows nothing"
+
+
+def test_a_store_whose_runs_keep_failing_is_left_alone() -> None:
+    wishes = Wishes()
+    wish = wishes.add(_wish(Trigger.IDLE))
+    again = [wishes.failed(HERE.store, BUSY + 60.0) for _ in range(3)]
+    assert again == [True, True, False]
+    assert wishes.next(BUSY, BUSY) is None
+    wishes.done(HERE.store, Mode.LIGHT, BUSY)  # one that was asked for and went through
+    wishes.add(wish)
+    assert wishes.next(BUSY, BUSY) is not None
+
+
+def test_entropy_asks_once_for_each_time_that_it_stays_high() -> None:
+    watch = EntropyWatch(300.0)
+    watch.sample(ENTROPY_HIGH, 0.0)
+    assert watch.due_at is None, "above is above"
+    watch.sample(0.71, 10.0)
+    watch.sample(0.9, 200.0)
+    assert watch.due_at == 310.0
+    watch.sample(0.69, 250.0)
+    assert watch.due_at is None, "a dip begins it anew"
+    watch.sample(0.8, 260.0)
+    assert watch.due_at == 560.0
+    watch.asked()
+    watch.sample(0.8, 600.0)
+    assert watch.due_at is None
+    watch.sample(0.5, 700.0)
+    watch.sample(0.8, 800.0)
+    assert watch.due_at == 1100.0
