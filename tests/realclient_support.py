@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,25 @@ needs_client = pytest.mark.skipif(
 )
 
 
-def drive(cli: Cli, logs: Path, script: list[Any], prompt: str, *markers: str) -> dict[str, Any]:
-    """One session: ``script`` is the model's part, ``markers`` what to look for in its requests."""
+def drive(
+    cli: Cli,
+    logs: Path,
+    script: list[Any],
+    prompt: str,
+    *markers: str,
+    options: Sequence[str] = (),
+    client: Sequence[str] = (),
+) -> dict[str, Any]:
+    """One session: ``script`` is the model's part, ``markers`` what to look for in its requests.
+
+    Args:
+        options: Of the driver, such as --trust.
+        client: Arguments for the client itself.
+    """
     turns = logs.with_suffix(".script.json")
     turns.write_text(json.dumps(script))
     path = f"{cli.launcher.parent}:/usr/local/bin:/usr/bin:/bin"
-    options = [
+    given = [
         "--prompt",
         prompt,
         "--script",
@@ -47,11 +61,11 @@ def drive(cli: Cli, logs: Path, script: list[Any], prompt: str, *markers: str) -
         "CONTEXT_GRAPH_IDLE_S=3",
     ]
     for marker in markers:
-        options += ["--marker", marker]
+        given += ["--marker", marker]
     for setting in settings:
-        options += ["--env", setting]
+        given += ["--env", setting]
     done = subprocess.run(
-        [sys.executable, str(DRIVER), str(cli.project), *options],
+        [sys.executable, str(DRIVER), str(cli.project), *given, *options, "--", *client],
         env={**os.environ, "REALCLIENT_DIR": str(BASE)},
         capture_output=True,
         timeout=200,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from pathlib import Path
 
 import jsonschema
@@ -86,6 +87,30 @@ def test_a_skill_has_only_fields_that_do_something(skill: Path) -> None:
     assert 40 < len(fields["description"]) < 400
     assert all(": " not in value for value in fields.values()), "plain YAML scalars"
     assert len(found[2].splitlines()) < 80
+
+
+PLUGIN = ROOT / "src" / "context_graph" / "data" / "plugin"
+
+
+def test_the_plugin_carries_what_the_project_s_own_files_say() -> None:
+    """One hook configuration, one server entry, one set of skills, in three places that clients look in."""
+    hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
+    assert hooks == json.loads((CLAUDE / "settings.json").read_text())["hooks"]
+    assert (PLUGIN / ".mcp.json").read_text() == (ROOT / ".mcp.json").read_text()
+    there, here = (
+        {path.parent.name: path.read_text() for path in root.glob("skills/*/SKILL.md")}
+        for root in (PLUGIN, CLAUDE)
+    )
+    assert there == here, "copy .claude/skills to src/context_graph/data/plugin/skills"
+    manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (manifest["name"], manifest["version"]) == (project["name"], project["version"])
+
+
+def test_a_plugin_s_tools_have_longer_names_and_every_hook_takes_both() -> None:
+    """Contract section 7: from a plugin it is mcp__plugin_<plugin>_<server>__<tool>."""
+    for groups in json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"].values():
+        assert all("matcher" not in group for group in groups), "all tools, whatever they are called"
 
 
 def test_the_skill_names_commands_that_exist() -> None:

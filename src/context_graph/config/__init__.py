@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from context_graph.config.paths import (
     Location,
+    checkout_top,
+    client_dir,
     data_root,
     fnv1a64,
     locate,
@@ -20,6 +22,8 @@ from context_graph.config.settings import Settings, load_settings
 __all__ = [
     "Location",
     "Settings",
+    "checkout_top",
+    "client_dir",
     "data_root",
     "fnv1a64",
     "load_settings",

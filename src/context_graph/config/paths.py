@@ -17,6 +17,8 @@ from context_graph.errors import ConfigError
 
 __all__ = [
     "Location",
+    "checkout_top",
+    "client_dir",
     "data_root",
     "fnv1a64",
     "locate",
@@ -118,6 +120,18 @@ def _top_of_git_file(place: Path, dot_git: Path) -> Path:
     if folder_name != "worktrees" or not common or not worktrees_name:
         return place
     return Path(common).parent if common.endswith("/.git") else Path(common)
+
+
+def checkout_top(folder: Path) -> Path:
+    """The top of the checkout that ``folder`` is in, a linked worktree's own; ``folder`` outside git."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+
+
+def client_dir(env: Mapping[str, str] | None = None) -> Path:
+    """The client's own folder: $CLAUDE_CONFIG_DIR, else ~/.claude."""
+    env = os.environ if env is None else env
+    named = env.get("CLAUDE_CONFIG_DIR", "")
+    return Path(named) if named.startswith("/") else Path(env.get("HOME", "/")) / ".claude"
 
 
 def store_key(top: Path) -> str:

@@ -14,7 +14,7 @@ from context_graph.hooks_config.json_edit import JsonEditor
 from context_graph.hooks_config.json_text import Node, parse_json_text
 from context_graph.hooks_config.schema import hook_problems
 
-__all__ = ["merge_settings", "our_group"]
+__all__ = ["is_ours", "merge_settings", "our_group"]
 
 _VERBS: Final = (
     r"hooks (?:session-start|pre-tool|post-tool|post-tool-failure|prompt-submit|stop|pre-compact|session-end"
@@ -100,7 +100,9 @@ class _Editor(JsonEditor):
                 pieces.append(node if updated == node.value else updated)
         if not found:
             pieces.append(our_group(event, matcher))
-        if pieces != groups.items:
+        if groups.items and pieces[: len(groups.items)] == groups.items:
+            self.append_items(groups, pieces[len(groups.items) :], 3)
+        elif pieces != groups.items:
             self.replace_items(groups, pieces, 3)
 
 
@@ -122,6 +124,11 @@ def _updated_group(
     if matcher and event.for_tools and hooks == [ours]:
         updated = {"matcher": matcher, **{key: value for key, value in updated.items() if key != "matcher"}}
     return updated, found
+
+
+def is_ours(hook: dict[str, Any]) -> bool:
+    """Whether a hook entry is one that we write, or wrote."""
+    return _role(hook) == "ours"
 
 
 def _role(hook: dict[str, Any]) -> str:

@@ -1,0 +1,123 @@
+"""`setup`: hooks, memory tools, skills and permissions into a project or the user's settings, and out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context_graph.config import checkout_top, data_root
+from context_graph.errors import ConfigError, UsageError
+from context_graph.hooks_config import apply_changes, diff_of
+from context_graph.setup.plan import (
+    Options,
+    Setup,
+    plan_removal,
+    plan_setup,
+    plugin_folder,
+    remove_folders,
+)
+from context_graph.setup.record import Record
+from context_graph.setup.scope import Scope, project_scope, user_scope
+
+__all__ = ["setup"]
+
+
+def setup(
+    user: Annotated[
+        bool, typer.Option("--user", help="For all projects: the user's own settings and skills.")
+    ] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="Settings into settings.local.json, which is not committed.")
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take it all out again; files are as they were before.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; write nothing.")] = False,
+    servers: Annotated[bool, typer.Option("--mcp/--no-mcp", help="The memory tools, in .mcp.json.")] = True,
+    skills: Annotated[bool, typer.Option("--skills/--no-skills", help="The skills.")] = True,
+    permissions: Annotated[
+        bool,
+        typer.Option(
+            "--permissions/--no-permissions",
+            help="Let tools that read or add be used unasked; forgetting and consolidating is asked for.",
+        ),
+    ] = True,
+    status_line: Annotated[
+        bool, typer.Option("--status-line", help="Also a status line, if there is none.")
+    ] = False,
+    plugin: Annotated[
+        bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
+    ] = False,
+) -> None:
+    """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
+
+    They are merged into .claude/settings.json, .mcp.json and .claude/skills: what is there stays byte for
+    byte, a second run changes nothing. The changes are shown, and written when you say yes. --remove brings
+    every file back to what it was; in one that was edited since, it takes out what is ours alone.
+
+    Exit codes: 0 done, or nothing to do; 1 not wanted, or a file can't be used: nothing is written then.
+
+    Example: context-graph-cli setup --dry-run
+    """
+    if plugin:
+        print(plugin_folder())
+        return
+    if user and local:
+        raise UsageError("--user and --local exclude each other")
+    scope = user_scope() if user else project_scope(checkout_top(Path.cwd()), local=local)
+    record = Record(data_root(), scope.key)
+    made = (
+        plan_removal(scope, record)
+        if remove
+        else plan_setup(scope, record, Options(servers, skills, permissions, status_line))
+    )
+    _show(made)
+    if made.needed and not dry_run:
+        if not yes:
+            _ask(len(made.needed))
+        _write(scope, record, made, remove=remove)
+    elif remove and not dry_run:
+        record.forget()
+    for note in made.notes:
+        print(f"note: {note}")
+    if not remove:
+        _tell_what_is_missing()
+
+
+def _show(made: Setup) -> None:
+    if made.needed:
+        print(diff_of(made.needed), end="")
+    else:
+        print("nothing to change")
+
+
+def _ask(count: int) -> None:
+    files = "1 file" if count == 1 else f"{count} files"
+    if not sys.stdin.isatty():
+        raise UsageError(f"{files} would change; nothing was written. Say --yes to write them")
+    typer.confirm(f"Write {files}?", abort=True)
+
+
+def _write(scope: Scope, record: Record, made: Setup, *, remove: bool) -> None:
+    if not remove:
+        try:
+            record.note(made.needed)
+        except OSError as error:
+            raise ConfigError(f"the record of what was there can't be written: {error}") from error
+    for path in apply_changes(made.needed):
+        print(f"wrote {path}" if path.exists() else f"removed {path}")
+    if remove:
+        remove_folders(scope, record)
+        record.forget()
+
+
+def _tell_what_is_missing() -> None:
+    if shutil.which("context-graph-cli") is None:
+        print(
+            "note: context-graph-cli is not on PATH; hooks and tools do nothing until it is", file=sys.stderr
+        )

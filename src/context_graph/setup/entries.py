@@ -1,0 +1,165 @@
+"""What in the client's files is ours: put there, or taken out again, with every other byte left alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from context_graph.errors import InvalidInputError
+from context_graph.hooks_config.events import EVENTS
+from context_graph.hooks_config.json_edit import JsonEditor, without
+from context_graph.hooks_config.json_text import Node, parse_json_text
+from context_graph.hooks_config.settings import is_ours, merge_settings
+
+__all__ = ["ALLOWED", "SERVER", "add_server", "add_to_settings", "drop_server", "take_from_settings"]
+
+SERVER: Final = "context-graph"
+_SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
+_STATUS_LINE: Final = {
+    "type": "command",
+    "command": "command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli req statusline || true",
+}
+ALLOWED: Final = tuple(
+    f"mcp__{SERVER}__{tool}"
+    for tool in (
+        *("store_memory", "recall_memory", "search_graph", "inject_context", "link_memories", "get_memory"),
+        *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
+    )
+)
+"""Tools that need not be asked for: they read, or add what can be taken back. Others forget or rewrite."""
+
+Path = tuple[str | int, ...]
+
+
+def add_to_settings(text: str, *, permissions: bool, status_line: bool) -> str:
+    """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
+
+    Raises:
+        InvalidInputError: The file can't be merged; see `merge_settings`.
+    """
+    merged = merge_settings(text, EVENTS)
+    if permissions:
+        merged = _with_permissions(merged)
+    if status_line and "statusLine" not in _parsed(merged).members:
+        merged = _with_members(merged, (), {"statusLine": _STATUS_LINE})
+    return merged
+
+
+def add_server(text: str) -> str:
+    """``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
+
+    Raises:
+        InvalidInputError: It is no JSON object, or its servers are none.
+    """
+    if not text.strip():
+        return json.dumps({"mcpServers": {SERVER: _SERVER_ENTRY}}, indent=2) + "\n"
+    servers = _object_at(_parsed(text), "mcpServers")
+    if servers is None:
+        return _with_members(text, (), {"mcpServers": {SERVER: _SERVER_ENTRY}})
+    if SERVER in servers.members:
+        return text
+    return _with_members(text, ("mcpServers",), {SERVER: _SERVER_ENTRY})
+
+
+def drop_server(text: str) -> str:
+    """``text`` without our server, if it is as we write it."""
+    servers = _object_at(_parsed(text), "mcpServers")
+    if servers is None or servers.value.get(SERVER) != _SERVER_ENTRY:
+        return text
+    return _pruned(without(text, ("mcpServers", SERVER)), ("mcpServers",))
+
+
+def take_from_settings(text: str) -> str:
+    """``text`` without our hooks, permissions and status line; what is empty for want of them goes too."""
+    text = _drop_each(text, _our_hooks)
+    text = _drop_each(text, _our_permissions)
+    if _parsed(text).value.get("statusLine") == _STATUS_LINE:
+        text = without(text, ("statusLine",))
+    return text
+
+
+def _with_permissions(text: str) -> str:
+    permissions = _object_at(_parsed(text), "permissions")
+    if permissions is None:
+        return _with_members(text, (), {"permissions": {"allow": list(ALLOWED)}})
+    allow = permissions.members.get("allow")
+    if allow is None:
+        return _with_members(text, ("permissions",), {"allow": list(ALLOWED)})
+    if not isinstance(allow.value, list):
+        raise InvalidInputError("permissions.allow must be a list; mend the file, it was not touched")
+    if {f"mcp__{SERVER}", f"mcp__{SERVER}__*"} & {one for one in allow.value if isinstance(one, str)}:
+        return text
+    root = _parsed(text)
+    editor = JsonEditor(text, root)
+    there = root.members["permissions"].members["allow"]
+    editor.append_items(there, [one for one in ALLOWED if one not in there.value], 3)
+    return editor.applied()
+
+
+def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) -> str:
+    root = _parsed(text)
+    node = root
+    for step in path:
+        node = node.members[step]
+    editor = JsonEditor(text, root)
+    editor.append_members(node, members, len(path) + 1)
+    return editor.applied()
+
+
+def _drop_each(text: str, find: Callable[[Node], Iterator[Path]]) -> str:
+    """``text`` without everything that ``find`` names, and without the containers that this empties."""
+    while (path := next(find(_parsed(text)), None)) is not None:
+        text = without(text, path)
+        for end in (3, 2, 1):  # a group whose hooks are gone, its event or list, what held that
+            shorter = _pruned(text, path[:end]) if end < len(path) else text
+            if shorter == text and end < len(path):
+                break
+            text = shorter
+    return text
+
+
+def _our_hooks(root: Node) -> Iterator[Path]:
+    hooks = root.members.get("hooks")
+    for event, groups in hooks.members.items() if hooks else ():
+        for at, group in enumerate(groups.items):
+            inner = group.members.get("hooks")
+            for number, hook in enumerate(inner.items if inner else ()):
+                if isinstance(hook.value, dict) and is_ours(hook.value):
+                    yield "hooks", event, at, "hooks", number
+
+
+def _our_permissions(root: Node) -> Iterator[Path]:
+    permissions = root.members.get("permissions")
+    allow = permissions.members.get("allow") if permissions else None
+    for at, entry in enumerate(allow.items if allow else ()):
+        if entry.value in ALLOWED:
+            yield "permissions", "allow", at
+
+
+def _pruned(text: str, path: Path) -> str:
+    """``text`` without the container at ``path`` if it is empty, or a group without hooks."""
+    node = _parsed(text)
+    for step in path:
+        node = node.members[step] if isinstance(step, str) else node.items[step]
+    empty = not node.value or (
+        isinstance(node.value, dict) and node.value.get("hooks") == [] and len(path) == 3
+    )
+    return without(text, path) if empty else text
+
+
+def _parsed(text: str) -> Node:
+    try:
+        root = parse_json_text(text)
+    except ValueError as error:
+        raise InvalidInputError(f"is no JSON: {error}; mend the file, it was not touched") from error
+    if not isinstance(root.value, dict):
+        raise InvalidInputError("is no JSON object; mend the file, it was not touched")
+    return root
+
+
+def _object_at(root: Node, key: str) -> Node | None:
+    found = root.members.get(key)
+    if found is not None and not isinstance(found.value, dict):
+        raise InvalidInputError(f"{key} must be an object; mend the file, it was not touched")
+    return found

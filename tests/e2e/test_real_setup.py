@@ -1,0 +1,64 @@
+"""The real Claude Code client in a project that `setup` has set up, and with the plugin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.realclient_support import drive, needs_client
+from tests.session_support import memory
+from tests.support import Cli
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+FACT = "Deploys run from the main branch on Tuesdays"
+PLUGIN_TOOL = "mcp__plugin_context-graph_context-graph__store_memory"
+
+
+def storing(tool: str) -> list[Any]:
+    arguments = {"content": FACT, "rationale": "a rule the user stated"}
+    return [{"tool": tool, "input": arguments}, "Stored."]
+
+
+@needs_client
+def test_after_setup_hooks_run_and_tools_need_no_asking_and_remove_leaves_nothing(
+    cli: Cli, tmp_path: Path
+) -> None:
+    before = sorted(path for path in cli.project.rglob("*") if ".git" not in path.parts)
+    cli.run("setup", "--yes")
+    told = drive(
+        cli,
+        tmp_path / "one",
+        storing("mcp__context-graph__store_memory"),
+        "remember this",
+        "New session initialized",
+        options=("--trust", "--permission-mode", "default"),
+    )
+    assert told["markers"]["New session initialized"]
+    (stored,) = told["tool_results"]
+    assert not stored["is_error"] and "node_id" in json.loads(stored["content"])
+    cli.run("setup", "--remove", "--yes")
+    assert sorted(path for path in cli.project.rglob("*") if ".git" not in path.parts) == before
+    again = drive(cli, tmp_path / "two", ["Done."], "hello", "Identity restored", "New session initialized")
+    assert not any(again["markers"].values()), "nothing of it is left in the client"
+
+
+@needs_client
+def test_the_plugin_alone_brings_hooks_tools_and_skills(cli: Cli, tmp_path: Path) -> None:
+    folder = cli.run("setup", "--plugin").stdout.strip()
+    told = drive(
+        cli,
+        tmp_path / "one",
+        storing(PLUGIN_TOOL),
+        "remember this",
+        "New session initialized",
+        "context-graph:recall",
+        client=("--plugin-dir", folder),
+    )
+    assert all(told["markers"].values()), told["markers"]
+    (stored,) = told["tool_results"]
+    assert not stored["is_error"], stored
+    listed = memory(cli, "list")
+    assert FACT in [one["content"] for one in listed["nodes"]]
