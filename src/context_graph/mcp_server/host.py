@@ -54,6 +54,11 @@ class Host(Protocol):
         """
         ...
 
+    @property
+    def dream_available(self) -> bool:
+        """Whether a consolidation of the store could begin now."""
+        ...
+
     def consolidate(
         self,
         params: Mapping[str, Any],

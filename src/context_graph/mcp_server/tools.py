@@ -188,7 +188,7 @@ def _inject_context(call: ToolCall) -> ToolResult:
 def _get_memetic_status(call: ToolCall) -> ToolResult:
     call.arguments.finish()
     memex = call.host.memory()
-    return _answer(memex, memex.status().as_dict())
+    return _answer(memex, memex.status(dream_available=call.host.dream_available).as_dict())
 
 
 def _set_verbosity(call: ToolCall) -> ToolResult:

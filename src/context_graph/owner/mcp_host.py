@@ -150,6 +150,11 @@ class _StoreHost:
             view["johari_quadrant"] = state.johari_quadrant
         return view
 
+    @property
+    def dream_available(self) -> bool:
+        store = self._request.store
+        return store is not None and self._stores.dreams.available(store)
+
     def consolidate(
         self,
         params: Mapping[str, Any],
