@@ -70,7 +70,7 @@ def test_the_scripts_are_executable_and_free_of_this_machine() -> None:
     scripts = sorted((CLAUDE / "hooks").iterdir())
     assert [path.name for path in scripts] == [
         *("post_tool_use.sh", "pre_tool_use.sh", "session_end.sh"),
-        *("session_start.sh", "user_prompt_submit.sh"),
+        *("session_end_consolidate.sh", "session_start.sh", "user_prompt_submit.sh"),
     ]
     for path in scripts:
         assert os.access(path, os.X_OK), path
@@ -113,11 +113,15 @@ def test_a_plugin_s_tools_have_longer_names_and_every_hook_takes_both() -> None:
         assert all("matcher" not in group for group in groups), "all tools, whatever they are called"
 
 
-def test_the_skill_names_commands_that_exist() -> None:
+@pytest.mark.parametrize("skill", sorted((CLAUDE / "skills").iterdir()), ids=lambda path: path.name)
+def test_a_skill_names_commands_and_options_that_exist(skill: Path) -> None:
     """Prose rots."""
     page = (ROOT / "docs" / "commands.md").read_text()
-    text = (CLAUDE / "skills" / "identity-state" / "SKILL.md").read_text()
-    named = re.findall(r"context-graph-cli ([a-z]+ [a-z-]+)", text)
-    assert len(named) >= 5
-    for name in named:
-        assert f"### `{name}`" in page
+    text = (skill / "SKILL.md").read_text()
+    calls = re.findall(r"context-graph-cli ([a-z]+ [a-z-]+)([^#`\n]*)", text)
+    assert calls
+    for name, rest in calls:
+        section = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE)
+        assert section, name
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert f"| `{option}" in section[1], f"{name} {option}"
