@@ -48,7 +48,7 @@ lint: build ## ruff and the import contracts
 
 type: build ## mypy strict, and the kernels against their stubs
 	$(BIN)/mypy
-	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features context_graph._kernels.goals context_graph._kernels.purpose context_graph._kernels.topics context_graph._kernels.dense context_graph._kernels.lexical context_graph._kernels.ranking context_graph._kernels.tokens
+	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features context_graph._kernels.goals context_graph._kernels.pairs context_graph._kernels.purpose context_graph._kernels.topics context_graph._kernels.dense context_graph._kernels.lexical context_graph._kernels.ranking context_graph._kernels.tokens
 
 rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \

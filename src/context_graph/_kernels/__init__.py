@@ -70,14 +70,13 @@ else:
     goals = _choose("goals", "_reference_goals")
     lexical = _choose("lexical", "_reference_lexical")
     oscillators = _choose("oscillators", "_reference")
-    pairs = _choose("pairs", "_reference_pairs")
     purpose = _choose("purpose", "_reference_purpose")
     ranking = _choose("ranking", "_reference_ranking")
     tokens = _choose("tokens", "_reference_tokens")
     topics = _choose("topics", "_reference_topics")
     vectors = _choose("vectors", "_reference")
 
-_BATCH: Final = {"hebbian": "_reference_hebbian"}
+_BATCH: Final = {"hebbian": "_reference_hebbian", "pairs": "_reference_pairs"}
 """Kernel module -> its twin, of those that a consolidation calls."""
 
 
