@@ -54,11 +54,11 @@ def consolidation_text(found: Mapping[str, Any]) -> str:
 def undone_text(found: Mapping[str, Any]) -> str:
     """What an undo did."""
     lines = [
-        f"undone: run {found['undone'][:_ID_CHARS]}; {found['restored_count']} memories restored, "
-        f"{found['edges_count']} links put back"
+        f"undone: run {found['undone'][:_ID_CHARS]}; {found['restored']} memories restored, "
+        f"{found['edges']} links put back"
     ]
-    if found["forgotten_count"]:
-        lines.append(f"{found['forgotten_count']} memories forgotten again")
+    if found["forgotten"]:
+        lines.append(f"{found['forgotten']} memories forgotten again")
     if found["kept_count"]:
         ids = ", ".join(one[:_ID_CHARS] for one in found["kept"][:_SHOWN])
         lines.append(f"{found['kept_count']} left as they are, changed since: {ids}")
@@ -76,7 +76,7 @@ def runs_text(found: Mapping[str, Any]) -> str:
         rows.append(
             (
                 run["token"][:_ID_CHARS],
-                _time(run["at"]),
+                _time(run["at_ms"]),
                 run["mode"] if not run["undoes"] else f"undo of {run['undoes'][:_ID_CHARS]}",
                 str(run["details"].get("trigger") or "-"),
                 "yes" if run["undone_by"] else "-",
@@ -93,7 +93,7 @@ def history_text(found: Mapping[str, Any]) -> str:
     lines = [f"memory {found['id']}"]
     for version in found["versions"]:
         run = f" by run {version['run'][:_ID_CHARS]}" if version["run"] else ""
-        lines.append(f"{_time(version['at'])}  {version['what']}{run}")
+        lines.append(f"{_time(version['at_ms'])}  {version['what']}{run}")
         if version.get("edge"):
             lines.append(f"    {edge_text(version['edge'])}")
         lines += [f"    {name} was {_value(value)}" for name, value in (version["before"] or {}).items()]
@@ -157,7 +157,7 @@ def _value(value: object) -> str:
     return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
 
 
-def _time(text: str | None) -> str:
-    if text is None:
+def _time(at_ms: int | None) -> str:
+    if at_ms is None:
         return "at a time not kept"
-    return datetime.fromisoformat(text).astimezone().isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(at_ms / 1000.0).astimezone().isoformat(sep=" ", timespec="seconds")
