@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
@@ -11,10 +13,18 @@ from numpy.typing import NDArray
 
 from context_graph.dream.progress import Progress, silent
 from context_graph.dream.snapshot import I32, I64, Links, Snapshot, numbered
-from context_graph.errors import UNREADABLE_RECORD, CorruptedMemoryError
+from context_graph.errors import CorruptedMemoryError
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import DIM
-from context_graph.store.columns import EDGE_FIELDS, NODE_FIELDS, Columns, EdgeHead, NodeHead
+from context_graph.store.columns import (
+    EDGE_FIELDS,
+    EMBEDDING_AT,
+    EMPTY_RECORD,
+    NODE_FIELDS,
+    Columns,
+    EdgeHead,
+    NodeHead,
+)
 from context_graph.store.graph import GraphStore
 from context_graph.store.node_records import DELETED, MODALITIES, PINNED
 
@@ -22,6 +32,8 @@ __all__ = ["read"]
 
 _NODE: Final = np.dtype(list(NODE_FIELDS))
 _EDGE: Final = np.dtype(list(EDGE_FIELDS))
+_JOINED: Final = 256
+"""Embeddings that are copied at a time."""
 _EVERY: Final = 4096
 """Records between two calls of progress."""
 _MODALITY_NAMES: Final = [one.value for one in MODALITIES]
@@ -76,7 +88,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         degree=degree,
         links=links,
         read_node=lambda node_id: _node(store, node_id),
-        read_blocks=lambda size: _blocks(store, seqs, size, missing),
+        read_blocks=partial(_blocks, columns, store, seqs, missing),
         paths=list(store.paths.all()),
         unreadable=missing,
         left_out=columns.unreadable,
@@ -142,27 +154,21 @@ def _node(store: GraphStore, node_id: UUID) -> MemoryNode:
 
 
 def _blocks(
-    store: GraphStore, seqs: I64, size: int, missing: set[int]
+    columns: Columns, store: GraphStore, seqs: I64, missing: set[int], size: int
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """The embeddings of the memories with these commit numbers, ``size`` at a time, in one pass.
 
     A memory whose embedding is not there or can't be read has zeros and is added to ``missing``.
     """
-    if not len(seqs):
-        return
-    records = store.vectors.records(int(seqs[0]) - 1, whole=True)
-    wanted = iter(enumerate(seqs.tolist()))
-    found_seq, record = next(records, (-1, b""))
+    records = columns.embeddings(store.vectors, seqs.tolist())
     for start in range(0, len(seqs), size):
-        block = np.zeros((min(size, len(seqs) - start), DIM), np.float32)
-        for row, seq in (next(wanted) for _ in range(len(block))):
-            while 0 <= found_seq < seq:  # of a soft-deleted memory, or one that went beyond ``newest``
-                found_seq, record = next(records, (-1, b""))
-            if found_seq != seq:
-                missing.add(row)
-                continue
-            try:
-                block[row - start] = np.frombuffer(store.vectors.decode(seq, record), np.float32)
-            except UNREADABLE_RECORD:
-                missing.add(row)
+        block = np.empty((min(size, len(seqs) - start), DIM), np.float32)
+        raw = block.view(np.uint8)
+        for first in range(0, len(block), _JOINED):
+            part = list(islice(records, min(_JOINED, len(block) - first)))
+            missing.update(start + first + at for at, record in enumerate(part) if record is None)
+            packed = b"".join(record or EMPTY_RECORD for record in part)
+            raw[first : first + len(part)] = np.frombuffer(packed, np.uint8).reshape(len(part), -1)[
+                :, EMBEDDING_AT
+            ]
         yield start, block

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from context_graph.errors import UNREADABLE_RECORD
+from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import ACCESS, EDGES, NODES, edge_key
 from context_graph.store.graph_records import EDGE
 from context_graph.store.layout import FORMAT_KEY, after
-from context_graph.store.memory_envelope import NO_TEXT, damaged_memory, open_record, payload_of
+from context_graph.store.memory_envelope import (
+    NO_TEXT,
+    OTHER_VERSION,
+    damaged_memory,
+    open_record,
+    payload_of,
+)
 from context_graph.store.node_records import (
     NODE,
     NODE_VERSION,
@@ -25,8 +34,9 @@ from context_graph.store.node_records import (
     decode_node,
     encode_node,
 )
+from context_graph.store.vector_table import VectorTable
 
-__all__ = ["EDGE_FIELDS", "NODE_FIELDS", "Columns", "EdgeHead", "NodeHead"]
+__all__ = ["EDGE_FIELDS", "EMBEDDING_AT", "EMPTY_RECORD", "NODE_FIELDS", "Columns", "EdgeHead", "NodeHead"]
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -62,6 +72,14 @@ EDGE_FIELDS: Final = (
 )
 """The same of an edge's record."""
 
+EMBEDDING_AT: Final = slice(5, 5 + EMBEDDING_BYTES)
+"""Where the 1536 float32 stand in an embedding's record: version and length before, a checksum behind."""
+EMPTY_RECORD: Final = bytes(5 + EMBEDDING_BYTES + 4)
+"""As long as an embedding's record."""
+_EMBEDDING_HEAD: Final = struct.pack("<BI", OTHER_VERSION, EMBEDDING_BYTES)
+
+_NO_RECORD: Final = (1 << 63, b"")
+"""Behind the last of them."""
 _LENGTHS: Final = slice(13, 18)
 """Fields of NODE: bytes of rationale, agent, session, project, source."""
 
@@ -127,6 +145,34 @@ class Columns:
                 yield EdgeHead(key[len(prefix) :], payload[: EDGE.size], payload[EDGE.size : end])
             except UNREADABLE_RECORD as error:
                 self._pass_over(error)
+
+    def embeddings(self, vectors: VectorTable, seqs: Iterable[int]) -> Iterator[bytes | None]:
+        """The embedding's record of each memory with these commit numbers, which ascend; None where there is
+        none that can be read. EMBEDDING_AT says where the numbers are. Cost: 8 us each."""
+        wanted = iter(seqs)
+        first = next(wanted, None)
+        if first is None:
+            return
+        records = vectors.records(first - 1, whole=True)
+        found, record = next(records, _NO_RECORD)
+        for seq in chain((first,), wanted):
+            while found < seq:  # of a memory that was soft-deleted
+                found, record = next(records, _NO_RECORD)
+            yield self._checked(vectors, seq, record) if found == seq else None
+
+    def _checked(self, vectors: VectorTable, seq: int, record: bytes) -> bytes | None:
+        end, crc = len(record) - 4, zlib.crc32(vectors.key(seq))
+        if (
+            len(record) == len(EMPTY_RECORD)
+            and record.startswith(_EMBEDDING_HEAD)
+            and zlib.crc32(memoryview(record)[:end], crc) == int.from_bytes(record[end:], "little")
+        ):
+            return record
+        try:
+            vectors.decode(seq, record)
+        except UNREADABLE_RECORD as error:
+            self._pass_over(error)
+        return None
 
     def _pass_over(self, error: Exception) -> None:
         self.unreadable += 1

@@ -82,9 +82,13 @@ class VectorTable:
         for key, record in self._engine.scan(EMBEDDINGS, start, until, whole=whole):
             yield layout.split_embedding_key(key), record
 
+    def key(self, seq: int) -> bytes:
+        """Where the embedding of that commit number stands in the generation in use."""
+        return layout.embedding_key(seq, self._generation)
+
     def decode(self, seq: int, record: bytes) -> bytes:
         """The embedding in such a record: 1536 float32. Raises as decode_embedding."""
-        return decode_embedding(layout.embedding_key(seq, self._generation), record)
+        return decode_embedding(self.key(seq), record)
 
     def put(self, batch: Batch, seq: int, embedding: bytes) -> None:
         """Add to ``batch``: the embedding of the memory with that commit number."""
