@@ -53,16 +53,21 @@ def consolidation_text(found: Mapping[str, Any]) -> str:
 
 def undone_text(found: Mapping[str, Any]) -> str:
     """What an undo did."""
-    lines = [
-        f"undone: run {found['undone'][:_ID_CHARS]}; {found['restored']} memories restored, "
-        f"{found['edges']} links put back"
-    ]
-    if found["forgotten"]:
-        lines.append(f"{found['forgotten']} memories forgotten again")
+    did = {
+        "memories restored": found["restored"],
+        "memories forgotten again": found["forgotten"],
+        "memories changed back": found.get("changed", 0),
+        "links put back": found["edges"],
+    }
+    told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
+    lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing of it was left to undo'}"]
     if found["kept_count"]:
-        ids = ", ".join(one[:_ID_CHARS] for one in found["kept"][:_SHOWN])
-        lines.append(f"{found['kept_count']} left as they are, changed since: {ids}")
-    lines.append(f"take it back: context-graph-cli memory undo {found['token'][:_ID_CHARS]}")
+        more = ", …" if found["kept_count"] > _SHOWN else ""
+        lines.append(
+            f"{found['kept_count']} left as they are, changed since: {', '.join(found['kept'][:_SHOWN])}{more}"
+        )
+    if found["token"]:
+        lines.append(f"take it back: context-graph-cli memory undo {found['token'][:_ID_CHARS]}")
     return "\n".join(lines)
 
 

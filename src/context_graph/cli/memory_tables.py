@@ -104,6 +104,7 @@ def node_text(node: Mapping[str, Any]) -> str:
     """`memory show` for people: fields, links, then the content as it is."""
     lines = [
         ("memory", node["id"]),
+        ("as of", _time(node["as_of"]) if node.get("as_of") else ""),
         ("created", f"{_time(node['created_at'])} ({_age(node)} ago), {node['source']}"),
         ("importance", f"{node['importance']:.2f}, used {node['access_count']} times"),
         ("rationale", node["rationale"]),
@@ -115,6 +116,8 @@ def node_text(node: Mapping[str, Any]) -> str:
         ("pinned", "yes" if node.get("pinned") else ""),
         ("metadata", json.dumps(node["metadata"], ensure_ascii=False) if node.get("metadata") else ""),
     ]
+    if node.get("forgotten"):
+        lines.append(("forgotten", "yes, at that time"))
     stone = node.get("tombstone")
     if stone:
         lines.append(
