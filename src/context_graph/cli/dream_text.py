@@ -62,10 +62,8 @@ def undone_text(found: Mapping[str, Any]) -> str:
     told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
     lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing of it was left to undo'}"]
     if found["kept_count"]:
-        more = ", …" if found["kept_count"] > _SHOWN else ""
-        lines.append(
-            f"{found['kept_count']} left as they are, changed since: {', '.join(found['kept'][:_SHOWN])}{more}"
-        )
+        kept = ", ".join(found["kept"][:_SHOWN]) + (", …" if found["kept_count"] > _SHOWN else "")
+        lines.append(f"{found['kept_count']} left as they are, changed since: {kept}")
     if found["token"]:
         lines.append(f"take it back: context-graph-cli memory undo {found['token'][:_ID_CHARS]}")
     return "\n".join(lines)
