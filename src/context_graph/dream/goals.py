@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_graph.dream.clusters import chance, cluster_id, communities, rarity_weighted
+from context_graph.dream.goal_adjustment import adjusted
 from context_graph.dream.labels import RareWords
 from context_graph.dream.neighbours import nearest
 from context_graph.dream.plan import Cluster, Goal, GoalLevel
@@ -27,7 +28,7 @@ from context_graph.memory.likeness import short_name
 from context_graph.memory.phrases import sentences
 from context_graph.model.spaces import SLICES
 
-__all__ = ["MAX_GOALS", "MIN_CONFIDENCE", "MIN_MEMBERS", "discover"]
+__all__ = ["MAX_GOALS", "MIN_CONFIDENCE", "MIN_MEMBERS", "adjusted", "discover"]
 
 F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]

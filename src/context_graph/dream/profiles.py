@@ -13,7 +13,7 @@ from context_graph.dream.progress import Progress, silent
 from context_graph.dream.snapshot import Snapshot
 from context_graph.model.spaces import DIM, SLICES, SPACES, WEIGHTS
 
-__all__ = ["Profile", "join", "profiles"]
+__all__ = ["Profile", "as_centroid", "join", "profiles"]
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -49,11 +49,15 @@ class Profile:
         return float(self.cosines() @ weight / weight.sum()) if weight.any() else 0.0
 
     def centroid(self) -> bytes:
-        """1536 float32 as an embedding's: each space of length sqrt(weight), or zero."""
-        lengths = np.sqrt(np.add.reduceat(self.sums * self.sums, _STARTS))
-        scale = np.divide(np.sqrt(_WEIGHTS), lengths, out=np.zeros(len(SPACES)), where=lengths > 1e-9)
-        sizes = np.diff(np.append(_STARTS, DIM))
-        return bytes((self.sums * np.repeat(scale, sizes)).astype(np.float32).data)
+        """The direction of the sums in each space, as `as_centroid`."""
+        return as_centroid(self.sums)
+
+
+def as_centroid(values: F64) -> bytes:
+    """1536 float32 as an embedding's: each space of ``values`` with length sqrt(weight), or zero."""
+    lengths = np.sqrt(np.add.reduceat(values * values, _STARTS))
+    scale = np.divide(np.sqrt(_WEIGHTS), lengths, out=np.zeros(len(SPACES)), where=lengths > 1e-9)
+    return bytes((values * np.repeat(scale, np.diff(np.append(_STARTS, DIM)))).astype(np.float32).data)
 
 
 def join(parts: Sequence[Profile]) -> Profile:
