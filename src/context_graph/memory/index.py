@@ -206,6 +206,17 @@ class MemoryIndex:
             if row is not None:
                 self.rows.change(row, node)
 
+    def update_all(self, nodes: Iterable[MemoryNode]) -> None:
+        """As `update`, of many; what hangs on the order of all rows is made anew once."""
+        with self.lock:
+            moved = False
+            for node in nodes:
+                row = self._row.get(node.id.bytes)
+                if row is not None:
+                    moved |= self.rows.take_over(row, node)
+            if moved:
+                self.rows.link()
+
     def revector(self, node_id: UUID, embedding: bytes) -> None:
         """Give a memory another embedding for the same content."""
         with self.lock:

@@ -110,6 +110,11 @@ class Rows:
 
     def change(self, row: int, node: MemoryNode) -> None:
         """Take over every field of a memory that may change without its content changing."""
+        if self.take_over(row, node):
+            self.link()
+
+    def take_over(self, row: int, node: MemoryNode) -> bool:
+        """As `change`; whether `link` must be called, once after all of several rows."""
         names = self.names
         self.importance[row] = node.importance
         self.quadrant[row] = QUADRANTS.index(node.johari_quadrant)
@@ -127,9 +132,9 @@ class Rows:
             if at == len(rows) or rows[at] != row:
                 rows.insert(at, row)
         session = names["session"].ordinal(node.session_id)
-        if (session, node.created_at_ms) != (self.session[row], self.created[row]):
-            self.session[row], self.created[row] = session, node.created_at_ms
-            self.link()
+        moved = (session, node.created_at_ms) != (self.session[row], self.created[row])
+        self.session[row], self.created[row] = session, node.created_at_ms
+        return moved
 
     def id_of(self, row: int) -> bytes:
         """The 16 bytes of a row's id."""

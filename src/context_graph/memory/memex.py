@@ -21,13 +21,14 @@ from uuid import UUID
 from context_graph.config import data_root
 from context_graph.config.memory import MemoryConfig
 from context_graph.errors import InvalidParamsError, StoreError
-from context_graph.memory import editing, linking
+from context_graph.memory import editing, linking, runs
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.exchange import export_jsonl, import_jsonl
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
+from context_graph.memory.runs import Undone
 from context_graph.memory.writing import Draft, TextRedactor, as_uuid, text_to_embed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
@@ -330,6 +331,24 @@ class Memex(Reading):
         wanted = [as_uuid("edge_ids", one) for one in edge_ids]
         with self._core.turn("link", writes=True) as core:
             return linking.traverse(core, wanted, reward)
+
+    # Consolidations
+
+    def undo(self, token: UUID | str | None = None) -> Undone:
+        """Undo a consolidation: everything as it was before it, but what was changed since.
+
+        Args:
+            token: The run's, or the beginning of it; None for the last that is not undone.
+
+        Raises:
+            GraphQueryError: There is no such run (their history is kept for the retention), or it was undone.
+            InvalidParamsError: A token that is none, or the beginning of several.
+            StoreError: The write failed; nothing of it is stored.
+
+        Cost: some 0.3 ms for each memory it changed.
+        """
+        with self._core.turn("undo", writes=True) as core:
+            return runs.undo(core, token)
 
     # Another provider
 

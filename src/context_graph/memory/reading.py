@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone
 from context_graph.store.graph import StoredNode
+from context_graph.store.runs import Run
 
 __all__ = ["Reading"]
 
@@ -189,6 +191,13 @@ class Reading:
         """Every edge by id, from after ``after``."""
         with self._core.turn("scan") as core:
             return core.store.edges.all(after.bytes if after else b"")
+
+    # Consolidations
+
+    def runs(self, limit: int = 50) -> Sequence[Run]:
+        """The newest consolidations that can be undone, or were, and what undid them; newest first."""
+        with self._core.turn("runs") as core:
+            return list(islice(core.store.history.runs(), limit))
 
     # The store's view of itself
 

@@ -34,6 +34,7 @@ __all__ = [
     "check_range",
     "check_rationale",
     "check_unit",
+    "merged_reason",
 ]
 
 MAX_CONTENT_CHARS: Final = 65_536
@@ -273,3 +274,21 @@ class Tombstone:
     reason: str
     soft: bool
     """Soft: the memory can be restored until it is purged."""
+
+    @property
+    def merged_into(self) -> UUID | None:
+        """The memory that it became part of in a consolidation."""
+        if not self.reason.startswith(_MERGED):
+            return None
+        try:
+            return UUID(self.reason.removeprefix(_MERGED))
+        except ValueError:
+            return None
+
+
+_MERGED: Final = "merged into "
+
+
+def merged_reason(survivor: UUID) -> str:
+    """The reason in the tombstone of a memory that was merged into ``survivor``."""
+    return _MERGED + str(survivor)

@@ -11,7 +11,7 @@ from context_graph.store.graph_layout import EDGES
 from context_graph.store.graph_records import decode_edge, encode_edge
 from context_graph.store.layout import after
 
-__all__ = ["EdgeTable"]
+__all__ = ["EdgeTable", "adjacent_keys"]
 
 _SIDES = {Direction.OUT: ("out",), Direction.IN: ("in",), Direction.BOTH: ("out", "in")}
 _EDGE_PREFIX = layout.edge_key(b"")
@@ -28,6 +28,10 @@ class EdgeTable:
         key = layout.edge_key(edge_id)
         record = self._engine.get(EDGES, key)
         return None if record is None else decode_edge(key, record)
+
+    def record(self, edge_id: bytes) -> bytes | None:
+        """The edge's record as it is on the disk."""
+        return self._engine.get(EDGES, layout.edge_key(edge_id))
 
     def find(self, source: bytes, target: bytes, relationship: str) -> GraphEdge | None:
         """The edge from one memory to another with that relationship; there is at most one."""
@@ -58,17 +62,18 @@ class EdgeTable:
         """
         key = layout.edge_key(edge.id.bytes)
         batch.put(EDGES, key, encode_edge(key, edge))
-        for adjacent in _ends_of(edge):
+        for adjacent in adjacent_keys(edge):
             batch.put(EDGES, adjacent, edge.id.bytes)
 
     def remove(self, batch: Batch, edge: GraphEdge) -> None:
         """Add to ``batch``: ``edge`` is gone."""
         batch.delete(EDGES, layout.edge_key(edge.id.bytes))
-        for adjacent in _ends_of(edge):
+        for adjacent in adjacent_keys(edge):
             batch.delete(EDGES, adjacent)
 
 
-def _ends_of(edge: GraphEdge) -> tuple[bytes, bytes]:
+def adjacent_keys(edge: GraphEdge) -> tuple[bytes, bytes]:
+    """The keys at the edge's two ends that lead to it."""
     source, target = edge.source_id.bytes, edge.target_id.bytes
     return (
         layout.adjacency_key("out", source, target, edge.relationship_type),

@@ -14,9 +14,10 @@ import logging
 import os
 import time
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rocksdict import (
     AccessType,
@@ -242,6 +243,13 @@ class Engine:
         _require_bytes(key)
         value: bytes | None = call(self.path, self._family(family).get, key)
         return value
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of ``keys``, in one call; None where there is none."""
+        _require_bytes(*keys)
+        found: Any = call(self.path, self._family(family).get, list(keys)) if keys else []
+        values: list[bytes | None] = found
+        return values
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Set one key. For several, a batch."""

@@ -295,7 +295,7 @@ class GraphStore:
             InvalidParamsError: A field that no record can hold.
             StoreError: The write failed; nothing of it is stored, and this object is as it was.
         """
-        work = self._work()
+        work = self.begin()
         buried = deleted or {}
         for node, embedding in nodes:
             stone = buried.get(node.id.bytes) if buried else None
@@ -305,7 +305,7 @@ class GraphStore:
         for stone in tombstones:
             key = stone.id.bytes
             work.batch.put(TOMBSTONES, key, records.encode_tombstone(key, stone))
-        self._commit(work)
+        self.commit(work)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
         """Write changed fields of live memories (not content, which would need another embedding).
@@ -314,10 +314,10 @@ class GraphStore:
             GraphQueryError: One of them is not in the store.
             InvalidParamsError, StoreError: As `add`.
         """
-        work = self._work()
+        work = self.begin()
         for node in nodes:
             work.update_node(node)
-        self._commit(work)
+        self.commit(work)
 
     def put_access(self, accesses: Iterable[tuple[bytes, Access]]) -> None:
         """Note uses of memories. Not a change of them: it has no commit number."""
@@ -353,18 +353,18 @@ class GraphStore:
 
     def remove_edges(self, edges: Iterable[GraphEdge]) -> None:
         """Take edges out in one batch. Raises as `add`."""
-        work = self._work()
+        work = self.begin()
         for edge in edges:
             work.remove_edge(edge)
-        self._commit(work)
+        self.commit(work)
 
     def put_embeddings(self, embeddings: Iterable[tuple[MemoryNode, bytes]]) -> None:
         """Replace embeddings of memories in one batch (another provider). Raises as `add`."""
-        work = self._work()
+        work = self.begin()
         for node, embedding in embeddings:
             self.vectors.put(work.batch, node.commit_seq, embedding)
             work.note(Op.EMBED, node.id.bytes)
-        self._commit(work)
+        self.commit(work)
 
     def forget(self, node_id: bytes, tombstone: Tombstone) -> MemoryNode:
         """Soft-delete a live memory: out of every listing, its record marked; returns it.
@@ -374,9 +374,9 @@ class GraphStore:
             StoreError: As `add`.
         """
         found = self._live(node_id)
-        work = self._work()
+        work = self.begin()
         work.bury(found, tombstone)
-        self._commit(work)
+        self.commit(work)
         return found
 
     def restore(self, node_id: bytes) -> MemoryNode:
@@ -389,9 +389,9 @@ class GraphStore:
         found = self.read(node_id)
         if found is None or not found.deleted:
             raise GraphQueryError(f"no soft-deleted memory {key_name(node_id)}; nothing to restore")
-        work = self._work()
+        work = self.begin()
         work.unbury(found.node)
-        self._commit(work)
+        self.commit(work)
         return found.node
 
     def remove(self, node_id: bytes, tombstone: Tombstone | None) -> MemoryNode:
@@ -407,11 +407,11 @@ class GraphStore:
         found = self.read(node_id)
         if found is None:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
-        work = self._work()
+        work = self.begin()
         work.remove_node(found)
         if tombstone is not None:
             work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, tombstone))
-        self._commit(work)
+        self.commit(work)
         self._scrub(found.node)
         return found.node
 
@@ -423,14 +423,14 @@ class GraphStore:
         due = [stone for stone in self.tombstones() if stone.deleted_at_ms < before_ms]
         removed: list[MemoryNode] = []
         for at in range(0, len(due), PURGE_BATCH):
-            work = self._work()
+            work = self.begin()
             for stone in due[at : at + PURGE_BATCH]:
                 found = self.read(stone.id.bytes) if stone.soft else None
                 if found is not None and found.deleted:
                     work.remove_node(found)
                     removed.append(found.node)
                 work.batch.delete(TOMBSTONES, stone.id.bytes)
-            self._commit(work)
+            self.commit(work)
         self.history.purge(before_ms)
         return removed
 
@@ -480,10 +480,12 @@ class GraphStore:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
         return found
 
-    def _work(self) -> Work:
+    def begin(self) -> Work:
+        """An empty batch of changes, for `commit`. For ``store`` alone."""
         return Work(self._engine, self._counters, self.read, self.edges, self.vectors, self.history)
 
-    def _commit(self, work: Work) -> None:
+    def commit(self, work: Work) -> None:
+        """Write ``work`` with the counters, atomically. Raises as `add`."""
         counters = work.counters()
         record = records.encode_counters(layout.COUNTERS_KEY, counters)
         work.batch.put(META, layout.COUNTERS_KEY, record)

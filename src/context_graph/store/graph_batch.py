@@ -14,6 +14,7 @@ from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
+from context_graph.store.edits import Edit, Write
 from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import ACCESS, EDGES, INDEX, LOG, NODES, TOMBSTONES
 from context_graph.store.graph_records import Counters, Op
@@ -27,6 +28,9 @@ from context_graph.store.node_records import (
 from context_graph.store.vector_table import VectorTable
 
 __all__ = ["Work", "content_bytes", "index_keys"]
+
+_COUNTED: Final = {Op.FORGET: (-1, 0), Op.RESTORE: (1, 0), Op.LINK: (0, 1), Op.UNLINK: (0, -1)}
+"""How many live memories, and edges, there are more after such an edit."""
 
 
 class Work:
@@ -67,8 +71,24 @@ class Work:
         self.seq += 1
         key = layout.seq_key(self.seq)
         self.batch.put(LOG, key, records.encode_change(key, op, subject, self.at_ms))
-        if images:
+        if images or op == Op.RUN:
             self._history.note(self.batch, self.seq, self.at_ms, op, subject, images, ends)
+
+    def put(self, write: Write) -> None:
+        """One record is put, or removed."""
+        if write.value is None:
+            self.batch.delete(write.family, write.key)
+        else:
+            self.batch.put(write.family, write.key, write.value)
+
+    def edit(self, edit: Edit) -> None:
+        """A change that was worked out beforehand."""
+        for write in edit.writes:
+            self.put(write)
+        nodes, edges = _COUNTED.get(edit.op, (0, 0))
+        self._nodes, self._deleted = self._nodes + nodes, self._deleted - nodes
+        self._edge_count += edges
+        self.note(edit.op, edit.subject, edit.images, edit.ends)
 
     def image(self, family: str, key: bytes) -> Image:
         """That record as it is before this batch."""

@@ -8,9 +8,7 @@ and traversals (uses, no changes), and of a memory that is deleted for good: wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
-from uuid import UUID
 
 from context_graph.store.engine import Batch, Engine
 from context_graph.store.graph_layout import HISTORY
@@ -162,10 +160,6 @@ class HistoryTable:
             scan = self._engine.scan(HISTORY, after(RUN_PREFIX), RUN_PREFIX, reverse=True)
             for key, record in scan:
                 yield decode_run(key, record)
-
-    def mark_undone(self, batch: Batch, run: Run, by: UUID) -> None:
-        """Add to ``batch``: ``run`` was undone by another run."""
-        self.put_run(batch, replace(run, undone_by=by))
 
 
 def _end(subject: bytes) -> bytes:

@@ -1,0 +1,192 @@
+"""Consolidations as the store's memory sees them: one batch, then index and figures; and their undoing.
+
+Everything here runs inside a turn of the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.memory.core import Core
+from context_graph.memory.editing import followed
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode
+from context_graph.store.edits import Edit
+from context_graph.store.graph import GraphStore, Op
+from context_graph.store.graph_layout import EDGES, NODES, key_name
+from context_graph.store.graph_records import decode_edge
+from context_graph.store.node_records import decode_node
+from context_graph.store.run_batch import Order, write_run
+from context_graph.store.runs import UNDO, Run
+from context_graph.store.undo_batch import undoing_of
+
+__all__ = ["Undone", "find_run", "undo", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing a run came to."""
+
+    token: UUID | None
+    """Of the undoing, which can be undone too; None if nothing of the run was left to undo."""
+    undone: UUID
+    """The run's."""
+    mode: str
+    """The run's."""
+    restored: int
+    """Memories that are back."""
+    forgotten: int
+    """Memories that are forgotten again: the run was itself an undoing."""
+    changed: int
+    """Memories that have their former fields again."""
+    edges: int
+    """Edges that are back, gone again or as they were."""
+    kept: tuple[str, ...]
+    """Memories and edges that were changed since and stay as they are."""
+
+
+def write(core: Core, order: Order) -> Run | None:
+    """Write a run and follow it in index and figures; None if there is nothing to write."""
+    derived = core.derived  # before the commit: loaded later it would have seen it already
+    run = write_run(core.store, order)
+    if run is not None:
+        with followed(core):
+            _Following(core).follow(order.edits)
+            del derived
+    return run
+
+
+def undo(core: Core, token: UUID | str | None) -> Undone:
+    """Undo a run: everything as it was before, but what was changed since.
+
+    Raises:
+        GraphQueryError: There is no such run, or it was undone already.
+        InvalidParamsError: A token that is none, or the beginning of several.
+    """
+    run = find_run(core.store, token)
+    found = undoing_of(core.store, run)
+    counts = _counts(found.edits)
+    order = Order(mode=UNDO, edits=found.edits, records=found.records, counts=counts, undoes=run)
+    made = write(core, order)
+    return Undone(
+        token=None if made is None else made.token,
+        undone=run.token,
+        mode=run.mode,
+        restored=counts["restored"],
+        forgotten=counts["forgotten"],
+        changed=counts["changed"],
+        edges=counts["edges"],
+        kept=tuple(key_name(one) for one in found.kept),
+    )
+
+
+def find_run(store: GraphStore, token: UUID | str | None) -> Run:
+    """The run of that token or beginning of one; None for the last that can be undone.
+
+    Raises as `undo`.
+    """
+    if token is None:
+        last = next((run for run in store.history.runs() if _open(run)), None)
+        if last is None:
+            raise GraphQueryError("no consolidation of this store is left to be undone")
+        return last
+    digits = str(token).replace("-", "").lower()
+    if not 4 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
+        raise InvalidParamsError.of("token", f"is {str(token)!r:.80}, must be a run's token or its beginning")
+    found = [run for run in store.history.runs() if run.token.hex.startswith(digits)]
+    if not found:
+        raise GraphQueryError(f"no consolidation {token} in this store, or its history is no longer kept")
+    if len(found) > 1:
+        raise InvalidParamsError.of(
+            "token", f"{token} begins the tokens of {len(found)} runs; give more of it"
+        )
+    if found[0].undone_by is not None:
+        raise GraphQueryError(
+            f"consolidation {found[0].token} was undone already; undo {found[0].undone_by} to have it again"
+        )
+    return found[0]
+
+
+def _open(run: Run) -> bool:
+    return run.undone_by is None and run.mode != UNDO
+
+
+def _counts(edits: Sequence[Edit]) -> dict[str, int]:
+    """How many memories come back, go and change; an edge that moves counts once."""
+    ops = [edit.op for edit in edits]
+    edges = {edit.subject for edit in edits if edit.op in (Op.LINK, Op.UNLINK, Op.RELINK)}
+    return {
+        "restored": ops.count(Op.RESTORE),
+        "forgotten": ops.count(Op.FORGET),
+        "changed": ops.count(Op.UPDATE),
+        "edges": len(edges),
+    }
+
+
+class _Following:
+    """Brings index, figures and cache up to edits that were committed."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._index = core.derived.index
+        self._figures = core.derived.figures
+
+    def follow(self, edits: Sequence[Edit]) -> None:
+        """In this order each edge is counted once: those that go, memories, those that come."""
+        of = {op: [edit for edit in edits if edit.op == op] for op in (Op.FORGET, Op.UPDATE, Op.RESTORE)}
+        for edit in edits:
+            if edit.op == Op.UNLINK:
+                self._figures.unlinked(_edge_before(edit))
+        come = [self._core.store.edges.get(edit.subject) for edit in edits if edit.op == Op.LINK]
+        linked = [edge for edge in come if edge is not None]
+        apart = {edge.id for edge in linked}
+        for edit in of[Op.FORGET]:
+            self._forget(edit, apart)
+        self._update(of[Op.UPDATE])
+        for edit in of[Op.RESTORE]:
+            self._restore(edit, apart)
+        for edge in linked:
+            self._figures.linked(edge)
+
+    def _forget(self, edit: Edit, apart: set[UUID]) -> None:
+        node = _node_before(edit)
+        vector = self._core.store.embedding(node.commit_seq)
+        self._core.cache.discard(edit.subject)
+        self._core.derived.forgotten(node, vector, self._edges_of(edit.subject, apart))
+
+    def _restore(self, edit: Edit, apart: set[UUID]) -> None:
+        found = self._core.store.read(edit.subject)
+        if found is not None:
+            vector = self._core.store.embedding(found.node.commit_seq) or b""
+            self._core.derived.restored(found.node, vector, self._edges_of(edit.subject, apart))
+
+    def _update(self, edits: Sequence[Edit]) -> None:
+        nodes = []
+        for edit in edits:
+            self._core.cache.discard(edit.subject)
+            found = self._core.store.read(edit.subject)
+            if found is not None and not found.deleted:
+                nodes.append(found.node)
+                self._figures.updated(_node_before(edit), found.node)
+                self._figures.touched(found.node)
+        self._index.update_all(nodes)
+
+    def _edges_of(self, node: bytes, apart: set[UUID]) -> list[GraphEdge]:
+        if not self._core.store.counters.edges:
+            return []
+        return [edge for edge in self._core.store.edges.of(node) if edge.id not in apart]
+
+
+def _node_before(edit: Edit) -> MemoryNode:
+    image = edit.image(NODES)
+    assert image is not None and image.before is not None, "an edit of a memory keeps what it was"
+    return decode_node(edit.subject, image.before).node
+
+
+def _edge_before(edit: Edit) -> GraphEdge:
+    image = edit.image(EDGES)
+    assert image is not None and image.before is not None, "an edge that goes was there"
+    return decode_edge(image.key, image.before)
