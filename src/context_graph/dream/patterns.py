@@ -1,0 +1,260 @@
+"""Patterns: what is done in the same order again and again, across memories (E10, Behavioral).
+
+Each memory's text is read as a list of actions by the kinds of words that E10 is made of; memories of one or
+two actions are strung together by session. Runs that recur beyond chance are patterns; their memories must be
+alike in E10, which tells a memory that is about these actions from one in which they occur.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_graph.dream import sequences
+from context_graph.dream.actions import Action, actions
+from context_graph.dream.plan import Pattern
+from context_graph.dream.progress import Progress, silent
+from context_graph.dream.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Search
+from context_graph.dream.snapshot import Snapshot
+from context_graph.model.memory import MemoryNode
+
+__all__ = ["MIN_CONFIDENCE", "find"]
+
+F32 = NDArray[np.float32]
+I64 = NDArray[np.int64]
+
+MAX_PATTERNS: Final = 10
+MIN_CONFIDENCE: Final = 0.5
+ALIKE: Final = 0.5
+"""E10 cosine of a member to the others' mean, at least."""
+LENIENT_LENGTH: Final = 5
+"""A run this long has as members also those in which one of its actions is missing."""
+VARIANT_SHARE: Final = 0.8
+"""Share of a run's occurrences that its variants by tool must cover to be told apart."""
+_PROGRESS_EVERY: Final = 512
+
+
+@dataclass(slots=True)
+class _Actions:
+    """One list of actions, and whose they are."""
+
+    actions: list[Action]
+    rows: list[int]
+    """The memory of each."""
+
+
+def find(
+    snap: Snapshot,
+    rows: Sequence[int] | I64,
+    *,
+    max_patterns: int = MAX_PATTERNS,
+    progress: Progress = silent,
+) -> list[Pattern]:
+    """The action sequences that recur in ``rows``, the most certain evidence first.
+
+    A pattern has 3 to 8 actions that at least 3 memories (or sessions, of memories that tell one or two
+    actions) have in one order, more often than chance would have it.
+
+    Args:
+        rows: Those that remain after merging and pruning.
+        max_patterns: At least 0.
+
+    Returns:
+        ``confidence`` in [0.5, 1): how far the order is no chance, times how alike the members are in E10,
+        times n / (n + 1/2) for n occurrences. The same actions in the same order have one id in every run.
+
+    Cost: some 100 us a memory, which is read whole.
+    """
+    if max_patterns <= 0:
+        return []
+    lists = list(_lists(snap, rows, progress))
+    numbers: dict[str, int] = {}
+    symbols = [[numbers.setdefault(one.kind, len(numbers)) for one in item.actions] for item in lists]
+    space = snap.space("Behavioral") if any(len(one) >= MIN_LENGTH for one in symbols) else None
+    if space is None:
+        return []
+    search = sequences.find(symbols)
+    finder = _Selection(lists, symbols, _vectors(space, lists), search)
+    made: list[Pattern] = []
+    for found in search.runs:
+        if len(made) >= max_patterns:
+            break
+        made += finder.take(snap, found)
+    return made[:max_patterns]
+
+
+class _Selection:
+    """Makes patterns of runs, one after another; each occurrence of actions belongs to one pattern."""
+
+    def __init__(self, lists: list[_Actions], symbols: list[list[int]], vectors: F32, search: Search) -> None:
+        self._lists, self._symbols, self._vectors, self._search = lists, symbols, vectors, search
+        self._claimed: dict[int, set[int]] = defaultdict(set)
+        """List -> places in it that belong to a pattern."""
+
+    def take(self, snap: Snapshot, found: Found) -> Iterator[Pattern]:
+        """The pattern that ``found`` makes, or one for each way by tools; none if too little is left of it."""
+        free = found._replace(places=self._free(found.places))
+        if len(free.places) < MIN_SUPPORT or free.surprise <= self._search.least:
+            return
+        alike = self._alike(free.places)
+        if len(alike) < MIN_SUPPORT:
+            return
+        order = sequences.order(self._symbols, found)
+        if not order.is_no_chance(self._search.bags):
+            return
+        members = {**self._missing_one(found, alike), **alike}
+        for variant in self._variants(found, members):
+            pattern = self._pattern(snap, variant, order.certainty)
+            if pattern is not None:
+                for number, places in variant.items():
+                    self._claimed[number].update(range(places[0], places[-1] + 1))
+                yield pattern
+
+    def _free(self, places: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+        return {number: at for number, at in places.items() if self._claimed[number].isdisjoint(at)}
+
+    def _alike(self, places: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+        """The occurrences whose memories are about what the others are about in E10."""
+        numbers = np.fromiter(places, np.int64, len(places))
+        vectors = self._vectors[numbers]
+        cosines = vectors @ _unit(vectors.sum(axis=0))
+        silent_ones = ~vectors.any(axis=1)  # bare names of tools, which are no words of that lexicon
+        kept = numbers[silent_ones | (cosines >= ALIKE)]
+        return {number: places[number] for number in kept.tolist()}
+
+    def _missing_one(
+        self, found: Found, members: Mapping[int, tuple[int, ...]]
+    ) -> dict[int, tuple[int, ...]]:
+        """Occurrences of a long run without one of its actions, as like the members as they are."""
+        run = found.symbols
+        if len(run) < LENIENT_LENGTH:
+            return {}
+        centre = _unit(self._vectors[list(members)].sum(axis=0))
+        near = np.flatnonzero(self._vectors @ centre >= ALIKE)
+        shorter = sorted({run[:at] + run[at + 1 :] for at in range(len(run))})
+        wanted = set(run)
+        missing: dict[int, tuple[int, ...]] = {}
+        for number in near.tolist():
+            symbols = self._symbols[number]
+            if number in members or len(wanted & set(symbols)) < len(wanted) - 1:
+                continue
+            held = (sequences.holds(symbols, one) for one in shorter)
+            places = next((one for one in held if one is not None), None)
+            if places is not None and self._claimed[number].isdisjoint(places):
+                missing[number] = places
+        return missing
+
+    def _variants(
+        self, found: Found, members: dict[int, tuple[int, ...]]
+    ) -> list[dict[int, tuple[int, ...]]]:
+        """The occurrences by the tools that they name, where nearly all name some and several ways recur."""
+        by_tools: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = defaultdict(dict)
+        for number, places in members.items():
+            told = [self._lists[number].actions[at] for at in places]
+            by_tools[tuple(one.word if one.exact else "" for one in told)][number] = places
+        named = [one for tools, one in by_tools.items() if any(tools) and len(one) >= MIN_SUPPORT]
+        if len(named) < 2 or sum(map(len, named)) < VARIANT_SHARE * len(members):
+            return [members]
+        named.sort(key=len, reverse=True)
+        rest = members.keys() - {number for one in named for number in one}
+        named[0] |= {number: members[number] for number in rest if len(members[number]) == len(found.symbols)}
+        return named
+
+    def _pattern(
+        self, snap: Snapshot, members: Mapping[int, tuple[int, ...]], order: float
+    ) -> Pattern | None:
+        vectors = self._vectors[list(members)]
+        cosines = (vectors @ _unit(vectors.sum(axis=0)))[vectors.any(axis=1)]
+        coherence = float(np.clip(cosines, 0.0, 1.0).mean()) if len(cosines) else 1.0
+        count = len(members)
+        confidence = order * (0.5 + 0.5 * coherence) * count / (count + 0.5)
+        if confidence < MIN_CONFIDENCE:
+            return None
+        rows = sorted({self._lists[number].rows[at] for number, places in members.items() for at in places})
+        words = self._words(members)
+        digest = hashlib.blake2b("\0".join(self._names(members)).encode(), digest_size=8).hexdigest()
+        return Pattern(
+            pattern_id=f"pattern-{digest}",
+            description=" → ".join(words),
+            memory_count=len(rows),
+            confidence=confidence,
+            members=tuple(snap.ids[row] for row in rows),
+        )
+
+    def _words(self, members: Mapping[int, tuple[int, ...]]) -> list[str]:
+        """What most of the occurrences call each action."""
+        length = max(map(len, members.values()))
+        whole = [
+            [self._lists[number].actions[at].word for at in places]
+            for number, places in members.items()
+            if len(places) == length
+        ]
+        return [Counter(column).most_common(1)[0][0] for column in zip(*whole, strict=True)]
+
+    def _names(self, members: Mapping[int, tuple[int, ...]]) -> list[str]:
+        """What makes this pattern another than the rest: its kinds of actions, and tools that all name."""
+        length = max(map(len, members.values()))
+        whole = [
+            [self._lists[number].actions[at] for at in places]
+            for number, places in members.items()
+            if len(places) == length
+        ]
+        return [
+            column[0].word
+            if all(one.exact and one.word == column[0].word for one in column)
+            else column[0].kind
+            for column in zip(*whole, strict=True)
+        ]
+
+
+def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Iterator[_Actions]:
+    """The actions of each memory that tells three or more, and of a session's others in order of time."""
+    short: dict[int, list[tuple[int, int, list[Action]]]] = defaultdict(list)
+    chosen = np.asarray(rows, np.int64).tolist()
+    for done, row in enumerate(chosen):
+        if done % _PROGRESS_EVERY == 0:
+            progress(done, len(chosen))
+        told = _told(snap.node(row))
+        if len(told) >= MIN_LENGTH:
+            yield _Actions(told, [row] * len(told))
+        elif told and snap.session[row]:
+            short[int(snap.session[row])].append((int(snap.created_ms[row]), row, told))
+    for parts in short.values():
+        strung = _Actions([], [])
+        for _, row, told in sorted(parts, key=lambda part: part[:2]):
+            for one in told:
+                if not strung.actions or strung.actions[-1] != one:
+                    strung.actions.append(one)
+                    strung.rows.append(row)
+        yield strung
+
+
+def _told(node: MemoryNode) -> list[Action]:
+    """The actions that a memory tells. A session's summary tells the last first, but keeps their order."""
+    state = node.metadata.get("capture") if node.source == "capture" else None
+    if not isinstance(state, dict):
+        return actions(node.content)
+    commands = state.get("commands")
+    return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
+
+
+def _vectors(space: F32, lists: Sequence[_Actions]) -> F32:
+    """float32[k, 128] of unit rows: E10 of each list's memories together."""
+    vectors = np.zeros((len(lists), space.shape[1]), np.float32)
+    for number, item in enumerate(lists):
+        vectors[number] = space[item.rows[0]] if len(set(item.rows)) == 1 else space[item.rows].sum(axis=0)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+    return vectors
+
+
+def _unit(vector: F32) -> F32:
+    length = np.float32(np.linalg.norm(vector))
+    unit: F32 = vector / length if length > 0 else vector
+    return unit
