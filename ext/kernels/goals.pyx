@@ -1,5 +1,5 @@
 """Running goals: one mean of event vectors per space, and how like an event is to it. The readable twin is
-context_graph/_kernels/_reference_features.py: change both.
+context_graph/_kernels/_reference_goals.py: change both.
 
 How it is fast: a goal's decay is one factor beside its dense entries, and its sums are kept up to date, so that
 an event touches only its own nonzeros.
@@ -147,6 +147,17 @@ cdef class GoalVectors:
             if bags[self.bag[k]].n:
                 self._absorb(&bags[self.bag[k]], k, PROMPT_SHARE if prompt else self.least[k])
 
+    def blend(self, event, double share):
+        """Move each goal that has begun towards the event by ``share``, and count no event."""
+        cdef Sparse[N_BAGS] bags
+        cdef int k
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"share must be between 0 and 1, got {share!r}")
+        view = _bags(event, bags)
+        for k in range(N):
+            if bags[self.bag[k]].n and self.events[k]:
+                self._move(&bags[self.bag[k]], k, share, 1.0 - share)
+
     cdef double _likeness(self, const Sparse* event, int k) noexcept nogil:
         cdef const float* goal = self.raw + k * N_BUCKETS
         cdef const uint16_t* bucket = event.bucket
@@ -174,15 +185,21 @@ cdef class GoalVectors:
         return total / whole
 
     cdef void _absorb(self, const Sparse* event, int k, double share) noexcept nogil:
-        cdef float* goal = self.raw + k * N_BUCKETS
-        cdef const uint16_t* bucket = event.bucket
-        cdef const float* value = event.value
-        cdef double keep, added
-        cdef int i
+        cdef double keep
         if 1.0 / (self.events[k] + 1.0) > share:
             share = 1.0 / (self.events[k] + 1.0)
         # An empty goal has nothing that could decay, and a scale of 0 would lose what comes.
         keep = 1.0 - share if self.events[k] else 1.0
+        if self.events[k] < MAX_EVENTS:
+            self.events[k] += 1
+        self._move(event, k, share, keep)
+
+    cdef void _move(self, const Sparse* event, int k, double share, double keep) noexcept nogil:
+        cdef float* goal = self.raw + k * N_BUCKETS
+        cdef const uint16_t* bucket = event.bucket
+        cdef const float* value = event.value
+        cdef double added
+        cdef int i
         self.scale[k] *= keep
         self.mass[k] *= keep
         self.squares[k] *= keep * keep
@@ -191,8 +208,6 @@ cdef class GoalVectors:
             self.squares[k] += added * (2.0 * goal[bucket[i] & MASK] * self.scale[k] + added)
             self.mass[k] += added
             goal[bucket[i] & MASK] += <float>(added / self.scale[k])
-        if self.events[k] < MAX_EVENTS:
-            self.events[k] += 1
         if self.scale[k] < RESCALE_BELOW:
             self._rescale(k)
 

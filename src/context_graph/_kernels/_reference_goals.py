@@ -125,6 +125,21 @@ class GoalVectors:
             if buckets:
                 self._absorb(k, buckets, values, PROMPT_SHARE if prompt else self._least[k])
 
+    def blend(self, event: Sparse, share: float) -> None:
+        """Move each goal that has begun towards the event by ``share``, and count no event.
+
+        For what is no event of this session but belongs to what it is about. Cost: as `absorb`.
+
+        Raises:
+            ValueError: A share that is not between 0 and 1.
+        """
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"share must be between 0 and 1, got {share!r}")
+        for k in range(N):
+            buckets, values = _bag(event, self._bags[k])
+            if buckets and self._events[k]:
+                self._move(k, buckets, values, share, 1.0 - share)
+
     def _likeness(self, k: int, buckets: array[int], values: array[float]) -> float:
         goal = self._raw[k]
         if not buckets or not self._events[k]:
@@ -145,6 +160,10 @@ class GoalVectors:
         share = max(1.0 / (self._events[k] + 1.0), least)
         # An empty goal has nothing that could decay, and a scale of 0 would lose what comes.
         keep = 1.0 - share if self._events[k] else 1.0
+        self._events[k] = min(self._events[k] + 1, MAX_EVENTS)
+        self._move(k, buckets, values, share, keep)
+
+    def _move(self, k: int, buckets: array[int], values: array[float], share: float, keep: float) -> None:
         self._scale[k] *= keep
         self._mass[k] *= keep
         self._squares[k] *= keep * keep
@@ -154,7 +173,6 @@ class GoalVectors:
             self._squares[k] += added * (2.0 * goal[bucket] * scale + added)
             self._mass[k] += added
             goal[bucket] += _single(added / scale)
-        self._events[k] = min(self._events[k] + 1, MAX_EVENTS)
         if self._scale[k] < RESCALE_BELOW:
             self._rescale(k)
 
