@@ -130,7 +130,8 @@ class Drift:
     """How far recent memories are from the goals (E7)."""
 
     similarity: float
-    """Mean E7 cosine of recent memories to the goals, [0, 1]; 1 where there is nothing to compare."""
+    """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
+    to compare; a quarter less for each standard deviation further."""
     level: str
     """none, low, medium, high, critical."""
     significant: bool
@@ -158,6 +159,8 @@ class Plan:
     clusters: tuple[Cluster, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     goals: tuple[Goal, ...] = ()
+    goals_adjusted: int = 0
+    """Goals that are kept with the store from now on and were not, or not so."""
     drift: Drift | None = None
     notes: tuple[str, ...] = ()
     """What a person should know of how it went: a stage that had nothing to do, a limit that was reached."""
