@@ -77,7 +77,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """The files are complete."""
 
     changes: int
-    """Merges, prunes, links and weights in the plan; 0 if there is nothing to commit."""
+    """Merges, prunes, links, weights and goals that would be written; 0 if there is nothing to commit."""
     took_ms: int
     peak_rss_bytes: int
 

@@ -23,8 +23,6 @@ class Skipped(Protocol):
     def kind(self) -> str: ...
     @property
     def ids(self) -> Sequence[UUID]: ...
-    @property
-    def why(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +50,13 @@ class Result:
     def notes(self) -> tuple[str, ...]:
         """What a person should know of it, in whole sentences."""
         notes = list(self.plan.notes)
-        if not any(self.plan.changes().values()) and not self.skipped:
+        if not any((*self.plan.changes().values(), self.plan.goals_adjusted, self.skipped)):
             notes.insert(0, _nothing(self.plan))
+        if self.skipped:
+            notes.append(
+                f"{len(self.skipped)} of the changes found were not made: what they concern was changed "
+                "while they were looked for."
+            )
         if self.mode != self.requested_mode:
             state = self.consciousness.dream_state.value
             level = self.consciousness.consciousness_level
@@ -91,6 +94,7 @@ class Result:
             "links_made_count": changes["links"],
             "reweighted_count": changes["reweighted"],
             "goals_count": len(plan.goals),
+            "goals_adjusted_count": plan.goals_adjusted,
             "merged": [_merge(one) for one in plan.merges[:LISTED]],
             "pruned": [_prune(one) for one in plan.prunes[:LISTED]],
             "links_made": [_link(one) for one in plan.links[:LISTED]],
@@ -104,8 +108,7 @@ class Result:
         if self.skipped:
             made["skipped_count"] = len(self.skipped)
             made["skipped"] = [
-                {"kind": one.kind, "ids": [str(each) for each in one.ids], "why": one.why}
-                for one in self.skipped[:LISTED]
+                {"kind": one.kind, "ids": [str(each) for each in one.ids]} for one in self.skipped[:LISTED]
             ]
         return made
 

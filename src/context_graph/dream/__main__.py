@@ -1,0 +1,106 @@
+"""The process that computes one consolidation beside the owner: `python -m context_graph.dream FOLDER`.
+
+What it reads, writes and answers is said in `messages`. It gives way to everything else on the machine, from
+before NumPy starts threads, which take their creator's priority.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from context_graph.dream.messages import ABANDONED, Failed, Line, Task, read_task, write_line
+from context_graph.errors import ContextGraphError
+
+_STDIN, _STDOUT = 0, 1
+_USAGE = 64
+_OOM_SCORE = "600"
+"""Of 1000: when memory runs out, this process goes before the owner and the user's programs."""
+
+
+def main(argv: list[str]) -> int:
+    """Compute what the folder ``argv[1]`` holds; the exit code of `messages`."""
+    if len(argv) != 2:
+        print("usage: python -m context_graph.dream FOLDER (started by the owner)", file=sys.stderr)
+        return _USAGE
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(message)s")
+    line = _first_line()
+    if not line:
+        return ABANDONED
+    try:
+        task = read_task(line)
+    except (msgspec.DecodeError, ContextGraphError) as error:
+        return _fail(getattr(error, "code", "usage"), str(error))
+    _give_way(idle=task.idle)
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    return _compute(Path(argv[1]), task)
+
+
+def _compute(folder: Path, task: Task) -> int:
+    # Few objects here are in cycles, and looking for those among millions of others takes a second.
+    gc.disable()
+    try:
+        from context_graph.dream.run import compute  # NumPy, after _give_way
+
+        _say(compute(folder, task, _say))
+    except ContextGraphError as error:
+        return _fail(error.code, str(error))
+    except Exception as error:
+        logging.exception("the consolidation failed")
+        return _fail("owner", f"the consolidation failed: {type(error).__name__}: {error}")
+    return 0
+
+
+def _give_way(*, idle: bool) -> None:
+    """Run after everybody else: in time that is left over, or (not ``idle``) as a batch of lowest priority."""
+    os.nice(19)
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE if idle else os.SCHED_BATCH, os.sched_param(0))
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+    except OSError as error:  # not everywhere allowed, and not needed for a right answer
+        logging.warning("can't lower the priority further: %s", error)
+
+
+def _first_line() -> bytes:
+    """The first line of standard input, of which nothing more is taken; b"" at its end."""
+    found = bytearray()
+    while not found.endswith(b"\n"):
+        byte = os.read(_STDIN, 1)
+        if not byte:
+            return b""
+        found += byte
+    return bytes(found)
+
+
+def _end_with_stdin() -> None:
+    """End this process when whoever started it is gone."""
+    while os.read(_STDIN, 4096):
+        pass
+    os._exit(ABANDONED)
+
+
+def _say(line: Line) -> None:
+    left = memoryview(write_line(line))
+    try:
+        while left:
+            left = left[os.write(_STDOUT, left) :]
+    except BrokenPipeError:
+        os._exit(ABANDONED)
+
+
+def _fail(code: str, message: str) -> int:
+    _say(Failed(code, message))
+    return 1
+
+
+if __name__ == "__main__":
+    # Not sys.exit: what the interpreter would tear down goes with the process, in a fifth of the time.
+    status = main(sys.argv)
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,198 @@
+"""The process that computes a consolidation: its lines, its file, its ends; the store stays as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.dream_support import FACTS, planted
+from tests.memory_support import fill, open_memex
+from tests.store_support import damage, largest
+
+from context_graph.dream import checkpoint, messages
+from context_graph.dream.commit import commit
+from context_graph.dream.consolidate import consolidate
+from context_graph.dream.plan import Mode
+from context_graph.dream.prepared import Prepared
+from context_graph.dream.request import Request
+from context_graph.memory.memex import Memex
+
+Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def memex(tmp_path: Path) -> Iterator[Memex]:
+    with open_memex(tmp_path / "store") as made:
+        yield made
+
+
+@pytest.fixture
+def folder(memex: Memex) -> Path:
+    """A run's folder of a store with something to do."""
+    planted(memex)
+    fill(memex, 40, start=100)
+    return taken(memex)
+
+
+def taken(memex: Memex, name: str = "run") -> Path:
+    path = checkpoint.run_folder(memex.core.folder, name)
+    with memex.core.turn("checkpoint") as core:
+        checkpoint.take(core.store, path)
+    return path
+
+
+def started(folder: Path, task: messages.Task | bytes | None) -> Process:
+    process = subprocess.Popen(
+        messages.arguments(folder),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+    )
+    assert process.stdin is not None
+    if task is not None:
+        process.stdin.write(task if isinstance(task, bytes) else messages.write_line(task))
+        process.stdin.flush()
+    return process
+
+
+def finished(process: Process) -> tuple[list[messages.Line], int]:
+    """Its lines and its exit code; its standard input stays open until then."""
+    assert process.stdout is not None
+    lines = [messages.read_line(line) for line in process.stdout]
+    code = process.wait(timeout=60)
+    process.communicate()
+    return lines, code
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_it_prepares_is_what_a_library_would_do(memex: Memex, folder: Path, mode: Mode) -> None:
+    lines, code = finished(started(folder, messages.Task(Request(mode=mode))))
+    assert code == 0
+    *updates, ready = lines
+    assert isinstance(ready, messages.Ready)
+    assert all(isinstance(line, messages.Update) for line in updates)
+    fractions = [line.fraction for line in updates if isinstance(line, messages.Update)]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert ready.peak_rss_bytes > 1 << 20
+    assert not (folder / messages.PLAN).exists()
+    prepared = Prepared.from_bytes((folder / messages.PREPARED).read_bytes())
+    assert ready.changes == sum(prepared.plan.changes().values()) > 0
+    dry = consolidate(memex, mode, dry_run=True)
+    for name in ("merges", "prunes", "links", "reweights", "clusters", "patterns", "goals", "notes"):
+        assert getattr(prepared.plan, name) == getattr(dry.plan, name), name
+    done = commit(memex, prepared)
+    assert done.plan == prepared.plan
+    assert done.memories == prepared.memories_after == memex.count() == len(FACTS) + 40
+
+
+def test_goals_only(folder: Path) -> None:
+    task = messages.Task(Request(mode=Mode.REM), goals=messages.GoalSearch(min_confidence=0.5, max_goals=3))
+    lines, code = finished(started(folder, task))
+    assert code == 0
+    assert isinstance(lines[-1], messages.Ready)
+    assert lines[-1].changes == 0
+    plan = messages.read_plan((folder / messages.PLAN).read_bytes())
+    assert plan.changes() == {"merged": 0, "pruned": 0, "links": 0, "reweighted": 0}
+    assert len(plan.goals) <= 3
+    assert not (folder / messages.PREPARED).exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "named"),
+    [
+        (b'{"request":{"salience_threshold":2}}\n', "invalid_params", "salience_threshold"),
+        (b'{"request":{"mode":"deeper"}}\n', "", "mode"),
+        (b"no JSON\n", "usage", ""),
+    ],
+)
+def test_a_task_that_is_none_is_refused(folder: Path, line: bytes, code: str, named: str) -> None:
+    lines, status = finished(started(folder, line))
+    assert status == 1
+    (failed,) = lines
+    assert isinstance(failed, messages.Failed)
+    assert failed.code.startswith(code)
+    assert named in failed.message
+
+
+def test_a_damaged_checkpoint_is_said(folder: Path) -> None:
+    database = folder / messages.DATABASE
+    manifest = largest(database, "MANIFEST-*")
+    damage(manifest, manifest.stat().st_size // 2, cut=True)
+    lines, status = finished(started(folder, messages.Task(Request())))
+    assert status == 1
+    assert isinstance(lines[-1], messages.Failed)
+    assert not (folder / messages.PREPARED).exists()
+
+
+def test_no_folder_at_all(tmp_path: Path) -> None:
+    lines, status = finished(started(tmp_path / "nowhere", messages.Task(Request())))
+    assert status == 1
+    assert isinstance(lines[-1], messages.Failed)
+    assert lines[-1].code == "store"
+    usage = subprocess.run(messages.arguments(tmp_path)[:-1], capture_output=True, check=False)
+    assert usage.returncode == 64
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_it_ends_with_its_standard_input(folder: Path, asked: bool) -> None:
+    process = started(folder, messages.Task(Request(mode=Mode.REM)) if asked else None)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if asked:
+        process.stdout.readline()
+    process.stdin.close()
+    assert process.wait(timeout=30) == messages.ABANDONED
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+def test_it_may_be_killed(memex: Memex, folder: Path) -> None:
+    before = memex.seq
+    process = started(folder, messages.Task(Request(mode=Mode.REM)))
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    assert process.wait(timeout=30) == -signal.SIGKILL
+    process.communicate()
+    assert memex.seq == before
+    assert not (folder / messages.PREPARED).exists()
+    checkpoint.discard(folder)
+    assert checkpoint.leftovers(memex.core.folder) == []
+
+
+@pytest.mark.parametrize(("idle", "policy"), [(True, os.SCHED_IDLE), (False, os.SCHED_BATCH)])
+def test_every_thread_of_it_gives_way(folder: Path, idle: bool, policy: int) -> None:
+    process = started(folder, messages.Task(Request(mode=Mode.REM), idle=idle))
+    assert process.stdout is not None
+    lines = iter(process.stdout)
+    while b'"clusters"' not in next(lines):  # NumPy and its threads are there by now
+        pass
+    threads = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
+    policies = {os.sched_getscheduler(thread) for thread in threads}
+    niceness = {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}
+    process.kill()
+    process.communicate()
+    assert len(threads) > 1
+    assert policies == {policy}
+    assert niceness == {19}
+
+
+def test_light_starts_without_what_only_the_longer_modes_need(folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from context_graph.dream import messages, run;"
+        "from context_graph.dream.request import Request;"
+        "run.compute(Path(sys.argv[1]), messages.Task(Request()), lambda update: None);"
+        "heavy = {'graspologic_native', 'scipy', 'numba'};"
+        "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
+    )
+    found = subprocess.run(
+        [messages.arguments(folder)[0], "-c", code, str(folder)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
