@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,6 +13,10 @@ __all__ = ["consolidation_text", "goals_text", "history_text", "runs_text", "und
 _ID_CHARS: Final = 8
 _SHOWN: Final = 10
 _VALUE_CHARS: Final = 60
+
+
+def _one(_: object) -> int:
+    return 1
 
 
 def consolidation_text(found: Mapping[str, Any]) -> str:
@@ -33,7 +37,7 @@ def consolidation_text(found: Mapping[str, Any]) -> str:
     }
     if any(more.values()):
         lines.append(", ".join(f"{name} {count}" for name, count in more.items() if count))
-    lines += _some("merged", found["merged"], found["merged_count"], _merge_line)
+    lines += _some("merged", found["merged"], found["merged_count"], _merge_line, _losers)
     lines += _some("forgotten", found["pruned"], found["pruned_count"], _prune_line)
     lines += _some("linked", found["links_made"], found.get("links_made_count", 0), _link_line)
     lines += _some("pattern", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
@@ -121,11 +125,22 @@ def goals_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _some(name: str, entries: Sequence[Any], total: int, line: Any) -> list[str]:
-    lines = [f"{name:<9}  {line(entry)}" for entry in entries[:_SHOWN]]
-    if total > len(lines):
-        lines.append(f"{name:<9}  … {total - len(lines)} more")
-    return lines
+def _some(
+    name: str,
+    entries: Sequence[Any],
+    total: int,
+    line: Callable[[Any], str],
+    size: Callable[[Any], int] = _one,
+) -> list[str]:
+    """The first few entries, and how many of ``total`` they leave untold; an entry may tell of several."""
+    shown = entries[:_SHOWN]
+    lines = [f"{name:<9}  {line(entry)}" for entry in shown]
+    left = total - sum(map(size, shown))
+    return [*lines, f"{name:<9}  … {left} more"] if left > 0 else lines
+
+
+def _losers(merge: Mapping[str, Any]) -> int:
+    return len(merge["losers"])
 
 
 def _merge_line(merge: Mapping[str, Any]) -> str:
