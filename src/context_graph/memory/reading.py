@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
-from context_graph.memory import listing
+from context_graph.memory import listing, past
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.figures import figures_of
 from context_graph.memory.filters import RecallFilters
@@ -16,6 +16,7 @@ from context_graph.memory.inject import Injection, inject, packed_vectors
 from context_graph.memory.insights import Insights
 from context_graph.memory.listing import MemoryPage
 from context_graph.memory.metrics import prometheus_text
+from context_graph.memory.past import AsOf, Version
 from context_graph.memory.recall import Recall
 from context_graph.memory.status import MemeticStatus
 from context_graph.memory.utl_metrics import UtlMetrics
@@ -192,7 +193,35 @@ class Reading:
         with self._core.turn("scan") as core:
             return core.store.edges.all(after.bytes if after else b"")
 
-    # Consolidations
+    # The past
+
+    def history(self, node_id: UUID | str, limit: int = 100) -> Sequence[Version]:
+        """The changes of a memory and of its edges that are still known, newest first.
+
+        What a change overwrites is kept for the retention; uses are no changes.
+
+        Raises:
+            GraphQueryError: There is no such memory, or it is gone for good.
+            InvalidParamsError: A limit below 1.
+
+        Cost: some 50 us a change.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("history") as core:
+            return past.history(core, wanted, limit)
+
+    def as_of(self, node_id: UUID | str, at_ms: int) -> AsOf | None:
+        """A memory with its edges as it was at a time; None if it was not in the store then.
+
+        Args:
+            at_ms: Unix ms, within the retention.
+
+        Raises:
+            InvalidParamsError: A time to come, or one from before what is kept.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.turn("history") as core:
+            return past.as_of(core, wanted, at_ms)
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """The newest consolidations that can be undone, or were, and what undid them; newest first."""
