@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.errors import GraphQueryError, InvalidInputError
 from context_graph.owner.call import Call, reply
-from context_graph.owner.memory_call import answer, arguments, memex_of, node_view, resolved
+from context_graph.owner.memory_call import answer, arguments, iso_time, memex_of, node_view, resolved
 from context_graph.wire.frames import Reply
 
 if TYPE_CHECKING:  # what memory needs is imported when the first of these verbs comes
+    from uuid import UUID
+
     from context_graph.mcp_server.arguments import Arguments
     from context_graph.memory.filters import RecallFilters
     from context_graph.memory.memex import Memex
@@ -135,10 +137,12 @@ def _show(call: Call) -> Reply:
     from context_graph.memory.exchange_records import edge_to_json, tombstone_to_json
 
     given = arguments(call)
-    text = given.required("id")
+    text, at_ms = given.required("id"), given.instant_ms("as_of")
     given.finish()
     memex = memex_of(call)
     wanted = resolved(memex, text)
+    if at_ms is not None:
+        return answer(_shown_then(memex, wanted, at_ms))
     stored = memex.stored(wanted)
     if stored is None:
         raise GraphQueryError(f"no memory {text!r} in this store")
@@ -151,6 +155,20 @@ def _show(call: Call) -> Reply:
     if counts is not None:
         found["injections"] = counts
     return answer(found)
+
+
+def _shown_then(memex: Memex, wanted: UUID, at_ms: int) -> dict[str, Any]:
+    """The memory as it was at a time, with the links of that time."""
+    from context_graph.memory.exchange_records import edge_to_json
+
+    then = memex.as_of(wanted, at_ms)
+    if then is None:
+        raise GraphQueryError(f"memory {wanted} was not in this store at {iso_time(at_ms)}")
+    found = node_view(then.node)
+    found["as_of"] = iso_time(at_ms)
+    found["forgotten"] = then.deleted
+    found["edges"] = [edge_to_json(edge) for edge in then.edges]
+    return found
 
 
 def _forget(call: Call) -> Reply:
