@@ -17,6 +17,7 @@ __all__ = ["HANDLERS"]
 
 _PARAMS: Final = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
 _JOB_CHARS: Final = 64
+_GOALS_MAX: Final = 50
 _LISTED: Final = 100
 """Ids of one undo that are told; the counts are of all."""
 _TOKEN_CHARS: Final = 36
@@ -58,13 +59,15 @@ def _undo(call: Call) -> Reply:
     undone = memex_of(call).undo(token)
     return answer(
         {
-            "token": str(undone.token),
+            "token": None if undone.token is None else str(undone.token),
             "undone": str(undone.undone),
+            "mode": undone.mode,
             "restored": undone.restored,
             "forgotten": undone.forgotten,
+            "changed": undone.changed,
             "edges": undone.edges,
             "kept_count": len(undone.kept),
-            "kept": [str(one) for one in undone.kept[:_LISTED]],
+            "kept": list(undone.kept[:_LISTED]),
         }
     )
 
@@ -112,6 +115,24 @@ def _history(call: Call) -> Reply:
     return answer({"id": str(wanted), "versions": versions})
 
 
+def _goals(call: Call) -> Reply:
+    """The goals that consolidations keep; with ``discover`` a job that searches for them and keeps none."""
+    given = arguments(call)
+    discover = given.flag("discover", False)
+    confidence, most = given.number("min_confidence", 0.0, 1.0), given.between("max_goals", 1, _GOALS_MAX, 10)
+    session_id = given.text("session_id", high=100) or call.request.session_env or None
+    given.finish()
+    if discover:
+        params = {"min_confidence": 0.5 if confidence is None else confidence, "max_goals": most}
+        return answer(call.dreams.discover_goals(call.request, params, session_id=session_id).view())
+    from context_graph.dream import goal_records
+    from context_graph.owner.dream_goals import goal_view
+
+    with memex_of(call).core.turn("goals") as core:
+        kept = goal_records.decode(core.store.meta(goal_records.NAME))
+    return answer({"goals": [goal_view(one) for one in kept], "goals_count": len(kept)})
+
+
 HANDLERS: dict[str, Callable[[Call], Reply]] = {
     "memory.consolidate": _consolidate,
     "memory.consolidate.status": _status,
@@ -119,4 +140,5 @@ HANDLERS: dict[str, Callable[[Call], Reply]] = {
     "memory.undo": _undo,
     "memory.runs": _runs,
     "memory.history": _history,
+    "memory.goals": _goals,
 }

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from context_graph.dream.plan import Goal, Plan
 
-__all__ = ["goals_view"]
+__all__ = ["goal_view", "goals_view"]
 
 _MEMBERS: Final = 20
 """Ids of a goal's memories that are told; the count is of all."""
@@ -15,7 +15,7 @@ _MEMBERS: Final = 20
 def goals_view(plan: Plan) -> dict[str, Any]:
     """What a search found: the goals, the most certain first, and how much was looked at."""
     return {
-        "goals": [_goal(one) for one in plan.goals],
+        "goals": [goal_view(one) for one in plan.goals],
         "goals_count": len(plan.goals),
         "memory_count": plan.memories,
         "considered_count": plan.considered,
@@ -24,7 +24,8 @@ def goals_view(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _goal(one: Goal) -> dict[str, Any]:
+def goal_view(one: Goal) -> dict[str, Any]:
+    """One goal."""
     return {
         "goal_id": str(one.goal_id),
         "description": one.description,

@@ -176,7 +176,7 @@ class Dreams:
     # What the service tells
 
     def activity(self) -> None:
-        """A request has come."""
+        """A request of somebody at work has come."""
         if self._schedule is not None and self._loop is not None:
             self._schedule.busy_at = self._loop.time()
 
@@ -262,7 +262,7 @@ class Dreams:
 
     def _running_view(self) -> dict[str, Any] | None:
         run = self._running
-        if run is None:
+        if run is None or run.job.state.over:  # its process may take a moment to go
             return None
         view = run.job.view()
         return {

@@ -56,10 +56,10 @@ _HANDLERS: dict[str, Handler] = {
 _NO_QUERIES = frozenset(
     (
         *("memory.consolidate", "memory.consolidate.status", "memory.consolidate.cancel"),
-        *("memory.stats", "memory.runs"),
+        *("memory.stats", "memory.runs", "memory.goals"),
     )
 )
-"""But for these, which begin one or look at one."""
+"""But for these, which begin one or look at one: watching must not keep it from happening."""
 
 
 class OwnerService:
@@ -92,7 +92,7 @@ class OwnerService:
             raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
         if request.verb.startswith(_QUERIES) and request.verb not in _NO_QUERIES:
             self.dreams.query()
-        else:
+        elif request.verb.startswith("hooks."):
             self.dreams.activity()
         if not request.verb.startswith("hooks."):
             return handler(self._call(request))

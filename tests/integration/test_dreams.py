@@ -1,0 +1,170 @@
+"""Consolidations beside a real owner: asked for, cancelled, in the way of a query, killed, left over."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.owner_dreams import Owner, stopped, twins, until
+from tests.support import Cli
+
+TWINS = 6
+
+
+@pytest.fixture
+def dreaming(cli: Cli) -> Owner:
+    """An owner's project whose store has 60 memories, 6 of them twice."""
+    owner = Owner.of(cli)
+    with owner.memex() as memex:
+        twins(memex, 60, TWINS)
+    return owner
+
+
+def _gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def _held(owner: Owner) -> int:
+    """The pid of the process that computes the run that is under way."""
+    running = until(owner.running, "a run")
+    return int(running["pid"])
+
+
+def _count(owner: Owner) -> int:
+    return int(owner.ask("memory.stats")["memory"]["nodes"])
+
+
+def test_a_run_does_what_its_dry_run_says_and_leaves_no_file(dreaming: Owner) -> None:
+    dry = dreaming.result(dreaming.start(mode="light", dry_run=True))
+    assert dry["dry_run"] and dry["merged_count"] == TWINS and dry["final_memory_count"] == 60
+    assert _count(dreaming) == 66 and not dreaming.ask("memory.runs")["runs"]
+    real = dreaming.result(dreaming.start(mode="light"))
+    told = ("mode", "merged", "pruned", "links_made", "merged_count", "pruned_count", "final_memory_count")
+    assert [dry[name] for name in told] == [real[name] for name in told]
+    assert _count(dreaming) == 60
+    assert dreaming.folders() == []
+    (run,) = dreaming.ask("memory.runs")["runs"]
+    assert run["token"] == real["undo_token"] and run["details"]["trigger"] == "asked"
+    last = dreaming.stats()["last"]
+    assert (last["trigger"], last["mode"], last["merged_count"]) == ("asked", "light", TWINS)
+
+
+def test_what_c_does_not_allow_is_less_or_refused(dreaming: Owner) -> None:
+    """No session has been measured: C counts as 0."""
+    found = dreaming.result(dreaming.start(mode="rem", dry_run=True))
+    assert (found["requested_mode"], found["mode"]) == ("rem", "light")
+    refused = dreaming.reply("memory.consolidate", mode="rem", strict=True)
+    assert refused.exit_code != 0 and b"rem" in refused.stderr and b"light" in refused.stderr
+    person = dreaming.result(dreaming.start(mode="rem", dry_run=True, any_state=True))
+    assert person["mode"] == "rem"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"mode": "nap"}, b"mode"),
+        ({"salience_threshold": 1.5}, b"salience_threshold"),
+        ({"max_memories": -1}, b"max_memories"),
+        ({"depth": 3}, b"depth"),
+    ],
+)
+def test_wrong_parameters_are_named_at_once(dreaming: Owner, given: dict[str, object], named: bytes) -> None:
+    refused = dreaming.reply("memory.consolidate", **given)
+    assert refused.exit_code != 0 and named in refused.stderr
+    assert dreaming.running() is None
+
+
+def test_a_cancelled_run_changes_nothing_and_leaves_nothing(dreaming: Owner) -> None:
+    job = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        dreaming.ask("memory.consolidate.cancel", job=job)
+        until(lambda: _gone(pid), "the process's end")
+    assert dreaming.state(job)["state"] == "cancelled"
+    until(lambda: not dreaming.folders(), "the folder's end")
+    assert _count(dreaming) == 66
+    assert dreaming.ask("memory.consolidate.cancel", job=job)["state"] == "cancelled"
+    assert dreaming.result(dreaming.start())["merged_count"] == TWINS, "and the next one runs"
+
+
+def test_a_run_that_was_asked_for_goes_on_beside_queries_and_hooks(dreaming: Owner) -> None:
+    job = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        assert dreaming.ask("memory.recall", query="where does the bucket keep its settings?")["nodes"]
+        assert not _gone(pid) and dreaming.state(job)["state"] == "running"
+    assert dreaming.result(job)["merged_count"] == TWINS
+
+
+def test_runs_follow_one_another(dreaming: Owner) -> None:
+    first = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        second, third = dreaming.start(mode="light"), dreaming.start(mode="light", dry_run=True)
+        assert dreaming.state(second)["state"] == "queued"
+        assert dreaming.dreams()["waiting"] == 2
+        dreaming.ask("memory.consolidate.cancel", job=third)
+    assert dreaming.result(first)["merged_count"] == TWINS
+    again = dreaming.result(second)
+    assert again["merged_count"] == 0 and "undo_token" not in again and "nothing to do" in again["notes"][0]
+    assert dreaming.state(third)["state"] == "cancelled"
+
+
+def test_a_memory_that_changes_during_a_run_is_left_as_it_is(dreaming: Owner) -> None:
+    pairs = dreaming.result(dreaming.start(dry_run=True))["merged"]
+    job = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        dreaming.ask("memory.forget", id=pairs[0]["survivor"])
+    found = dreaming.result(job)
+    assert found["merged_count"] == TWINS - 1 and found["skipped_count"] >= 1
+    assert any(pairs[0]["survivor"] in one["ids"] for one in found["skipped"])
+    assert "tombstone" not in dreaming.ask("memory.show", id=pairs[0]["losers"][0])
+
+
+def test_the_death_of_its_process_fails_a_run_and_nothing_else(dreaming: Owner) -> None:
+    job = dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        os.kill(pid, signal.SIGKILL)
+        view = until(lambda: (dreaming.state(job)["state"] == "failed") and dreaming.state(job), "its end")
+    assert "signal 9" in view["error"] and "nothing was changed" in view["error"]
+    assert _count(dreaming) == 66 and dreaming.folders() == []
+    assert dreaming.result(dreaming.start())["merged_count"] == TWINS
+
+
+def test_an_owner_that_leaves_ends_its_run_first(dreaming: Owner) -> None:
+    dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        assert dreaming.cli.run("owner", "stop").returncode == 0
+        assert _gone(pid)
+    assert dreaming.folders() == []
+    with dreaming.memex() as memex:
+        assert memex.count() == 66
+
+
+def test_a_killed_owner_leaves_no_process_and_the_next_one_no_file(dreaming: Owner) -> None:
+    dreaming.start(mode="light")
+    pid = _held(dreaming)
+    with stopped(pid):
+        os.kill(dreaming.pid(), signal.SIGKILL)
+    until(lambda: _gone(pid), "the process to notice")
+    assert len(dreaming.folders()) == 1, "nobody was left to remove it"
+    assert _count(dreaming) == 66
+    assert dreaming.folders() == []
+
+
+def test_an_empty_store_is_told_that_there_was_nothing_to_do(cli: Cli) -> None:
+    owner = Owner.of(cli)
+    for mode in ("light", "rem"):
+        found = owner.result(owner.start(mode=mode, any_state=True))
+        assert found["mode"] == mode and "undo_token" not in found
+        assert "nothing to do" in found["notes"][0]
+
+
+def test_an_unknown_job_is_named(dreaming: Owner) -> None:
+    refused = dreaming.reply("memory.consolidate.status", job="f" * 32)
+    assert refused.exit_code != 0 and b"f" * 32 in refused.stderr

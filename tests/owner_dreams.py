@@ -1,0 +1,153 @@
+"""A store with something to consolidate, and its owner as a consolidation's tests and benches ask it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.memory_support import open_memex
+from tests.support import Cli
+
+from context_graph.client.request import request
+from context_graph.config import Location, locate
+from context_graph.errors import OwnerUnavailableError
+from context_graph.memory.memex import Memex
+
+__all__ = ["Owner", "stopped", "twins", "until"]
+
+WAIT_S = 60.0
+_THINGS = ("bucket", "parser", "ledger", "cache", "socket", "index", "schema", "gate", "queue", "spool")
+_PLACES = ("staging", "production", "the nightly build", "the review branch", "the release train")
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = WAIT_S) -> Any:
+    """What ``condition`` gives as soon as that is true; fails after ``seconds``."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+    return found
+
+
+def twins(memex: Memex, facts: int, pairs: int) -> list[tuple[str, str]]:
+    """Store ``facts`` different memories, and of the first ``pairs`` a copy that says the same.
+
+    Returns:
+        Pairs of ids that say the same.
+    """
+
+    def item(number: int, end: str) -> dict[str, Any]:
+        thing, place = _THINGS[number % len(_THINGS)], _PLACES[number // len(_THINGS) % len(_PLACES)]
+        content = f"The {thing} of service {number} on {place} keeps its settings in file {number}.toml{end}"
+        return {"content": content, "rationale": "planted by a test", "importance": 0.6}
+
+    made: list[str] = []
+    for items in (
+        [item(number, ", not in the environment.") for number in range(facts)],
+        [item(number, ",  not in the environment") for number in range(pairs)],
+    ):
+        for start in range(0, len(items), 1000):
+            made += [str(node.id) for node in memex.store_many(items[start : start + 1000])]
+    return list(zip(made, made[facts:], strict=False))
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The owner of a test's data root, asked as its clients ask it."""
+
+    cli: Cli
+    location: Location
+
+    @classmethod
+    def of(cls, cli: Cli) -> Owner:
+        """Of the project that ``cli`` works in; not started yet."""
+        return cls(cli, locate(None, cli.env, cli.project))
+
+    @contextmanager
+    def memex(self) -> Iterator[Memex]:
+        """The project's store, opened in this process: while no owner runs."""
+        with open_memex(self.location.store) as memex:
+            yield memex
+
+    def ask(self, verb: str, **given: Any) -> dict[str, Any]:
+        """The answer to one request that must succeed."""
+        reply = self.reply(verb, **given)
+        assert reply.exit_code == 0, reply.stderr.decode()
+        found: dict[str, Any] = json.loads(reply.stdout)
+        return found
+
+    def reply(self, verb: str, **given: Any) -> Any:
+        """The reply to one request, whatever it says; an owner is started by command, with its settings."""
+        body = json.dumps(given).encode()
+        ask = partial(request, verb, {}, body, location=self.location, autostart=False, timeout_s=30.0)
+        try:
+            return ask(env=self.cli.env)
+        except OwnerUnavailableError:
+            assert self.cli.run("owner", "start").returncode == 0
+            return ask(env=self.cli.env)
+
+    def start(self, **given: Any) -> str:
+        """Start a consolidation; its job's id."""
+        return str(self.ask("memory.consolidate", **given)["job"])
+
+    def state(self, job: str) -> dict[str, Any]:
+        """How far a job is."""
+        return self.ask("memory.consolidate.status", job=job)
+
+    def result(self, job: str) -> Mapping[str, Any]:
+        """The result of a job, waited for."""
+        view = until(lambda: self._over(job), "the consolidation's end")
+        assert view["state"] == "done", view
+        found: Mapping[str, Any] = view["result"]
+        return found
+
+    def _over(self, job: str) -> dict[str, Any] | None:
+        view = self.state(job)
+        return None if view["state"] in ("queued", "running") else view
+
+    def dreams(self) -> dict[str, Any]:
+        """What `owner status` says of consolidations."""
+        found: dict[str, Any] = self.ask("owner.status")["dreams"]
+        return found
+
+    def running(self) -> dict[str, Any] | None:
+        """The run that is under way."""
+        found: dict[str, Any] | None = self.dreams()["running"]
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """What `memory stats` says of consolidations."""
+        found: dict[str, Any] = self.ask("memory.stats")["dreams"]
+        return found
+
+    def folders(self) -> list[Path]:
+        """Folders of runs below the store."""
+        folder = self.location.store / "dream"
+        return [path for path in folder.iterdir() if path.is_dir()] if folder.exists() else []
+
+    def pid(self) -> int:
+        """Of the owner's process."""
+        return int(self.ask("owner.ping")["pid"])
+
+    def log(self) -> str:
+        """What the owner has written down."""
+        return (self.location.root / "log" / "owner.log").read_text()
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Hold a process of the test's own owner where it is; on leaving it goes on, if it is still there."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
