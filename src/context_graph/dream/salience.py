@@ -2,10 +2,10 @@
 
 In space i a memory that says nothing scores 0; any other scores
 
-    s_i = 1 - (1 - told * worth) * (1 - use) * (1 - near_i * told)
+    s_i = 1 - (1 - 0.9 * told * worth) * (1 - use) * (1 - near_i * told)
 
 told   what its words tell, [0, 1] (`telling`)
-worth  what its importance leaves of that: 0.3 at 0, 0.55 at 0.1, 0.89 at 0.3, 1 from 0.5 on
+worth  what its importance leaves of that: 0.3 at 0, 0.64 at 0.1, 0.96 at 0.3, 1 from 0.5 on
 use    evidence that it was of use: importance above 0.5, accesses and how recent they are, links
 near_i how it lies, in that space, to what matters: the goals, and where important and used memories lie
        beside the others
@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from context_graph.dream.plan import Goal
 from context_graph.dream.progress import Progress, silent
@@ -32,8 +31,10 @@ from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 
 __all__ = ["by_space", "score", "use_evidence"]
 
-TELLS: Final = 0.95
+TELLS: Final = 0.8
 """Telling words at which a text tells 1 - 1/e of what a text can tell."""
+BY_WORDS: Final = 0.9
+"""What a text that tells much scores by that alone; the rest is for use and for what it is near to."""
 FEW_TERMS: Final = 10
 """Lexical terms up to which a text is read: with more it is neither a greeting nor a stub."""
 UNREAD: Final = 0.6
@@ -49,7 +50,7 @@ HALF_ACCESSES: Final = 2.0
 HALF_LINKS: Final = 1.0
 HALF_LIFE_MS: Final = 14 * 86_400_000.0
 NEAR_GOAL: Final = 0.5
-NEAR_USED: Final = 0.3
+NEAR_USED: Final = 0.6
 """What alignment 1 with a goal, or with where used memories lie, adds of what is missing to 1."""
 PRIOR: Final = 16.0
 """Memories of use at which their place counts half."""
@@ -76,7 +77,7 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
     """The thirteen scores of every memory: float64[n, 13] in [0, 1]."""
     count = len(snap)
     used = use_evidence(snap)
-    worth = 1.0 - (1.0 - LEAST_WORTH) * np.clip(1.0 - 2.0 * snap.importance, 0.0, 1.0) ** 2
+    worth = 1.0 - (1.0 - LEAST_WORTH) * np.clip(1.0 - 2.0 * snap.importance, 0.0, 1.0) ** 3
     directions, strength = _used_directions(snap, used)
     centres = _centres(goals)
     scores = np.zeros((count, len(SPACES)))
@@ -84,10 +85,10 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
         rows = slice(start, start + len(block))
         squares = np.add.reduceat(block * block, _STARTS, axis=1, dtype=np.float64)
         says = squares > 0.0
-        told = _told(snap, start, block, says)
+        told = _told(snap, start, block)
         near = _near(block, squares, centres, NEAR_GOAL)
         near = np.maximum(near, _near(block, squares, directions, NEAR_USED * strength))
-        base = (1.0 - told * worth[rows]) * (1.0 - used[rows])
+        base = (1.0 - BY_WORDS * told * worth[rows]) * (1.0 - used[rows])
         values = np.where(says, 1.0 - base[:, None] * (1.0 - near * told[:, None]), 0.0)
         unread = ~says[:, _MEANING] & (told > 0.0)
         if unread.any():
@@ -107,7 +108,7 @@ def use_evidence(snap: Snapshot) -> F64:
     return np.asarray(1.0 - (1.0 - rated) * (1.0 - asked) * (1.0 - linked) * (1.0 - recent))
 
 
-def _told(snap: Snapshot, start: int, block: F32, says: NDArray[np.bool_]) -> F64:
+def _told(snap: Snapshot, start: int, block: F32) -> F64:
     """What each memory of a block tells, [0, 1]; those of few terms are read."""
     terms = np.count_nonzero(block[:, _TERMS], axis=1).astype(np.float64)
     for row in np.flatnonzero(terms <= FEW_TERMS):

@@ -24,14 +24,14 @@ NAMES: Final = 1.5
 CAPITAL: Final = 1.2
 ADDRESSED: Final = 0.25
 """A name at the end of a phrase, as in *Thanks, Ann!*: it is spoken to, not about."""
-ATTITUDE: Final = 0.5
+ATTITUDE: Final = 0.75
 """Of liking, wanting, needing: it says something about somebody."""
 WEAK: Final = 0.3
 """A word that is as often courtesy as matter, or a single letter."""
 ASKED: Final = 0.6
 """Share of a question's words that counts."""
 
-_LABEL: Final = re.compile(r"\s*[^\W\d_][\w .'-]{0,30}:\s")
+_LABEL: Final = re.compile(r"\s*[^\W\d_a-z][\w.'-]*(?: [^\W\d_a-z][\w.'-]*)?:\s")
 _NAMES: Final = re.compile(r"\d|[_/\\@#$%=<>()\[\]{}|`]|[a-z][A-Z]|\w\.\w|--|::")
 _TAIL: Final = re.compile(r"['’](?:s|re|ll|ve|m|d|t)$")
 _INNER: Final = re.compile(r"['’-]")
