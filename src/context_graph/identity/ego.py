@@ -171,6 +171,10 @@ class Goals:
         """Move the goals towards what was read; a prompt moves them half way."""
         self._vectors.absorb(reader.bags, prompt)
 
+    def blend(self, reader: EventReader, share: float) -> None:
+        """Move the goals by ``share`` towards what was read, which is no event; goals not begun stay so."""
+        self._vectors.blend(reader.bags, share)
+
     def as_prior(self, events: int) -> Goals:
         """A copy that counts as no more than ``events`` events, so that new ones soon outweigh it."""
         prior = Goals()
@@ -229,7 +233,7 @@ class Purpose:
     @property
     def vector(self) -> list[float]:
         """The purpose vector: alignments times the square roots of the weights."""
-        return [math.sqrt(weight) * m for weight, m in zip(self._weight, self.alignment, strict=True)]
+        return self.weighted(self.alignment)
 
     def prompt(self) -> None:
         """The user moved the goal: what follows is not drift, and takes its time to settle."""
@@ -255,6 +259,24 @@ class Purpose:
         coded = [value / math.sqrt(weight) for value, weight in pairs]
         largest = max(map(abs, coded)) or 1.0
         self.alignment = array("d", [value / largest for value in coded])
+
+    def coded(self, comparison: Comparison) -> array[float]:
+        """13 alignments in [-1, 1]: 1 as near as focused work, -1 as far as other work; 0 in an empty space.
+
+        Changes nothing.
+        """
+        alignment, level, identity, vector = (array("d", _ZEROS) for _ in range(4))
+        level[:] = self.level
+        certain = array("d", [1.0] * len(SPACES))
+        purpose.observe(
+            *(comparison.likeness, certain, self._on, self._off, self._weight, _CODING, 1.0),
+            *(alignment, level, identity, vector),
+        )
+        return alignment
+
+    def weighted(self, alignment: Sequence[float]) -> list[float]:
+        """The purpose vector that these 13 alignments would make."""
+        return [math.sqrt(weight) * m for weight, m in zip(self._weight, alignment, strict=True)]
 
     def observe(self, comparison: Comparison) -> Reading:
         """Take in one event, as it compares with the goals before it; an empty space keeps its alignment."""
