@@ -16,6 +16,7 @@ __all__ = [
     "NOT_DONE",
     "OBJECTS",
     "OPENERS",
+    "PERSONS",
     "RUNNERS",
     "SKIPPED",
     "STOPS",
@@ -67,8 +68,8 @@ VERBS: Final = _table(
     """look: open scan review view inspect browse fetch trace; change: rename refactor rewrite format tune
     add extend simplify migrate optimize; create: implement scaffold define document; remove: uninstall
     clean drop; test: debug reproduce profile benchmark lint validate compare; store: stage tag release
-    publish merge log; repair: revert undo rollback reset; talk: report comment notify reply send
-    summarize; go: navigate; run: restart deploy trigger schedule use invoke; install: configure
+    publish merge log; repair: revert undo rollback bisect reset; talk: report comment notify reply send
+    summarize; go: navigate; run: restart rerun deploy trigger schedule use invoke; install: configure
     integrate; think: analyze analyse"""
 )
 """Verbs of software work that the lexicon does not have, or has elsewhere."""
@@ -88,7 +89,7 @@ OBJECTS: Final = {
     **dict.fromkeys(("benchmark", "benchmarks"), ("test", "benchmark")),
 }
 """What is run, where that says more than that it is: word -> (kind, what to call it)."""
-RUNNERS: Final = _words("run execute bash sh zsh shell terminal invoke use call launch start")
+RUNNERS: Final = _words("run rerun execute bash sh zsh shell terminal invoke use call launch start")
 SKIPPED: Final = _words(
     """i we you he she they it claude agent assistant user tool to had have has will would should must can
     could did do does was were is are be been being please always usually often just now later once when
@@ -98,6 +99,7 @@ SKIPPED: Final = _words(
     ve re s d t if until because since up out off back on in successfully today yesterday"""
 )
 """Words that may stand before a clause's verb."""
+PERSONS: Final = _words("i we you he she they claude")
 DOERS: Final = _words("agent assistant user tool")
 """Of those, the ones that an article is part of."""
 ARTICLES: Final = _words("the a an my our your his her its their these those some any no")

@@ -19,6 +19,7 @@ from context_graph.dream.action_words import (
     NOT_DONE,
     OBJECTS,
     OPENERS,
+    PERSONS,
     RUNNERS,
     SKIPPED,
     STOPS,
@@ -39,6 +40,8 @@ MAX_ACTIONS: Final = 64
 """Of one text."""
 LEAST: Final = 0.2
 """A word's share in a group from which it is of that kind."""
+_BASE_VERB: Final = 2
+"""The flag of verbs that are an imperative at the beginning of a sentence (docs/formats.md)."""
 _LOOKED: Final = 8
 """Words at the beginning of a clause among which its action is looked for."""
 _SUBJECT: Final = 4
@@ -57,10 +60,13 @@ class Action(NamedTuple):
 
 
 _BREAK: Final = re.compile(
-    r"\n+|\s*(?:->|=>|→|⇒|➜|➔|»|>>)\s*|[.;!?](?=\s|$)|(?P<label>:)(?=\s|$)|,\s+(?:and\s+)?|\s[>|]\s|\s&&\s|\s[–—]\s|\s\(?\d+[.)]\s|"
+    r"\n+|(?P<arrow>\s*(?:->|=>|→|⇒|➜|➔|»|>>)\s*|\s>\s)|[.;!?](?=\s|$)|(?P<label>:)(?=\s|$)|,\s+(?:and\s+)?|"
+    r",(?=[\"'])|\s\|\s|\s&&\s|\s[–—]\s|\s\(?\d+[.)]\s|"
     r"\b(?:and\s+)?(?:then|afterwards|subsequently|finally|followed\s+by|after\s+which)\b|\sand\s",
     re.IGNORECASE,
 )
+_NAME: Final = re.compile(r"\W*(?P<name>[A-Za-z]\w*)\s*(?P<call>\(.*)?\W*", re.DOTALL)
+_HUMP: Final = re.compile(r"[a-z][A-Z]")
 _PART: Final = re.compile(r"[A-Z]?[a-z'’-]+|[A-Z]+(?![a-z])|\d+|[^\sA-Za-z0-9_]")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:['’-][A-Za-z0-9_]+)*|\d+|[^\sA-Za-z0-9]")
 
@@ -71,23 +77,41 @@ def actions(text: str) -> list[Action]:
     The same one twice in a row counts once. Cost: some 10 us a clause.
     """
     found: list[Action] = []
-    at = 0
+    at, chained = 0, False
     text = text[:MAX_CHARS]
     for mark in _BREAK.finditer(text):
-        _take(found, text[at : mark.start()], label=mark["label"] is not None)
-        at = mark.end()
+        arrow = mark["arrow"] is not None
+        _take(found, text[at : mark.start()], label=mark["label"] is not None, chained=chained or arrow)
+        at, chained = mark.end(), arrow
         if len(found) >= MAX_ACTIONS:
             return found[:MAX_ACTIONS]
-    _take(found, text[at:], label=False)
+    _take(found, text[at:], label=False, chained=chained)
     return found[:MAX_ACTIONS]
 
 
-def _take(found: list[Action], clause: str, *, label: bool) -> None:
-    action = _action(clause) if clause.strip() else None
+def _take(found: list[Action], clause: str, *, label: bool, chained: bool) -> None:
+    """Add what a clause says was done.
+
+    Args:
+        label: A colon follows it.
+        chained: An arrow stands before or behind it.
+    """
+    if not clause.strip():
+        return
+    action = _action(clause) or (None if label else _unknown_tool(clause, chained=chained))
     if action is None or (label and (not action.exact or action.word in RUNNERS)):
         return  # `Ran: pytest` says it once, `Decision: …` says nothing of what was done
     if not found or found[-1] != action:
         found.append(action)
+
+
+def _unknown_tool(clause: str, *, chained: bool) -> Action | None:
+    """A tool that only its name tells: `TaskUpdate`, `parse_ast(x)`, or a name like that between arrows."""
+    whole = _NAME.fullmatch(clause) if len(clause) <= 160 else None
+    name = "" if whole is None else whole["name"].rsplit("__", 1)[-1]
+    if whole is None or not (_HUMP.search(name) or ("_" in name and (chained or whole["call"]))):
+        return None
+    return Action(name.lower(), name, True)
 
 
 def _action(clause: str) -> Action | None:
@@ -111,6 +135,11 @@ def _action(clause: str) -> Action | None:
             if action.word in OPENERS and at < len(words) and _goes_on(words[at]):
                 continue
             return _of_object(action, words[at:])
+        if word in STOPS and not subject:  # For this ticket I …
+            at = next(
+                (place + 1 for place in range(at, len(words)) if words[place].lower() in PERSONS), len(words)
+            )
+            continue
         if word in STOPS or subject >= _SUBJECT:
             return None
         noun = False
@@ -182,7 +211,7 @@ def _verb(word: str) -> Action | None:
 
 @cache
 def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
-    """(stem -> kind, stem -> plain form) of the Behavioral lexicon's words and of those named here."""
+    """(stem -> kind, stem -> plain form) of the Behavioral lexicon, of `VERBS`, and of other plain verbs."""
     sections = packaged_table().sections
     vocabulary = bytes(sections["vocabulary"]).decode().split("\n")
     pieces = sections["Behavioral.pieces"].cast("H")
@@ -204,6 +233,12 @@ def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
     for word, kind in VERBS.items():
         kinds[_stem(word)] = kind
         plain[_stem(word)] = word
+    marks = sections["marks"]
+    for piece in range(len(vocabulary)):
+        if marks[4 * piece + 3] & _BASE_VERB and vocabulary[piece] not in NOT_DONE:
+            stem = _stem(vocabulary[piece])
+            kinds.setdefault(stem, vocabulary[piece])
+            plain.setdefault(stem, vocabulary[piece])
     return kinds, plain
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,44 +73,62 @@ def find(
     """
     if max_patterns <= 0:
         return []
-    lists = list(_lists(snap, rows, progress))
-    numbers: dict[str, int] = {}
-    symbols = [[numbers.setdefault(one.kind, len(numbers)) for one in item.actions] for item in lists]
-    space = snap.space("Behavioral") if any(len(one) >= MIN_LENGTH for one in symbols) else None
-    if space is None:
+    lists = [one for one in _lists(snap, rows, progress) if len(one.actions) >= MIN_LENGTH]
+    if len(lists) < MIN_SUPPORT:
         return []
-    search = sequences.find(symbols)
-    finder = _Selection(lists, symbols, _vectors(space, lists), search)
+    readings = [
+        _read(lists, lambda one: one.word if one.exact else one.kind),
+        _read(lists, lambda one: one.kind),
+    ]
+    runs = [(run, reading) for reading in readings for run in reading.search.runs]
+    runs.sort(key=lambda one: -one[0].surprise)  # stable: of equals the one by tools
+    selection = _Selection(snap, lists)
     made: list[Pattern] = []
-    for found in search.runs:
+    for run, reading in runs:
         if len(made) >= max_patterns:
             break
-        made += finder.take(snap, found)
+        made += selection.take(run, reading)
     return made[:max_patterns]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """All lists as symbols, and what recurs in them."""
+
+    symbols: list[list[int]]
+    search: Search
+
+
+def _read(lists: Sequence[_Actions], name: Callable[[Action], str]) -> _Reading:
+    """The lists with those actions as one symbol that have one name."""
+    numbers: dict[str, int] = {}
+    symbols = [[numbers.setdefault(name(one), len(numbers)) for one in item.actions] for item in lists]
+    return _Reading(symbols, sequences.find(symbols))
 
 
 class _Selection:
     """Makes patterns of runs, one after another; each occurrence of actions belongs to one pattern."""
 
-    def __init__(self, lists: list[_Actions], symbols: list[list[int]], vectors: F32, search: Search) -> None:
-        self._lists, self._symbols, self._vectors, self._search = lists, symbols, vectors, search
+    def __init__(self, snap: Snapshot, lists: Sequence[_Actions]) -> None:
+        self._ids, self._lists = snap.ids, lists
+        self._vectors = _vectors(snap.space("Behavioral"), lists)
         self._claimed: dict[int, set[int]] = defaultdict(set)
         """List -> places in it that belong to a pattern."""
 
-    def take(self, snap: Snapshot, found: Found) -> Iterator[Pattern]:
-        """The pattern that ``found`` makes, or one for each way by tools; none if too little is left of it."""
+    def take(self, found: Found, reading: _Reading) -> Iterator[Pattern]:
+        """The pattern that ``found`` makes, or one for each choice of tools; none if too little is left."""
         free = found._replace(places=self._free(found.places))
-        if len(free.places) < MIN_SUPPORT or free.surprise <= self._search.least:
+        if len(free.places) < MIN_SUPPORT or free.surprise <= reading.search.least:
             return
         alike = self._alike(free.places)
         if len(alike) < MIN_SUPPORT:
             return
-        order = sequences.order(self._symbols, found)
-        if not order.is_no_chance(self._search.bags):
+        order = sequences.order(reading.symbols, found)
+        if not order.is_no_chance(reading.search.bags):
             return
-        members = {**self._missing_one(found, alike), **alike}
+        members = {**self._missing_one(found, reading, alike), **alike}
         for variant in self._variants(found, members):
-            pattern = self._pattern(snap, variant, order.certainty)
+            pattern = self._pattern(variant, order.certainty)
             if pattern is not None:
                 for number, places in variant.items():
                     self._claimed[number].update(range(places[0], places[-1] + 1))
@@ -129,7 +147,7 @@ class _Selection:
         return {number: places[number] for number in kept.tolist()}
 
     def _missing_one(
-        self, found: Found, members: Mapping[int, tuple[int, ...]]
+        self, found: Found, reading: _Reading, members: Mapping[int, tuple[int, ...]]
     ) -> dict[int, tuple[int, ...]]:
         """Occurrences of a long run without one of its actions, as like the members as they are."""
         run = found.symbols
@@ -141,7 +159,7 @@ class _Selection:
         wanted = set(run)
         missing: dict[int, tuple[int, ...]] = {}
         for number in near.tolist():
-            symbols = self._symbols[number]
+            symbols = reading.symbols[number]
             if number in members or len(wanted & set(symbols)) < len(wanted) - 1:
                 continue
             held = (sequences.holds(symbols, one) for one in shorter)
@@ -166,9 +184,7 @@ class _Selection:
         named[0] |= {number: members[number] for number in rest if len(members[number]) == len(found.symbols)}
         return named
 
-    def _pattern(
-        self, snap: Snapshot, members: Mapping[int, tuple[int, ...]], order: float
-    ) -> Pattern | None:
+    def _pattern(self, members: Mapping[int, tuple[int, ...]], order: float) -> Pattern | None:
         vectors = self._vectors[list(members)]
         cosines = (vectors @ _unit(vectors.sum(axis=0)))[vectors.any(axis=1)]
         coherence = float(np.clip(cosines, 0.0, 1.0).mean()) if len(cosines) else 1.0
@@ -184,7 +200,7 @@ class _Selection:
             description=" → ".join(words),
             memory_count=len(rows),
             confidence=confidence,
-            members=tuple(snap.ids[row] for row in rows),
+            members=tuple(self._ids[row] for row in rows),
         )
 
     def _words(self, members: Mapping[int, tuple[int, ...]]) -> list[str]:

@@ -21,7 +21,7 @@ MIN_LENGTH: Final = 3
 MAX_LENGTH: Final = 8
 MIN_SUPPORT: Final = 3
 """Lists that must hold a run; two are a coincidence."""
-CHANCE: Final = 0.001
+CHANCE: Final = 0.005
 """How likely any run at all may be to recur so often by chance."""
 ORDER_CHANCE: Final = 0.05
 """How likely any order of given symbols may be to recur so often by chance."""
