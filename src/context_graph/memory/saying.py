@@ -1,0 +1,295 @@
+"""What a text says, as far as its words tell: those that carry meaning, and how each is joined to the rest.
+
+Not a parser: it knows short lists of English function words (`word_classes`) and takes every other word,
+number, name, path, sign and quotation for something that is said. Texts in other languages are therefore
+compared by all their words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from context_graph.memory.word_classes import (
+    DETERMINERS,
+    IRREGULAR,
+    JOINING,
+    LEAD_IN,
+    MARKS,
+    NEGATIONS,
+    NOW_TOO,
+    OPTIONAL,
+    PAST,
+    PRESENT,
+    SAME,
+    SAYS,
+    SILENT,
+    TELLING_MARKS,
+    TIMES,
+    WHEN,
+)
+
+__all__ = ["Saying", "Word", "saying"]
+
+
+class Word(NamedTuple):
+    """A word that carries meaning."""
+
+    word: str
+    """As it is compared: lower case, its stem, one word for synonyms; what is exact, in lower case."""
+    mark: str = ""
+    """What joins it to the words before: of, by, in, for, …; "'s" after a possessor; "" nothing."""
+    joined: bool = False
+    """After an `and`, or a comma in a list."""
+    fronted: bool = False
+    """The first of a sentence or of what follows a comma."""
+    be: bool = False
+    """After a form of `be`."""
+    past: bool = False
+    """Ends in -ed, or is known as such."""
+    definite: bool = False
+    """After `the`."""
+    says: bool = False
+    """A form of `say` or the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A text, ready to be compared with others."""
+
+    key: tuple[str, ...]
+    """Its words and telling marks, sorted: texts that say the same have equal keys."""
+    sentences: tuple[tuple[Word, ...], ...]
+    exact: tuple[str, ...]
+    """Sorted: what must be equal to the letter, as it is written: numbers, ids, paths, quotations."""
+    optional: frozenset[str]
+    past: bool
+    """Something in it is said to have been."""
+    text: str
+    """Without spaces at its ends, each run of spaces one."""
+
+
+_WORD: Final = (
+    r"(?:(?<![\w)])[-+](?=\d)|[@#$~]|\.{0,2}/|~/|(?<![\w-])--?(?=[A-Za-z]))?"
+    r"\w(?:[\w.@/\\-]*\w)?(?:%|\+\+|\#(?!\w))?/?"
+)
+_TOKEN: Final = re.compile(
+    rf"""(?P<quote>`[^`\n]+`|"[^"\n]{{1,200}}"|“[^”\n]{{1,200}}”|«[^»\n]{{1,200}}»|(?<!\w)'[^'\n]{{1,200}}'(?!\w)
+    |‘[^’\n]{{1,200}}’(?!\w))
+    |(?P<link>\w+://[^\s<>"]+)
+    |(?P<owner>(?<=\w)['’]s\b|(?<=s)['’](?!\w))
+    |(?P<word>{_WORD})
+    |(?P<sign>\S)""",
+    re.VERBOSE,
+)
+_PLAIN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_TICKET: Final = re.compile(r"[A-Za-z]+-?\d+(?:[.-]\d+)*")
+"""AB-12, v1.2: the same in any case."""
+_CONTRACTED: Final = re.compile(r"(?i)\b(can|wo|sha|\w+?)n['’]t\b|\b(\w+)['’](re|ve|ll|m|d)\b")
+_FULL: Final = {
+    "wo": "will",
+    "sha": "shall",
+    "re": " are",
+    "ve": " have",
+    "ll": " will",
+    "m": " am",
+    "d": " would",
+}
+_IS: Final = re.compile(r"(?i)\b(it|that|there|what|he|she|here|where|who|let)['’]s\b")
+_FOLLOWING: Final = re.compile(r"\s+(\w+)")
+_LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s+){LEAD_IN}(?:\s+that\b\s*|\s*[:,—–-]+\s*)")
+_TAIL: Final = re.compile(rf"(?i)\s*[,;—–-]\s*{LEAD_IN}(?:\s+that)?\s*([.!]*)\s*$")
+_QUIET: Final = frozenset(".,;:()[]{}…•·_'\"`’‘“”-–—")
+_ENDS: Final = frozenset(".!?;…")
+_BREAKS: Final = frozenset(",:()[]–—-")
+_AT_LINE: Final = frozenset(">*#|")
+
+
+def saying(text: str) -> Saying:
+    """What ``text`` says. Cost: some 1.5 us a word."""
+    plain = " ".join(text.split())
+    reader = _Reader(text)
+    sentences = tuple(tuple(sentence) for sentence in reader.read() if sentence)
+    key = [word.word for sentence in sentences for word in sentence]
+    key += [f"<{word.mark}>" for s in sentences for word in s if word.mark in TELLING_MARKS]
+    return Saying(
+        tuple(sorted(key)),
+        sentences,
+        tuple(sorted(reader.exact)),
+        frozenset(reader.optional),
+        reader.past,
+        plain,
+    )
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer  # type: ignore[import-not-found]  # here: the owner starts without it
+
+    return Stemmer.Stemmer("english", 10_000).stemWord  # type: ignore[no-any-return]
+
+
+class _Reader:
+    """Goes through a text once, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._text = _spelt(text)
+        self._sentences: list[list[Word]] = [[]]
+        self.exact: list[str] = []
+        self.optional: set[str] = set()
+        self.past = False
+        self._clear(fronted=True)
+        self._negated = ""
+
+    def read(self) -> list[list[Word]]:
+        for found in _TOKEN.finditer(self._text):
+            kind, token = found.lastgroup, found[0]
+            if kind == "word":
+                self._word(token, found.end())
+            elif kind == "owner":
+                self._mark = "'s"
+            elif kind == "sign":
+                self._sign(token, found.start())
+            else:
+                self._exact(token.rstrip(".,;:!?)") if kind == "link" else " ".join(token[1:-1].split()))
+        self._flush()
+        return self._sentences
+
+    def _clear(self, *, fronted: bool = False) -> None:
+        self._mark, self._joined, self._be, self._definite = "", False, False, False
+        self._fronted = fronted
+
+    def _add(self, word: str, *, past: bool = False) -> None:
+        if self._negated:
+            word, self._negated = f"{self._negated} {word}", ""
+        self._sentences[-1].append(
+            Word(word, self._mark, self._joined, self._fronted, self._be, past, self._definite, word in SAYS)
+        )
+        self._clear()
+
+    def _flush(self) -> None:
+        """A negation that nothing follows stands for itself."""
+        if self._negated:
+            word, self._negated = self._negated, ""
+            self._add(word)
+
+    def _exact(self, token: str) -> None:
+        self.exact.append(token)
+        self._add(token.lower())
+
+    def _sign(self, sign: str, at: int) -> None:
+        if sign in _ENDS and not self._text[at + 1 : at + 2].strip() and not self._numbers(sign):
+            if sign == "?":
+                self._add("?")
+            self._flush()
+            if self._sentences[-1]:
+                self._sentences.append([])
+            self._clear(fronted=True)
+        elif sign in _BREAKS:
+            self._fronted = True
+        elif not self._is_quiet(sign, at):
+            self._add(sign)
+
+    def _numbers(self, sign: str) -> bool:
+        """Whether a full stop only follows the number of an item: `2. Then deploy`."""
+        sentence = self._sentences[-1]
+        return sign == "." and len(sentence) == 1 and sentence[0].word.isdigit()
+
+    def _is_quiet(self, sign: str, at: int) -> bool:
+        """Whether a sign only sets the text: markup, an exclamation, what has no form of its own."""
+        if sign in _QUIET or unicodedata.category(sign) in ("Cf", "Mn"):
+            return True
+        before, after = self._text[at - 1 : at], self._text[at + 1 : at + 2]
+        if sign == "*":
+            return bool(before.strip() or after.strip()) or self._begins_line(at)
+        if sign == "!":
+            return not (after.isalnum() or after == "=")
+        return sign in _AT_LINE and self._begins_line(at)
+
+    def _begins_line(self, at: int) -> bool:
+        start = self._text.rfind("\n", 0, at) + 1
+        return not self._text[start:at].strip(" >*#|\t")
+
+    def _word(self, token: str, end: int) -> None:
+        lower = token.lower()
+        if not _PLAIN.fullmatch(token):
+            if lower not in SILENT:
+                self._exact(lower if _TICKET.fullmatch(token) else token)
+        elif "-" in token:
+            for part in lower.split("-"):
+                self._add(_same(part))
+        else:
+            self._plain(token, lower, end)
+
+    def _plain(self, token: str, lower: str, end: int) -> None:
+        if lower in DETERMINERS:
+            if self._names(token, end):
+                self._add(lower)
+            self._definite = lower == "the"
+        elif lower in PRESENT or lower in PAST:
+            self._be = self._be or lower not in ("does", "do", "did", "has", "had")
+            self.past = self.past or lower in PAST
+        elif lower in MARKS:
+            self._mark = MARKS[lower]
+        elif lower in JOINING:
+            self._joined = True
+        elif lower in NEGATIONS:
+            self._flush()
+            if lower == "cannot":
+                self._add("can")
+            self._negated = "not" if lower == "cannot" else lower
+        elif lower in OPTIONAL:
+            self.optional.add(OPTIONAL[lower])
+        elif lower not in SILENT:
+            self._content(lower, end)
+
+    def _content(self, lower: str, end: int) -> None:
+        past = lower in IRREGULAR or (len(lower) > 3 and lower.endswith("ed") and _stemmer()(lower) != lower)
+        if past and lower not in NOW_TOO and not self._be and not self._follows_be():
+            self.past = True
+        if lower in WHEN or (lower in ("every", "each") and self._time_follows(end)):
+            self._mark = self._mark or "time"
+        self._add(_same(lower), past=past)
+
+    def _time_follows(self, end: int) -> bool:
+        found = _FOLLOWING.match(self._text, end)
+        return found is not None and found[1].lower().removesuffix("s") in TIMES
+
+    def _follows_be(self) -> bool:
+        return bool(self._sentences[-1]) and self._sentences[-1][-1].be
+
+    def _names(self, token: str, end: int) -> bool:
+        """Whether an article is a name: `service A calls`, `plan a`."""
+        follows = self._text[end : end + 2].lstrip(" ")
+        return (token == "A" and not self._fronted and not self._text.isupper()) or (
+            token in ("a", "A") and not (follows[:1].isalnum() or follows[:1] in "`\"'“‘$#@/~")
+        )
+
+
+def _spelt(text: str) -> str:
+    """Without what only announces, and with contractions in full."""
+    text = unicodedata.normalize("NFC", text)
+    text = _TAIL.sub(r"\1", _LEAD.sub(r"\1", text.strip()))
+    if "'" in text or "’" in text:
+        text = _IS.sub(r"\1 is", text)
+        text = _CONTRACTED.sub(
+            lambda found: (
+                f"{_FULL.get(found[1].lower(), found[1])} not"
+                if found[1]
+                else found[2] + _FULL[found[3].lower()]
+            ),
+            text,
+        )
+    return text
+
+
+@lru_cache(maxsize=65_536)
+def _same(word: str) -> str:
+    if word in SAME:
+        return SAME[word]
+    stem = _stemmer()(word)
+    return SAME.get(stem, stem)
