@@ -58,7 +58,7 @@ def _compute(folder: Path, task: Task) -> int:
 
 
 def _give_way(*, idle: bool) -> None:
-    """Run after everybody else: in time that is left over, or (not ``idle``) as a batch of lowest priority."""
+    """Run after everybody else: in time that is left over, or else as a batch of the lowest priority."""
     os.nice(19)
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE if idle else os.SCHED_BATCH, os.sched_param(0))

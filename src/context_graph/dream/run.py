@@ -30,7 +30,8 @@ def compute(folder: Path, task: Task, report: Report) -> Ready:
     store = GraphStore.read_only(folder / DATABASE)
     try:
         if task.goals is not None:
-            plan = Work(store, task.request, report).goals(task.goals.min_confidence, task.goals.max_goals)
+            work = Work(store, task.request, report, for_goals=True)
+            plan = work.goals(task.goals.min_confidence, task.goals.max_goals)
             (folder / PLAN).write_bytes(write_plan(plan))
         else:
             prepared = prepared_run(store, task.request, report)

@@ -46,14 +46,17 @@ _SHARES: Final = {
     Mode.REM: {**_REM, "preparing": 2.0},
 }
 """Stages of each mode with their usual share of its time."""
+_FOR_GOALS: Final = {"reading": 3.0, "clusters": 12.0, "goals": 3.0}
 
 
 class Work:
     """One run over one store, which nobody may change meanwhile."""
 
-    def __init__(self, store: GraphStore, request: Request, report: Report) -> None:
-        """Read the store. Raises StoreError, and whatever ``report`` raises."""
-        self.stages = Stages(_SHARES[request.mode], report)
+    def __init__(
+        self, store: GraphStore, request: Request, report: Report, *, for_goals: bool = False
+    ) -> None:
+        """Read the store, for `plan` or for `goals`. Raises StoreError, and whatever ``report`` raises."""
+        self.stages = Stages(_FOR_GOALS if for_goals else _SHARES[request.mode], report)
         self.facts: dict[str, Mapping[str, Any]] = {}
         """Records about the store that are to be written with the plan, by name."""
         self._request = request
