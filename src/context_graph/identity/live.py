@@ -37,7 +37,7 @@ new one within some events."""
 
 ADOPTED_SHARE: Final = 0.02
 """Of all goals adopted at once, in the session's: less than one event has. On 51 recorded sessions it moved
-IC by 0.002 on average afterwards, by 0.08 at most."""
+IC by 0.001 on average afterwards, by 0.09 at most."""
 ADOPTED_ALIGNMENT: Final = 0.3
 """What aligns less belongs to other work, which must go on looking foreign."""
 
@@ -237,14 +237,14 @@ class LiveSession:
     def adopt(self, goals: Iterable[Sequence[str]]) -> int:
         """Let goals of the store, each told by some texts, become a small part of what this session is about.
 
-        Only goals that align with it, and of all of them together no more than of one event; nothing is
-        measured, so IC and purpose vector stay as they are. The caller stores `goals_bytes` at once: no
-        replay of events could bring this back.
+        Only texts that align with it, of goals that do, and of all of them together less than of one event.
+        Nothing is measured, so IC and purpose vector stay as they are. The caller stores `goals_bytes` at
+        once: no replay of events could bring this back.
 
         Returns:
             How many goals were adopted.
         """
-        taken = [texts for texts in goals if self._aligns(texts)]
+        taken = [texts for texts in map(self._own, goals) if texts]
         for texts in taken:
             share = ADOPTED_SHARE / (len(taken) * len(texts))
             for text in texts:
@@ -252,8 +252,14 @@ class LiveSession:
                 self._goals.blend(_READER, share)
         return len(taken)
 
+    def _own(self, texts: Sequence[str]) -> list[str]:
+        """Those of a goal's texts that align with this session; none if the goal as a whole does not."""
+        if not self.has_evidence or not self._aligns(texts):
+            return []
+        return [text for text in texts if self._aligns((text,))]
+
     def _aligns(self, texts: Sequence[str]) -> bool:
-        found = self.alignment(texts) if self.has_evidence else None
+        found = self.alignment(texts)
         return found is not None and found.overall >= ADOPTED_ALIGNMENT
 
     def note_duplicate(self) -> None:
