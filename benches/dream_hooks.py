@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What a consolidation beside the owner costs the hooks of a session at work, and how soon one gives way.
+
+    python benches/dream_hooks.py [--memories 100000] [--mode deep] [--turns 3] [--json FILE]
+
+By turns, hooks alone and hooks while a run that was asked for works in the same store; each run is committed
+and then undone, so that every turn has the same work. Whole processes, timed from start to exit. Then the
+owner's own runs, each met by a query: when the answer is there, and when the run's process is gone.
+Goals: p95 beside a run at most twice the p95 without one; gone within 100 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from context_graph.client.request import request
+from context_graph.config import Location, locate
+from dream_store import make
+from processes import CLI, FLOOR, NATIVE, SESSION, case, live_env, tool_event
+
+P95_GOAL = 2.0
+GONE_GOAL_MS = 100.0
+ALONE_ROUNDS = 60
+BESIDE_ROUNDS = 10
+_SETTINGS = {
+    "CONTEXT_GRAPH_DREAM_IDLE": "light",
+    "CONTEXT_GRAPH_DREAM_IDLE_S": "1",
+    "CONTEXT_GRAPH_DREAM_COOLDOWN_S": "0",
+}
+
+
+def main() -> None:
+    """Fill the store, take turns, print the table."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--memories", type=int, default=100_000)
+    options.add_argument("--mode", choices=("light", "deep", "rem"), default="deep")
+    options.add_argument("--turns", type=int, default=3)
+    options.add_argument("--aborts", type=int, default=10)
+    options.add_argument("--json", type=Path)
+    given = options.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
+    bench = Bench(folder)
+    try:
+        make(bench.place.store, given.memories)
+        bench.command("owner", "start", **_OFF)
+        report: dict[str, Any] = {
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+            "memories": given.memories,
+            "mode": given.mode,
+            **bench.turns(given.mode, given.turns),
+        }
+        bench.command("owner", "stop")
+        bench.command("owner", "start", **_SETTINGS)
+        report["gives_way"] = bench.aborts(given.aborts)
+    finally:
+        bench.command("owner", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+    print_table(report)
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=1))
+
+
+_OFF = {"CONTEXT_GRAPH_DREAM": "false"}
+
+
+class Bench:
+    """One data root with its owner, its hooks and its store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {**live_env(folder), "CLAUDE_CODE_SESSION_ID": SESSION}
+        self.place: Location = locate(None, self.env, folder)
+        for name in ("noop", "timed_spawn"):
+            subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+        bodies = {
+            "post-tool": tool_event("PostToolUse"),
+            "prompt-submit": {
+                "session_id": SESSION,
+                "hook_event_name": "UserPromptSubmit",
+                "prompt": "which of the @@@@@@@@ settings does the release of the team wait for?",
+            },
+        }
+        lines = case(FLOOR, [str(folder / "noop")], {})
+        for verb, body in bodies.items():
+            path = folder / f"{verb}.json"
+            path.write_text(json.dumps(body))
+            lines += case(f"hooks {verb}", [str(CLI), "hooks", verb, "--format", "claude"], self.env, path)
+        (folder / "plan").write_text("".join(lines))
+
+    def command(self, *words: str, **env: str) -> None:
+        """Run a command that must succeed."""
+        subprocess.run(
+            [CLI, *words], env={**self.env, **env}, cwd=self.folder, check=True, capture_output=True
+        )
+
+    def ask(self, verb: str, **given: Any) -> dict[str, Any]:
+        """One request of the owner's."""
+        body = json.dumps(given).encode()
+        ask = partial(request, verb, {}, body, location=self.place, autostart=False, timeout_s=60.0)
+        reply = ask(env=self.env)
+        if reply.exit_code:
+            sys.exit(reply.stderr.decode())
+        found: dict[str, Any] = json.loads(reply.stdout)
+        return found
+
+    def rounds(self, number: int) -> dict[str, list[float]]:
+        """Every case so many times, in random order; wall times in ms."""
+        done = subprocess.run(
+            [self.folder / "timed_spawn", self.folder / "plan", str(number)],
+            capture_output=True,
+            cwd=self.folder,
+            check=True,
+        )
+        found: dict[str, list[float]] = {}
+        for line in done.stdout.decode().splitlines():
+            name, wall, _, code = line.split("\t")
+            assert code == "0", line
+            found.setdefault(name, []).append(int(wall) / 1e6)
+        return found
+
+    def turns(self, mode: str, number: int) -> dict[str, Any]:
+        """Hooks alone and hooks beside a run, by turns."""
+        alone: dict[str, list[float]] = {}
+        beside: dict[str, list[float]] = {}
+        runs: list[dict[str, Any]] = []
+        self.rounds(5)  # what a session's first hooks load
+        for _ in range(number):
+            _add(alone, self.rounds(ALONE_ROUNDS))
+            job = self.ask("memory.consolidate", mode=mode, any_state=True)["job"]
+            while (view := self.ask("memory.consolidate.status", job=job))["state"] in ("queued", "running"):
+                _add(beside, self.rounds(BESIDE_ROUNDS))
+            if view["state"] != "done":
+                sys.exit(str(view))
+            result = view["result"]
+            runs.append({name: result[name] for name in ("merged_count", "pruned_count", "links_made_count")})
+            runs[-1]["s"] = result["duration_ms"] / 1000.0
+            self.ask("memory.undo", token=result["undo_token"])
+        return {"alone": _rows(alone), "beside": _rows(beside), "runs": runs, "commits_ms": self._commits()}
+
+    def _commits(self) -> list[float]:
+        """How long each commit held up the owner, by its log."""
+        lines = (self.place.root / "log" / "owner.log").read_text().splitlines()
+        return [float(line.rpartition("commit_ms=")[2]) for line in lines if "commit_ms=" in line]
+
+    def aborts(self, number: int) -> dict[str, Any]:
+        """The owner's own runs, each met by a query in its midst."""
+        answered, gone = [], []
+        for at in range(number):
+            fact = f"The settings of bench run {at} are nowhere else"
+            self.ask("memory.store", content=fact, rationale="makes the store one that has changed")
+            while (running := self.ask("owner.status")["dreams"]["running"]) is None or not running["stage"]:
+                time.sleep(0.01)
+            process = Path(f"/proc/{running['pid']}")
+            began = time.perf_counter()
+            self.ask("memory.recall", query="which settings does the release wait for?")
+            answered.append(1000.0 * (time.perf_counter() - began))
+            while process.exists():
+                time.sleep(0.0005)
+            gone.append(1000.0 * (time.perf_counter() - began))
+        return {"answered_ms": answered, "gone_ms": gone}
+
+
+def _add(to: dict[str, list[float]], more: dict[str, list[float]]) -> None:
+    for name, times in more.items():
+        to.setdefault(name, []).extend(times)
+
+
+def _rows(walls: dict[str, list[float]]) -> dict[str, dict[str, float]]:
+    return {
+        name: {
+            "n": len(times),
+            "p50_ms": statistics.median(times),
+            "p95_ms": sorted(times)[min(len(times) - 1, int(0.95 * len(times)))],
+            "max_ms": max(times),
+        }
+        for name, times in walls.items()
+    }
+
+
+def print_table(report: dict[str, Any]) -> None:
+    """The table for people."""
+    print(f"{report['machine']}; {report['memories']} memories, {report['mode']}, runs: {report['runs']}")
+    print(f"{'case':<28}{'':<8}{'n':>6}{'p50 ms':>9}{'p95 ms':>9}{'max ms':>9}{'p95 x':>8}{'goal':>6}")
+    for name, alone in report["alone"].items():
+        beside = report["beside"][name]
+        ratio = beside["p95_ms"] / alone["p95_ms"]
+        for what, row, more in (("alone", alone, ""), ("beside", beside, f"{ratio:>8.2f}{P95_GOAL:>6}")):
+            times = f"{row['p50_ms']:>9.2f}{row['p95_ms']:>9.2f}{row['max_ms']:>9.1f}"
+            print(f"{name:<28}{what:<8}{row['n']:>6}{times}{more}")
+    print(f"commits held the owner up for (ms): {report['commits_ms']}")
+    gives = report["gives_way"]
+    gone, answered = gives["gone_ms"], gives["answered_ms"]
+    print(
+        f"gave way to a query: answered in {statistics.median(answered):.1f} ms (most {max(answered):.1f}), "
+        f"process gone after {statistics.median(gone):.1f} ms (most {max(gone):.1f}; goal {GONE_GOAL_MS:g})"
+    )
+
+
+if __name__ == "__main__":
+    main()
