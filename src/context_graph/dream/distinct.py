@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Final
 
 from context_graph.dream.snapshot import Snapshot
-from context_graph.memory.capture import SOURCE as CAPTURE
 from context_graph.memory.saying import saying
+from context_graph.model.memory import CAPTURED
 
 __all__ = ["Kind", "kind_of", "may_merge"]
 
-KEPT_SOURCES: Final = frozenset({CAPTURE})
+KEPT_SOURCES: Final = frozenset({CAPTURED})
 
 Kind = tuple[int, str, int]
 """Memories of different kinds are never merged: project, modality, and what the words of the text are."""

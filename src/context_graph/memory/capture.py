@@ -17,13 +17,13 @@ from uuid import UUID
 from context_graph.memory.memex import Memex
 from context_graph.memory.summary import SessionWork
 from context_graph.model import HookEvent
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, MemoryNode
 
 __all__ = ["CAPTURE_TAG", "SOURCE", "EventsAfter", "capture", "capture_id", "work_of"]
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
-SOURCE: Final = "capture"
+SOURCE: Final = CAPTURED
 CAPTURE_TAG: Final = "session-summary"
 _RATIONALE: Final = "Summary of a session, made from its recorded events when it paused or ended."
 _DECIDED: Final = 0.6

@@ -18,6 +18,7 @@ from context_graph.model.johari import JohariQuadrant
 from context_graph.model.spaces import EMBEDDING_BYTES
 
 __all__ = [
+    "CAPTURED",
     "MAX_CONTENT_CHARS",
     "MAX_RATIONALE_CHARS",
     "MIN_RATIONALE_CHARS",
@@ -43,6 +44,9 @@ MIN_RATIONALE_CHARS: Final = 10
 MAX_RATIONALE_CHARS: Final = 500
 USER_REQUESTED: Final = "user_requested"
 """The only reason for which a memory is deleted for good (REQ-CORE-013)."""
+
+CAPTURED: Final = "capture"
+"""Who stored a session's summary, which its session rewrites."""
 
 _HIGH_ENTROPY: Final = 0.7
 _LOW: Final = 0.4
