@@ -16,7 +16,7 @@ from uuid import UUID
 
 from context_graph.dream.edge_plan import EdgePlan
 from context_graph.dream.plan import Merge, NewLink, Plan, Prune, Reweight
-from context_graph.dream.prepared import Prepared, reduced
+from context_graph.dream.prepared import KINDS, Prepared, reduced
 from context_graph.dream.provenance import merged_metadata
 from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
 from context_graph.model.edge import GraphEdge
@@ -66,7 +66,17 @@ def prepare(
     records = [write for write in records if store.engine.get(META, write.key) != write.value]
     groups = work.groups()
     done = reduced(plan, (item for group in groups for item in group.items))
-    return Prepared(uid=store.uid, plan=done, groups=groups, records=records)
+    return Prepared(uid=store.uid, plan=done, groups=_renumbered(groups), records=records)
+
+
+def _renumbered(groups: list[Group]) -> list[Group]:
+    """The same with the places that the items have in the reduced plan."""
+    place: dict[Item, Item] = {}
+    count = dict.fromkeys(KINDS, 0)
+    for kind, number in sorted(item for group in groups for item in group.items):
+        place[kind, number] = (kind, count[kind])
+        count[kind] += 1
+    return [group._replace(items=[place[item] for item in group.items]) for group in groups]
 
 
 class _Preparation:

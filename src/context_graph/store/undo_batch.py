@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from context_graph.model.edge import GraphEdge
@@ -40,7 +41,7 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
             records = [Write(META, image.key, image.before) for image in entry.images]
         else:
             first.setdefault(entry.subject, entry)
-    mine, kept = [], []
+    mine, kept = [], _gone(store, run, first)
     for subject, entry in first.items():
         if _is_as_left(store, subject, run.last):
             mine.append(entry)
@@ -52,6 +53,12 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
             edits += _node_edits(store, entry, kept)
     edits += _edge_edits(store, [entry for entry in mine if entry.image(EDGES) is not None], kept)
     return Undoing(edits, records, kept)
+
+
+def _gone(store: GraphStore, run: Run, known: Container[bytes]) -> list[bytes]:
+    """What the run changed and was deleted for good since, and the history with it."""
+    changes = takewhile(lambda change: change.seq <= run.last, store.changes_after(run.first))
+    return list(dict.fromkeys(change.subject for change in changes if change.subject not in known))
 
 
 def _is_as_left(store: GraphStore, subject: bytes, last: int) -> bool:

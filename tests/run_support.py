@@ -1,0 +1,100 @@
+"""Consolidations for tests: plans of a store's own memories, and everything that a store holds."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from context_graph.dream.commit import Committed, commit
+from context_graph.dream.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
+from context_graph.dream.prepare import prepare
+from context_graph.dream.prepared import Prepared
+from context_graph.memory.memex import Memex
+from context_graph.store import graph_layout as layout
+from context_graph.store.layout import FORMAT_KEY
+
+FAMILIES = (
+    *(layout.NODES, layout.EMBEDDINGS, layout.ACCESS, layout.EDGES),
+    *(layout.INDEX, layout.TOMBSTONES, layout.META),
+)
+"""Those that an undo must leave as they were; log and history go on."""
+
+
+def plan_of(memex: Memex, **changes: Any) -> Plan:
+    """A deep plan of the store as it is now."""
+    count = memex.count()
+    given = {name: tuple(items) for name, items in changes.items()}
+    return Plan(
+        mode=Mode.DEEP, seq=memex.seq, taken_ms=1_800_000_000_000, memories=count, considered=count, **given
+    )
+
+
+def prepared_of(memex: Memex, facts: dict[str, Any] | None = None, **changes: Any) -> Prepared:
+    """As the process beside the owner hands it over."""
+    made = prepare(memex.core.store, plan_of(memex, **changes), facts=facts)
+    return Prepared.from_bytes(made.to_bytes())
+
+
+def run(memex: Memex, **changes: Any) -> Committed:
+    """A plan, prepared and committed."""
+    return commit(memex, prepared_of(memex, **changes))
+
+
+def raw(memex: Memex) -> dict[tuple[str, bytes], bytes]:
+    """Every record of the store that a user could see the effect of."""
+    engine = memex.core.store.engine
+    return {
+        (family, key): record
+        for family in FAMILIES
+        for key, record in engine.scan(family)
+        if key != FORMAT_KEY and key != layout.COUNTERS_KEY
+    }
+
+
+def exported(memex: Memex) -> bytes:
+    """The store as an export tells it, embeddings included."""
+    out = io.BytesIO()
+    memex.export(out, embeddings=True)
+    return out.getvalue()
+
+
+def judge(memex: Memex) -> None:
+    """Counters, secondary keys, index and figures are those that the records make."""
+    store = memex.core.store
+    counters = store.counters
+    assert store.recount() == counters
+    changes = list(store.changes_after(0))
+    assert [one.seq for one in changes] == list(range(1, counters.seq + 1))
+    live = {one.node.id for one in store.in_order() if not one.deleted}
+    listed = memex.list(limit=1000).nodes
+    assert {node.id for node in listed} == live and len(listed) == counters.nodes
+    kept, figures = memex.core.derived.index.rows, memex.utl()
+    rows = {kept.id_of(row): row for row in range(len(kept)) if kept.live[row]}
+    assert {node.id.bytes for node in listed} == set(rows)
+    for node in listed:
+        row = rows[node.id.bytes]
+        assert (kept.created[row], kept.importance[row]) == (node.created_at_ms, node.importance)
+        assert {tag for tag, tagged in kept.tags.items() if row in tagged} == set(node.tags)
+    memex.core.forget_derived()
+    (store.path.parent / "memory.index").unlink(missing_ok=True)
+    (store.path.parent / "memory.figures").unlink(missing_ok=True)
+    anew = memex.utl()
+    assert len(memex.core.derived.index) == len(rows)
+    for name in ("entropy", "coherence", "memories", "connectedness", "conflict", "novelty"):
+        assert abs(getattr(anew, name) - getattr(figures, name)) < 1e-9, (name, anew, figures)
+
+
+__all__ = [
+    "Merge",
+    "NewLink",
+    "Prune",
+    "Reweight",
+    "Sequence",
+    "exported",
+    "judge",
+    "plan_of",
+    "prepared_of",
+    "raw",
+    "run",
+]
