@@ -109,6 +109,6 @@ OPENERS: Final = _words("start begin try continue proceed go need want decide fi
 NOT_DONE: Final = _words(
     """whether true false sure clearly about instead original away off way path route idea mind money
     together see know say said remain stay hold need necessary party member guest memory contain provide
-    thought come get"""
+    thought come get port support book"""
 )
 """Words of the lexicon that say nothing of what was done."""

@@ -26,6 +26,7 @@ from context_graph.dream.action_words import (
     TOOLS,
     VERBS,
 )
+from context_graph.memory.segments import Kind, segments
 from context_graph.memory.table import packaged_table
 
 __all__ = ["GROUPS", "MAX_ACTIONS", "Action", "actions"]
@@ -38,10 +39,12 @@ GROUPS: Final = (
 MAX_CHARS: Final = 6000
 MAX_ACTIONS: Final = 64
 """Of one text."""
-LEAST: Final = 0.2
+LEAST: Final = 0.25
 """A word's share in a group from which it is of that kind."""
 _BASE_VERB: Final = 2
 """The flag of verbs that are an imperative at the beginning of a sentence (docs/formats.md)."""
+_KEYWORD: Final = 64
+"""That of words of programming languages."""
 _LOOKED: Final = 8
 """Words at the beginning of a clause among which its action is looked for."""
 _SUBJECT: Final = 4
@@ -65,7 +68,11 @@ _BREAK: Final = re.compile(
     r"\b(?:and\s+)?(?:then|afterwards|subsequently|finally|followed\s+by|after\s+which)\b|\sand\s",
     re.IGNORECASE,
 )
+_INDENTED: Final = re.compile(r"\n(?: {2,}|\t)\S|```|~~~")
+_SHELL: Final = re.compile(r"(?:```|~~~)\s*(?:ba|z)?sh(?:ell|-session)?\s|(?:```|~~~)\s*console\s|\s*\$ ")
+_FENCE: Final = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _NAME: Final = re.compile(r"\W*(?P<name>[A-Za-z]\w*)\s*(?P<call>\(.*)?\W*", re.DOTALL)
+_NOUN: Final = re.compile(r"(?:ment|tion|ness)s?$")
 _HUMP: Final = re.compile(r"[a-z][A-Z]")
 _PART: Final = re.compile(r"[A-Z]?[a-z'’-]+|[A-Z]+(?![a-z])|\d+|[^\sA-Za-z0-9_]")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:['’-][A-Za-z0-9_]+)*|\d+|[^\sA-Za-z0-9]")
@@ -78,7 +85,7 @@ def actions(text: str) -> list[Action]:
     """
     found: list[Action] = []
     at, chained = 0, False
-    text = text[:MAX_CHARS]
+    text = _told(text[:MAX_CHARS])
     for mark in _BREAK.finditer(text):
         arrow = mark["arrow"] is not None
         _take(found, text[at : mark.start()], label=mark["label"] is not None, chained=chained or arrow)
@@ -87,6 +94,15 @@ def actions(text: str) -> list[Action]:
             return found[:MAX_ACTIONS]
     _take(found, text[at:], label=False, chained=chained)
     return found[:MAX_ACTIONS]
+
+
+def _told(text: str) -> str:
+    """``text`` without code, but for commands: what a program says is not what was done."""
+    if not _INDENTED.search(text):
+        return text
+    parts = segments(text)
+    kept = (part.text for part in parts if part.kind is not Kind.CODE or _SHELL.match(part.text))
+    return _FENCE.sub("", "\n".join(kept))
 
 
 def _take(found: list[Action], clause: str, *, label: bool, chained: bool) -> None:
@@ -98,20 +114,29 @@ def _take(found: list[Action], clause: str, *, label: bool, chained: bool) -> No
     """
     if not clause.strip():
         return
-    action = _action(clause) or (None if label else _unknown_tool(clause, chained=chained))
+    name = _NAME.fullmatch(clause) if len(clause) <= 160 else None
+    action = _action(clause)
+    if name is not None and not label and (action is None or not action.exact):
+        action = _by_name(name["name"], action, certain=chained or name["call"] is not None)
     if action is None or (label and (not action.exact or action.word in RUNNERS)):
         return  # `Ran: pytest` says it once, `Decision: …` says nothing of what was done
     if not found or found[-1] != action:
         found.append(action)
 
 
-def _unknown_tool(clause: str, *, chained: bool) -> Action | None:
-    """A tool that only its name tells: `TaskUpdate`, `parse_ast(x)`, or a name like that between arrows."""
-    whole = _NAME.fullmatch(clause) if len(clause) <= 160 else None
-    name = "" if whole is None else whole["name"].rsplit("__", 1)[-1]
-    if whole is None or not (_HUMP.search(name) or ("_" in name and (chained or whole["call"]))):
-        return None
-    return Action(name.lower(), name, True)
+def _by_name(name: str, action: Action | None, *, certain: bool) -> Action | None:
+    """What a clause that is one word says: the tool of that name, if it is one.
+
+    Args:
+        action: What its parts say (`edit_file`), if anything.
+        certain: It is called, or stands between arrows.
+    """
+    name = name.rsplit("__", 1)[-1]
+    if not _HUMP.search(name) and "_" not in name:
+        return action
+    if action is not None and action.kind in GROUPS:
+        return Action(action.kind, name, True)
+    return Action(name.lower(), name, True) if certain or _HUMP.search(name) else None
 
 
 def _action(clause: str) -> Action | None:
@@ -206,7 +231,9 @@ def _verb(word: str) -> Action | None:
         return Action(TOOLS[base], base, True)
     stem = _stem(base)
     kind = kinds.get(stem)
-    return None if kind is None else Action(kind, plain.get(stem, base), False)
+    if kind is None or (_NOUN.search(base) and plain[stem] != base.removesuffix("s")):
+        return None
+    return Action(kind, plain[stem], False)
 
 
 @cache
@@ -235,7 +262,7 @@ def _lexicon() -> tuple[dict[str, str], dict[str, str]]:
         plain[_stem(word)] = word
     marks = sections["marks"]
     for piece in range(len(vocabulary)):
-        if marks[4 * piece + 3] & _BASE_VERB and vocabulary[piece] not in NOT_DONE:
+        if marks[4 * piece + 3] & (_BASE_VERB | _KEYWORD) == _BASE_VERB and vocabulary[piece] not in NOT_DONE:
             stem = _stem(vocabulary[piece])
             kinds.setdefault(stem, vocabulary[piece])
             plain.setdefault(stem, vocabulary[piece])
