@@ -125,12 +125,9 @@ def _goals(call: Call) -> Reply:
     if discover:
         params = {"min_confidence": 0.5 if confidence is None else confidence, "max_goals": most}
         return answer(call.dreams.discover_goals(call.request, params, session_id=session_id).view())
-    from context_graph.dream import goal_records
-    from context_graph.owner.dream_goals import goal_view
+    from context_graph.owner.dream_goals import kept_view
 
-    with memex_of(call).core.turn("goals") as core:
-        kept = goal_records.decode(core.store.meta(goal_records.NAME))
-    return answer({"goals": [goal_view(one) for one in kept], "goals_count": len(kept)})
+    return answer(kept_view(call.context, session_id))
 
 
 HANDLERS: dict[str, Callable[[Call], Reply]] = {

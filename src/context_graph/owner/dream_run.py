@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from context_graph.dream import checkpoint, messages
 from context_graph.dream.commit import commit
 from context_graph.dream.modes import UNMEASURED, Consciousness, effective
-from context_graph.dream.plan import Mode
+from context_graph.dream.plan import Goal, Mode
 from context_graph.dream.prepared import Prepared
 from context_graph.dream.progress import Update
 from context_graph.dream.request import Request
 from context_graph.dream.result import Result
 from context_graph.errors import ContextGraphError, OwnerError
 from context_graph.owner.dream_child import Child
-from context_graph.owner.dream_goals import goals_view
+from context_graph.owner.dream_goals import found_view
 from context_graph.owner.dream_jobs import Job, Kind, Order
 from context_graph.store.failures import translate
 
@@ -81,6 +81,8 @@ class Run:
         self.admission = admission
         self.committed = False
         """It went through for real, with or without anything to change."""
+        self.goals: Sequence[Goal] = ()
+        """Those that the store has since the commit."""
         self.began_ms = time.time_ns() // 1_000_000
         self._open_store = open_store
         self._loop = loop
@@ -169,13 +171,14 @@ class Run:
         """What the process found, applied unless it is a dry run."""
         order = self.job.order
         if order.kind is Kind.GOALS:
-            return goals_view(messages.read_plan(_bytes(self.folder / messages.PLAN)))
+            plan = messages.read_plan(_bytes(self.folder / messages.PLAN))
+            return found_view(self._open_store(), order.session_id, plan)
         prepared = Prepared.from_bytes(_bytes(self.folder / messages.PREPARED))
         if order.dry_run:
             return self._result(prepared.plan, prepared.memories_after)
         began = time.perf_counter()
         done = commit(self._open_store().memory, prepared, details=self._details())
-        self.committed = True
+        self.committed, self.goals = True, done.plan.goals
         self._log.info(
             "dream %s store=%s trigger=%s mode=%s commit_ms=%.1f",
             self.job.id[:8],

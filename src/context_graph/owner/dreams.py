@@ -399,6 +399,7 @@ class Dreams:
         try:
             context = self._stores.open_place(order.place)
             self._answered(order.place, run.began_ms)
+            self._adopt(context, run)
             if self._schedule is not None:
                 self._schedule.done(order.place, run.mode, context.settings.dream_cooldown_s)
             self._notes_of(order.place.store).write(
@@ -414,6 +415,14 @@ class Dreams:
             )
         except (ContextGraphError, OSError) as error:  # the run stands all the same
             self._log.error("after dream %s: %s", run.job.id[:8], error)
+
+    def _adopt(self, context: StoreContext, run: Run) -> None:
+        """Have the sessions in use take up the goals that were found."""
+        if run.goals:
+            from context_graph.owner.goal_identity import adopt_goals
+
+            adopted = adopt_goals(context, run.goals)
+            self._log.info("dream %s: %d sessions took goals up", run.job.id[:8], adopted)
 
     def _answered(self, place: Place, before_ms: int) -> None:
         from context_graph.owner.dream_answers import answer_requests
