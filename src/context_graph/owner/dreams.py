@@ -380,6 +380,14 @@ class Dreams:
             return
         self._running = run
         job.state = JobState.RUNNING
+        self._log.info(
+            "dream %s begins store=%s trigger=%s mode=%s pid=%s",
+            job.id[:8],
+            place.store.name,
+            job.order.trigger,
+            run.mode,
+            run.pid,
+        )
 
     def _ended(self, run: Run, outcome: Mapping[str, Any] | Exception) -> None:
         """A run has come to its end; whoever waits is told, and the next begins."""
