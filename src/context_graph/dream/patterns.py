@@ -20,7 +20,7 @@ from context_graph.dream import sequences
 from context_graph.dream.actions import Action, actions
 from context_graph.dream.plan import Pattern
 from context_graph.dream.progress import Progress, silent
-from context_graph.dream.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Search
+from context_graph.dream.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Orders, Search
 from context_graph.dream.snapshot import Snapshot
 from context_graph.model.memory import MemoryNode
 
@@ -96,6 +96,7 @@ class _Reading:
     """All lists as symbols, and what recurs in them."""
 
     symbols: list[list[int]]
+    orders: Orders
     search: Search
 
 
@@ -103,7 +104,7 @@ def _read(lists: Sequence[_Actions], name: Callable[[Action], str]) -> _Reading:
     """The lists with those actions as one symbol that have one name."""
     numbers: dict[str, int] = {}
     symbols = [[numbers.setdefault(name(one), len(numbers)) for one in item.actions] for item in lists]
-    return _Reading(symbols, sequences.find(symbols))
+    return _Reading(symbols, Orders(symbols), sequences.find(symbols))
 
 
 class _Selection:
@@ -123,7 +124,7 @@ class _Selection:
         alike = self._alike(free.places)
         if len(alike) < MIN_SUPPORT:
             return
-        order = sequences.order(reading.symbols, found)
+        order = reading.orders.of(found)
         if not order.is_no_chance(reading.search.bags):
             return
         members = {**self._missing_one(found, reading, alike), **alike}

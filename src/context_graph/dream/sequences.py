@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from context_graph.dream.progress import Progress, silent
 
-__all__ = ["MAX_LENGTH", "MIN_LENGTH", "MIN_SUPPORT", "Found", "Order", "Search", "find", "holds", "order"]
+__all__ = ["MAX_LENGTH", "MIN_LENGTH", "MIN_SUPPORT", "Found", "Order", "Orders", "Search", "find", "holds"]
 
 MIN_LENGTH: Final = 3
 MAX_LENGTH: Final = 8
@@ -29,8 +32,8 @@ SEEDS: Final = 400
 """Runs of three, the most surprising, that are made longer."""
 BRANCHES: Final = 3
 """Ways to make a run longer that are followed: the most frequent that are still less likely by chance."""
-_PROGRESS_EVERY: Final = 4096
 
+I64 = NDArray[np.int64]
 Symbols = tuple[int, ...]
 Places = dict[int, Symbols]
 """List -> where in it the run's symbols stand."""
@@ -99,11 +102,11 @@ def find(lists: Sequence[Sequence[int]], *, progress: Progress = silent) -> Sear
 
     Cost: some 10 us a list of six symbols.
     """
-    shares = _shares(lists)
-    tried, seeds = _seeds(lists, shares, progress)
+    chance = _Chance(lists)
+    tried, seeds = _seeds(lists, chance, progress)
     found: dict[Symbols, Found] = {}
     for seed in seeds:
-        _grow(lists, shares, seed, found)
+        _grow(lists, chance, seed, found)
     least = math.log((tried + len(found)) / CHANCE) if found else 0.0
     beyond = [one for one in found.values() if one.surprise > least]
     bags = len({tuple(sorted(one.symbols)) for one in beyond})
@@ -134,33 +137,54 @@ def _from(symbols: Sequence[int], run: Symbols, start: int) -> Symbols | None:
     return ways[0]
 
 
-def order(lists: Sequence[Sequence[int]], found: Found) -> Order:
-    """In how many lists the symbols of ``found`` stand together, and in how many of them in its order."""
-    wanted = Counter(found.symbols)
-    width = len(found.symbols) + 2
-    together = 0
-    for number, symbols in enumerate(lists):
-        if number in found.places:
-            together += 1
-        elif len(symbols) >= len(found.symbols) and wanted.keys() <= set(symbols):
+class Orders:
+    """In how many lists symbols stand together, whatever their order.
+
+    Cost: one pass over the lists to begin with, then over those that hold all of the symbols.
+    """
+
+    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
+        self._lists = lists
+        self._with: dict[int, set[int]] = defaultdict(set)
+        for number, symbols in enumerate(lists):
+            for symbol in symbols:
+                self._with[symbol].add(number)
+        self._known: dict[Symbols, int] = {}
+
+    def of(self, found: Found) -> Order:
+        """How much of a run is its order."""
+        bag = tuple(sorted(found.symbols))
+        if bag not in self._known:
+            self._known[bag] = self._together(Counter(bag), len(bag) + 2)
+        orders = math.factorial(len(bag)) // math.prod(map(math.factorial, Counter(bag).values()))
+        held = len(found.places)  # with gaps it may stretch beyond what counts as together
+        return Order(held, max(held, self._known[bag]), orders)
+
+    def _together(self, wanted: Counter[int], width: int) -> int:
+        together = 0
+        for number in set.intersection(*(self._with[symbol] for symbol in wanted)):
+            symbols = self._lists[number]
             together += any(
                 Counter(symbols[at : at + width]) >= wanted for at in range(max(1, len(symbols) - width + 1))
             )
-    orders = math.factorial(len(found.symbols)) / math.prod(map(math.factorial, wanted.values()))
-    return Order(len(found.places), together, int(orders))
+        return together
 
 
-def _shares(lists: Iterable[Sequence[int]]) -> dict[int, float]:
-    """Each symbol's share in the lists that are long enough."""
-    counts = Counter(symbol for symbols in lists if len(symbols) >= MIN_LENGTH for symbol in symbols)
-    total = sum(counts.values())
-    return {symbol: count / total for symbol, count in counts.items()}
+class _Chance:
+    """How many lists would hold a run if every symbol were drawn by its share in all of them."""
 
+    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
+        long = [symbols for symbols in lists if len(symbols) >= MIN_LENGTH]
+        counts = Counter(symbol for symbols in long for symbol in symbols)
+        total = sum(counts.values())
+        self._shares = {symbol: count / total for symbol, count in counts.items()}
+        self._lengths = Counter(map(len, long))
 
-def _expected(lengths: Counter[int], shares: dict[int, float], run: Symbols) -> float:
-    """Lists that would hold ``run`` by chance."""
-    likely = math.prod(shares[symbol] for symbol in run)
-    return sum(count * -math.expm1(-_ways(length, len(run)) * likely) for length, count in lengths.items())
+    def lists_with(self, run: Symbols) -> float:
+        likely = math.prod(self._shares[symbol] for symbol in run)
+        return sum(
+            count * -math.expm1(-_ways(length, len(run)) * likely) for length, count in self._lengths.items()
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -172,40 +196,47 @@ def _ways(length: int, run: int) -> int:
     return sum(ways)
 
 
-def _triples(symbols: Sequence[int]) -> Iterator[Symbols]:
-    """Every run of three in a list, each as often as it stands there."""
-    count = len(symbols)
-    for i in range(count - 2):
-        for j in range(i + 1, min(i + 3, count - 1)):
-            for k in range(j + 1, min(j + 3, count)):
-                yield symbols[i], symbols[j], symbols[k]
+def _triples(lists: Sequence[Sequence[int]]) -> tuple[I64, I64, int]:
+    """(list, key) of every run of three in every list, each once a list, in order of key; and the key's base.
+
+    A run (a, b, c) has the key (a * base + b) * base + c.
+    """
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    symbols = np.fromiter((symbol for one in lists for symbol in one), np.int64, int(lengths.sum()))
+    of = np.repeat(np.arange(len(lists)), lengths)
+    base = int(symbols.max()) + 1 if len(symbols) else 1
+    found = []
+    for first, second in ((1, 2), (1, 3), (2, 3), (2, 4)):
+        count = max(0, len(symbols) - second)
+        inside = of[:count] == of[second:]
+        keys = (symbols[:count] * base + symbols[first : first + count]) * base + symbols[second:]
+        found.append(np.stack([of[:count][inside], keys[inside]]))
+    pairs = np.concatenate(found, axis=1)
+    pairs = pairs[:, np.lexsort(pairs)]
+    new = np.ones(pairs.shape[1], np.bool_)
+    new[1:] = (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)
+    return pairs[0, new], pairs[1, new], base
 
 
-def _seeds(
-    lists: Sequence[Sequence[int]], shares: dict[int, float], progress: Progress
-) -> tuple[int, list[Found]]:
+def _seeds(lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress) -> tuple[int, list[Found]]:
     """(how many runs of three there are, those that recur, the most surprising first)"""
-    counts: Counter[Symbols] = Counter()
-    for number, symbols in enumerate(lists):
-        counts.update(set(_triples(symbols)))
-        if number % _PROGRESS_EVERY == 0:
-            progress(number, len(lists))
-    lengths = Counter(len(symbols) for symbols in lists if len(symbols) >= MIN_LENGTH)
+    of, keys, base = _triples(lists)
+    distinct, starts, counts = np.unique(keys, return_index=True, return_counts=True)
+    progress(1, 3)
     likely = []
-    for run, count in counts.items():
-        if count < MIN_SUPPORT or len(set(run)) < 2:
-            continue
-        expected = _expected(lengths, shares, run)
+    for at in np.flatnonzero(counts >= MIN_SUPPORT).tolist():
+        key, count = int(distinct[at]), int(counts[at])
+        run = key // base**2, key // base % base, key % base
+        expected = chance.lists_with(run) if len(set(run)) > 1 else math.inf
         if count > expected:
-            likely.append((_surprise(count, expected), run, expected))
-    chosen = {run: expected for _, run, expected in sorted(likely, reverse=True)[:SEEDS]}
-    places: dict[Symbols, Places] = defaultdict(dict)
-    for number, symbols in enumerate(lists):
-        for run in chosen.keys() & set(_triples(symbols)):
-            at = holds(symbols, run)
-            if at is not None:
-                places[run][number] = at
-    return len(counts), [Found(run, places[run], expected) for run, expected in chosen.items()]
+            likely.append((_surprise(count, expected), run, expected, at))
+    progress(2, 3)
+    seeds = []
+    for _, run, expected, at in sorted(likely, reverse=True)[:SEEDS]:
+        holding = of[starts[at] : starts[at] + counts[at]].tolist()
+        places = {number: holds(lists[number], run) for number in holding}
+        seeds.append(Found(run, {number: one for number, one in places.items() if one}, expected))
+    return len(distinct), seeds
 
 
 def _surprise(count: int, expected: float) -> float:
@@ -213,9 +244,7 @@ def _surprise(count: int, expected: float) -> float:
     return count * math.log(count / expected) - (count - expected) if count > expected else 0.0
 
 
-def _grow(
-    lists: Sequence[Sequence[int]], shares: dict[int, float], found: Found, known: dict[Symbols, Found]
-) -> None:
+def _grow(lists: Sequence[Sequence[int]], chance: _Chance, found: Found, known: dict[Symbols, Found]) -> None:
     """Add ``found`` and what it can be made into by further symbols at its end."""
     if found.symbols in known:
         return
@@ -231,9 +260,8 @@ def _grow(
         ((len(places), symbol) for symbol, places in following.items() if len(places) >= MIN_SUPPORT),
         reverse=True,
     )
-    lengths = Counter(len(symbols) for symbols in lists if len(symbols) >= MIN_LENGTH) if often else Counter()
     for _, symbol in often[:BRANCHES]:
         run = (*found.symbols, symbol)
-        longer = Found(run, following[symbol], _expected(lengths, shares, run))
+        longer = Found(run, following[symbol], chance.lists_with(run))
         if longer.surprise > found.surprise:
-            _grow(lists, shares, longer, known)
+            _grow(lists, chance, longer, known)
