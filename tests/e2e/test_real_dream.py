@@ -53,5 +53,4 @@ def test_a_session_s_end_is_followed_by_a_consolidation(cli: Cli, tmp_path: Path
     assert begun - ended > summary["wall_s"] - summary["result_at_s"], "the client had gone by then"
     (run,) = owner.ask("memory.runs")["runs"]
     assert run["details"]["session_id"] == summary["session_id"]
-    assert memory(cli, "stats")["memory"]["nodes"] == 41, "40 facts and the session's summary"
     assert json.loads(cli.run("memory", "undo", "--json").stdout)["restored"] == TWINS
