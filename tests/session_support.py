@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 from tests.support import Cli
 
-__all__ = ["context_of", "hook", "memory", "remember", "work_session"]
+__all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_session"]
 
 _EVENTS = {
     "session-start": "SessionStart",
@@ -53,6 +54,11 @@ def remember(cli: Cli, content: str, *words: str) -> str:
     """Store a memory by command; its id."""
     found: str = memory(cli, "store", "-", "--rationale", "kept by a test", *words, stdin=content)["id"]
     return found
+
+
+def run_folders(store: Path) -> list[Path]:
+    """What the store's consolidations have on disk while they run."""
+    return [path for path in (store / "dream").glob("*") if path.is_dir()]
 
 
 def work_session(cli: Cli, session: str, *, end: bool = True) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.integration.owner_harness import wait_until
-from tests.session_support import memory, remember
+from tests.session_support import memory, remember, run_folders
 from tests.support import Cli
 
 OLD = ("--occurred-at", "2025-01-31T09:30:00Z")
@@ -137,16 +137,16 @@ def test_as_of_a_time_before_it_was_there(cli: Cli) -> None:
 def test_a_signal_ends_the_run_with_nothing_changed(cli: Cli, number: signal.Signals) -> None:
     """Cancellable at any point; 130 as in shells."""
     every = sorted(fill(cli))
-    runs = Path(memory(cli, "stats")["store"]) / "dream"
+    store = Path(memory(cli, "stats")["store"])
     command = [str(cli.launcher), "memory", "consolidate"]
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=cli.project, env=cli.env, text=True, **pipes) as process:
-        wait_until(lambda: list(runs.glob("*")), "the run to begin", 20)
+        wait_until(lambda: run_folders(store), "the run to begin", 20)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
     assert "nothing was changed" in err
-    wait_until(lambda: not list(runs.glob("*")), "the run's folder to go")
+    wait_until(lambda: not run_folders(store), "the run's folder to go")
     assert ids(cli) == every
     assert memory(cli, "runs")["runs"] == []
 

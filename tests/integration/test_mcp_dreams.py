@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ from typing import Any
 import pytest
 from tests.integration.owner_harness import wait_until
 from tests.mcp_support import Peer, connected
-from tests.session_support import memory
+from tests.session_support import memory, run_folders
 from tests.support import Cli
 
 from context_graph import Memex
-from context_graph.config import socket_path
+from context_graph.config import lock_path, socket_path
+from context_graph.wire import lockfile
 
 OLD = "2025-01-31T09:30:00Z"
 FACTS = [
@@ -172,7 +174,8 @@ def test_progress_is_told_while_it_works(peer: Peer) -> None:
 
     result = peer.run(call)
     assert result.structured_content["merged_count"] == len(FACTS)
-    assert told and all(total == 1000 for _, total, _ in told)
+    wait_until(lambda: told, "the SDK to hand on what it was told")
+    assert all(total == 1000 for _, total, _ in told)
     assert [done for done, _, _ in told] == sorted({done for done, _, _ in told}), "it only grows"
 
 
@@ -266,7 +269,7 @@ def test_a_cancelled_run_leaves_no_trace(cli: Cli, monkeypatch: pytest.MonkeyPat
     with connected(cli) as peer:
         fill(peer)
     before = memory(cli, "list")
-    runs = Path(memory(cli, "stats")["store"]) / "dream"
+    store = Path(memory(cli, "stats")["store"])
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     with closing(socket.socket(socket.AF_UNIX)) as connection:
         connection.settimeout(60)
@@ -275,15 +278,50 @@ def test_a_cancelled_run_leaves_no_trace(cli: Cli, monkeypatch: pytest.MonkeyPat
         connection.sendall(json.dumps(opening).encode() + b"\n")
         assert json.loads(connection.recv(65536))["id"] == 0
         connection.sendall(json.dumps({**seed_request(1), "id": 1}).encode() + b"\n")
-        wait_until(lambda: list(runs.glob("*")), "the run to begin")
+        wait_until(lambda: run_folders(store), "the run to begin")
         if ending == "notification":
             cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
             ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
             connection.sendall(json.dumps(cancelled).encode() + b"\n" + json.dumps(ping).encode() + b"\n")
             assert json.loads(connection.recv(65536))["id"] == 2, "no answer to what was cancelled"
-    wait_until(lambda: not list(runs.glob("*")), "the run's folder to go")
+    wait_until(lambda: not run_folders(store), "the run's folder to go")
     assert memory(cli, "list") == before
     assert memory(cli, "runs")["runs"] == []
+
+
+def test_an_owner_that_dies_in_a_run_costs_the_client_nothing(cli: Cli) -> None:
+    """Kill -9: the store is as before, the bridge asks the next owner, no process is left over."""
+    with connected(cli) as peer:
+        fill(peer)
+        store = Path(memory(cli, "stats")["store"])
+        found: list[dict[str, Any]] = []
+        worker = threading.Thread(target=lambda: found.append(peer.ask("consolidate_memories")))
+        worker.start()
+        wait_until(lambda: run_folders(store), "the run to begin")
+        holder = lockfile.read_holder(lock_path(Path(cli.env["CONTEXT_GRAPH_HOME"])))
+        assert holder is not None
+        os.kill(holder.pid, signal.SIGKILL)
+        worker.join(60)
+        assert [one["merged_count"] for one in found] == [len(FACTS)]
+        assert len(memory(cli, "list")["nodes"]) == len(FACTS)
+        assert len(memory(cli, "runs")["runs"]) == 1
+        wait_until(lambda: not run_folders(store), "both runs' folders to go")
+
+
+def test_two_clients_that_ask_at_once_are_served_one_after_the_other(cli: Cli) -> None:
+    with connected(cli) as one, connected(cli) as other:
+        fill(one)
+        found: list[dict[str, Any]] = []
+        workers = [
+            threading.Thread(target=lambda peer=peer: found.append(peer.ask("consolidate_memories")))
+            for peer in (one, other)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+    assert sorted(result["merged_count"] for result in found) == [0, len(FACTS)]
+    assert len(memory(cli, "runs")["runs"]) == 1
 
 
 def test_the_library_reads_what_a_run_left(cli: Cli) -> None:
