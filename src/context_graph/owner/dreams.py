@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.config import Settings
 from context_graph.errors import ContextGraphError, GraphQueryError, InvalidInputError, OwnerError
+from context_graph.owner.dream_aftermath import Aftermath, Opener
 from context_graph.owner.dream_jobs import (
     Job,
     JobState,
@@ -29,7 +29,6 @@ from context_graph.owner.dream_schedule import Schedule
 from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
-    from context_graph.owner.dream_notes import DreamNotes
     from context_graph.owner.dream_run import Admission, Run
     from context_graph.owner.dream_wishes import Wish
     from context_graph.owner.store_context import StoreContext
@@ -43,15 +42,13 @@ _KEPT: Final = 64
 _KEPT_MS: Final = 600_000
 _SOON_S: Final = 5.0
 """An owner whose next run may begin so soon is not idle."""
+_LEFT_S: Final = 2.0
+"""From removing what a dead owner's run left to looking whether that was all."""
 _LEAVING: Final = "the owner is leaving; nothing was changed: ask again"
 
 
-class Stores(Protocol):
+class Stores(Opener, Protocol):
     """What this needs of the owner's service."""
-
-    def open_place(self, place: Place) -> StoreContext:
-        """That store, opened if it was closed."""
-        ...
 
     def contexts(self) -> Iterable[StoreContext]:
         """The stores that are open."""
@@ -65,6 +62,7 @@ class Dreams:
         self._stores = stores
         self._settings = settings
         self._log = log
+        self._after = Aftermath(stores, log)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._schedule: Schedule | None = None
         self._queue: deque[tuple[Job, Admission]] = deque()
@@ -72,7 +70,6 @@ class Dreams:
         self._running: Run | None = None
         self._wish: Wish | None = None
         """What the running job fulfils, if the owner itself wanted it."""
-        self._notes: dict[Path, DreamNotes] = {}
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Serve from now on."""
@@ -80,7 +77,7 @@ class Dreams:
         self._schedule = Schedule(
             loop,
             self._stores.contexts,
-            self._notes_of,
+            self._after.notes,
             start=self._fulfil,
             free=lambda: self._running is None and not self._queue,
             log=self._log,
@@ -200,10 +197,13 @@ class Dreams:
         from context_graph.dream import checkpoint
 
         here = None if self._running is None else self._running.folder
-        for folder in checkpoint.leftovers(store):
-            if folder != here:
-                checkpoint.discard(folder)
-                self._log.info("removed what an unfinished dream left: %s", folder)
+        left = [folder for folder in checkpoint.leftovers(store) if folder != here]
+        for folder in left:
+            checkpoint.discard(folder)
+            self._log.info("removed what an unfinished dream left: %s", folder)
+        if left and self._loop is not None and self._schedule is not None:
+            # Its process may still be about to notice that its owner is gone, and write until then.
+            self._loop.call_later(_LEFT_S, self.opened, store)
 
     def look(self) -> None:
         """After answers: see what they left to be done."""
@@ -257,7 +257,7 @@ class Dreams:
             "running": self._running_view() if here else None,
             "scheduled": [] if self._schedule is None else self._schedule.view(context.folder),
             "requests": len(context.store.pending_dreams()),
-            "last": self._notes_of(context.folder).last or None,
+            "last": self._after.notes(context.folder).last or None,
         }
 
     def _running_view(self) -> dict[str, Any] | None:
@@ -351,7 +351,7 @@ class Dreams:
         try:
             context = self._stores.open_place(wish.place)
             if not context.memory_count():
-                self._answered(wish.place, job.began_ms)
+                self._after.answered(wish.place, job.began_ms)
                 self._soon()
                 return
             admission = admit(order, context)
@@ -403,61 +403,15 @@ class Dreams:
 
     def _dreamt(self, run: Run, result: Mapping[str, Any]) -> None:
         """It went through for real: note it, and answer the requests that waited for it."""
-        order = run.job.order
         try:
-            context = self._stores.open_place(order.place)
-            self._answered(order.place, run.began_ms)
-            self._adopt(context, run)
-            if self._schedule is not None:
-                self._schedule.done(order.place, run.mode, context.settings.dream_cooldown_s)
-            self._notes_of(order.place.store).write(
-                {
-                    "trigger": order.trigger.value,
-                    "mode": run.mode.value,
-                    "requested_mode": order.mode.value,
-                    "began_ms": run.began_ms,
-                    "ended_ms": time.time_ns() // 1_000_000,
-                    "seq": context.memory_seq(),
-                    **{name: result.get(name) for name in _NOTED},
-                }
-            )
+            cooldown_s = self._after.done(run, result)
         except (ContextGraphError, OSError) as error:  # the run stands all the same
             self._log.error("after dream %s: %s", run.job.id[:8], error)
-
-    def _adopt(self, context: StoreContext, run: Run) -> None:
-        """Have the sessions in use take up the goals that were found."""
-        if run.goals:
-            from context_graph.owner.goal_identity import adopt_goals
-
-            adopted = adopt_goals(context, run.goals)
-            self._log.info("dream %s: %d sessions took goals up", run.job.id[:8], adopted)
-
-    def _answered(self, place: Place, before_ms: int) -> None:
-        from context_graph.owner.dream_answers import answer_requests
-
-        found = answer_requests(self._stores.open_place(place), before_ms)
-        if found:
-            self._log.info("dream: store=%s answered %d requests", place.store.name, len(found))
+            cooldown_s = float(self._settings.dream_cooldown_s)
+        if self._schedule is not None:
+            self._schedule.done(run.job.order.place, run.mode, cooldown_s)
 
     def _refused(self, wish: Wish, error: Exception) -> None:
         self._log.error("dream for %s of %s: %s", wish.trigger, wish.place.store.name, error)
         if self._schedule is not None:
             self._schedule.failed(wish, float(self._settings.dream_cooldown_s))
-
-    def _notes_of(self, store: Path) -> DreamNotes:
-        from context_graph.owner.dream_notes import DreamNotes
-
-        if store not in self._notes:
-            self._notes[store] = DreamNotes(store)
-        return self._notes[store]
-
-
-_NOTED: Final = (
-    "merged_count",
-    "pruned_count",
-    "links_made_count",
-    "reweighted_count",
-    "final_memory_count",
-    "duration_ms",
-    "undo_token",
-)
