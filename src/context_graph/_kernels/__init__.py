@@ -27,6 +27,7 @@ __all__ = [
     "pairs",
     "purpose",
     "ranking",
+    "salience",
     "tokens",
     "topics",
     "vectors",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:  # one set of types, the stubs', whatever is loaded
         pairs,
         purpose,
         ranking,
+        salience,
         tokens,
         topics,
         vectors,
@@ -76,7 +78,11 @@ else:
     topics = _choose("topics", "_reference_topics")
     vectors = _choose("vectors", "_reference")
 
-_BATCH: Final = {"hebbian": "_reference_hebbian", "pairs": "_reference_pairs"}
+_BATCH: Final = {
+    "hebbian": "_reference_hebbian",
+    "pairs": "_reference_pairs",
+    "salience": "_reference_salience",
+}
 """Kernel module -> its twin, of those that a consolidation calls."""
 
 

@@ -17,10 +17,12 @@ it tells it in. docs/consolidation-definitions.md has the constants and what the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from context_graph._kernels import salience as kernel
 from context_graph.dream.plan import Goal
 from context_graph.dream.progress import Progress, silent
 from context_graph.dream.snapshot import F32, F64, Snapshot
@@ -58,7 +60,6 @@ PRIOR: Final = 16.0
 _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 _WEIGHTS: Final = np.array(WEIGHTS)
 _TERMS: Final = SLICES["SPLADE"]
-_MEANING: Final = SPACES.index("Semantic")
 
 
 def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
@@ -78,22 +79,13 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
     count = len(snap)
     used = use_evidence(snap)
     worth = 1.0 - (1.0 - LEAST_WORTH) * np.clip(1.0 - 2.0 * snap.importance, 0.0, 1.0) ** 3
-    directions, strength = _used_directions(snap, used)
-    centres = _centres(goals)
+    centres, most = _centres(snap, used, goals)
     scores = np.zeros((count, len(SPACES)))
     for start, block in snap.blocks():
         rows = slice(start, start + len(block))
-        squares = np.add.reduceat(block * block, _STARTS, axis=1, dtype=np.float64)
-        says = squares > 0.0
         told = _told(snap, start, block)
-        near = _near(block, squares, centres, NEAR_GOAL)
-        near = np.maximum(near, _near(block, squares, directions, NEAR_USED * strength))
         base = (1.0 - BY_WORDS * told * worth[rows]) * (1.0 - used[rows])
-        values = np.where(says, 1.0 - base[:, None] * (1.0 - near * told[:, None]), 0.0)
-        unread = ~says[:, _MEANING] & (told > 0.0)
-        if unread.any():
-            values[unread] = UNREAD * (1.0 - base[unread])[:, None]
-        scores[rows] = values
+        kernel.score(np.ascontiguousarray(block), told, base, centres, most, UNREAD, scores[rows])
         progress(rows.stop, count)
     return scores
 
@@ -125,40 +117,35 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
     return telling(node.content) if node.modality is Modality.TEXT else max(terms, FEW_TERMS / 2)
 
 
-def _centres(goals: Sequence[Goal]) -> list[F32]:
-    """Each goal's centroid, every space of length 1 or 0."""
-    return [
-        _by_space_units(np.frombuffer(goal.centroid, np.float32).astype(np.float64))
+def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
+    """What memories are compared with, float32[m, 1536], and what nearness to each is worth, float64[m]."""
+    found = [
+        _by_space_units(np.frombuffer(goal.centroid, np.float32))
         for goal in goals
         if len(goal.centroid) == 4 * DIM
     ]
+    most = [NEAR_GOAL] * len(found)
+    direction, certainty = _used_direction(snap, used)
+    if certainty > 0.0:
+        found.append(_by_space_units(direction))
+        most.append(NEAR_USED * certainty)
+    return np.array(found, np.float32).reshape(-1, DIM), np.array(most, np.float64)
 
 
-def _used_directions(snap: Snapshot, used: F64) -> tuple[list[F32], float]:
-    """Where memories of use and importance lie beside the mean in each space; how sure that is, [0, 1)."""
-    value = used + snap.importance
-    value = value - value.mean() if len(value) else value
-    spread = np.abs(value).sum()
-    if spread < 1e-9:
-        return [], 0.0
+def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
+    """Where memories of use and importance lie beside the mean, and how sure that is, [0, 1)."""
     total = np.zeros(DIM)
+    value = used + snap.importance
+    if not len(value) or np.ptp(value) < 1e-9:
+        return total, 0.0
+    value -= value.mean()
     for start, block in snap.blocks():
-        total += value[start : start + len(block)] @ block
-    evidence = spread * spread / float(value @ value)
-    return [_by_space_units(total)], evidence / (evidence + PRIOR)
+        kernel.add_weighted(np.ascontiguousarray(block), value[start : start + len(block)], total)
+    evidence = float(np.abs(value).sum()) ** 2 / float(value @ value)
+    return total, evidence / (evidence + PRIOR)
 
 
-def _by_space_units(vector: F64) -> F32:
-    lengths = np.sqrt(np.add.reduceat(vector * vector, _STARTS))
-    return np.asarray(vector / np.repeat(np.where(lengths > 0, lengths, 1.0), SIZES), dtype=np.float32)
-
-
-def _near(block: F32, squares: F64, centres: Sequence[F32], most: float) -> F64:
-    """Per memory and space ``most`` times the cosine to the nearest centre, at least 0: float64[k, 13]."""
-    near = np.zeros_like(squares)
-    lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    for centre in centres:
-        for i, name in enumerate(SPACES):
-            part = SLICES[name]
-            np.maximum(near[:, i], (block[:, part] @ centre[part]) / lengths[:, i], out=near[:, i])
-    return np.asarray(np.minimum(near, 1.0) * most)
+def _by_space_units(vector: NDArray[Any]) -> F32:
+    whole = vector.astype(np.float64)
+    lengths = np.sqrt(np.add.reduceat(whole * whole, _STARTS))
+    return np.asarray(whole / np.repeat(np.where(lengths > 0.0, lengths, 1.0), SIZES), dtype=np.float32)
