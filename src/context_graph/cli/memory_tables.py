@@ -151,8 +151,9 @@ def _figure(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_figure(one)}" for name, one in value.items()) or "none"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)
+        between = "; " if value and isinstance(value[0], Mapping) else ", "
+        return between.join(map(_figure, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _page(table: str, found: Mapping[str, Any]) -> str:

@@ -134,9 +134,42 @@ def owner_text(status: Mapping[str, Any]) -> str:
         ("requests", f"{status['requests']} ({_milliseconds(status)})"),
         ("spool", f"{status['spool_pending']} waiting, {status.get('spool_rejected', 0)} rejected"),
         ("redaction", f"{status.get('redaction_rules', 0)} rules"),
+        *_dreams(status.get("dreams", {})),
     ]
     problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
     return _columns([*lines, *(("problem", text) for text in problems)])
+
+
+_WHY: Final = {
+    "asked": "asked for",
+    "crisis": "an identity crisis",
+    "entropy": "high entropy",
+    "session_end": "a session's end",
+    "idle": "idleness",
+}
+
+
+def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is consolidated now, and what the owner will consolidate by itself if nobody needs it before."""
+    running = found.get("running")
+    lines = []
+    if running:
+        share = running["done"] / max(1, running["total"])
+        waiting = f", {found['waiting']} more wait" if found.get("waiting") else ""
+        lines.append(
+            ("consolidating", f"{_run(running)}: {running['stage'] or 'begins'}, {share:.0%}{waiting}")
+        )
+    for row in found.get("scheduled", []):
+        when = (
+            "no more: too many failed" if row["in_s"] is None else f"in {row['in_s']:.0f} s at the earliest"
+        )
+        gave_way = f", gave way to queries {row['aborted']} times" if row.get("aborted") else ""
+        lines.append(("consolidation", f"{_run(row)}: {when}{gave_way}"))
+    return lines or [("consolidation", "none scheduled")]
+
+
+def _run(row: Mapping[str, Any]) -> str:
+    return f"{row['mode']} of {row['store']} ({_WHY.get(row['trigger'], row['trigger'])})"
 
 
 def _memories(counts: Mapping[str, Any]) -> str:
