@@ -161,6 +161,8 @@ def _surest(
     snap: Snapshot, found: Sequence[Chained], linked: set[tuple[int, int]], worth: Worth
 ) -> list[NewLink]:
     """The best effects of each memory, of those pairs that share rare words and are not linked."""
+    if not found:
+        return []
     source, target, forward, backward = (np.concatenate(column) for column in zip(*found, strict=True))
     space = snap.space("SPLADE")
     specific = (np.bincount(source, minlength=len(snap))[source] <= GENERAL) & (

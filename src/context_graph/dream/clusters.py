@@ -44,6 +44,8 @@ SMALL: Final = 500.0
 """Rows below which their mean and variance are hardly trusted: what they share may be what they are about."""
 CHANCE: Final = 0.02
 """Links to unrelated memories that a memory has by chance."""
+WIDEST: Final = 0.1
+"""Standard deviation of the cosine of unrelated rows: 0.08 to 0.1 in every store that was looked at."""
 PAIRS: Final = 20_000
 """Random pairs that tell the cosine of unrelated texts."""
 LABELLED: Final = 6
@@ -85,7 +87,8 @@ def rarity_weighted(space: F32) -> F32:
     """
     trust = len(space) / (len(space) + SMALL)
     centred = space - space.mean(axis=0, dtype=np.float64).astype(np.float32) * np.float32(trust)
-    variance, directions = np.linalg.eigh(np.cov(centred, rowvar=False, bias=True).astype(np.float64))
+    moments = (centred.T @ centred / len(space)).astype(np.float64)
+    variance, directions = np.linalg.eigh(moments)
     variance = np.clip(variance, 0.0, None)
     damping = (DAMPING / trust) * variance.mean() or 1.0
     weighted = centred @ (directions / np.sqrt(variance + damping)).astype(np.float32)
@@ -96,15 +99,16 @@ def rarity_weighted(space: F32) -> F32:
 def chance(unit: F32) -> float:
     """The cosine that one in fifty rows would reach with some unrelated row by chance; at least 0.3.
 
-    By the middle half of random pairs, so that a store of few subjects does not hide its own likeness.
+    By the middle half of random pairs, as far as that is no wider than unrelated pairs are in any store: in a
+    small one about two things, half of all pairs are related.
     """
     draws = np.random.default_rng(SEED).integers(0, len(unit), (2, PAIRS))
     draws = draws[:, draws[0] != draws[1]]
-    cosines = np.einsum("ij,ij->i", unit[draws[0]], unit[draws[1]])
-    low, middle, high = np.quantile(cosines, (0.25, 0.5, 0.75))
+    low, middle, high = np.quantile(np.einsum("ij,ij->i", unit[draws[0]], unit[draws[1]]), (0.25, 0.5, 0.75))
     normal = NormalDist()
-    spread = (high - low) / (2 * normal.inv_cdf(0.75))
-    return min(0.9, max(LEAST_COSINE, float(middle + spread * normal.inv_cdf(1 - CHANCE / len(unit)))))
+    seldom = normal.inv_cdf(1 - CHANCE / len(unit))
+    measured = float(middle + (high - low) / (2 * normal.inv_cdf(0.75)) * seldom)
+    return max(LEAST_COSINE, min(measured, WIDEST * seldom))
 
 
 def communities(graph: Graph, resolution: float) -> list[I64]:

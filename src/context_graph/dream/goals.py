@@ -38,8 +38,9 @@ MIN_CONFIDENCE: Final = 0.5
 MAX_GOALS: Final = 10
 COHERENT: Final = 0.75
 LIFT: Final = 0.1
-"""What is less coherent than 0.75 must exceed the store as a whole by so much: in a store of one kind of text
-any memories are alike."""
+"""What is less coherent than 0.75 must exceed the store as a whole by so much."""
+UNRELATED: Final = 0.5
+"""The store's coherence counts as this at most: it may itself be about one thing."""
 DOMINANT_LIFT: Final = 0.2
 """By which the members' cosine in a space that makes the goal exceeds the store's."""
 DOMINANT: Final = 3
@@ -155,7 +156,7 @@ def _confident(
     for at, candidate in enumerate(candidates):
         profile = candidate.profile
         own = profile.coherence()
-        if own < COHERENT and own - coherence < LIFT:
+        if own < COHERENT and own - min(coherence, UNRELATED) < LIFT:
             continue
         makes = (profile.cosines() - usual >= DOMINANT_LIFT) & (2 * profile.filled >= profile.members)
         dominant = min(int(np.count_nonzero(makes)), DOMINANT) / DOMINANT
