@@ -45,11 +45,11 @@ def _set(words: str) -> frozenset[str]:
 
 _COMMON: Final = _set(
     """
-    about ahead all also am any anyone anything aren around away back because being both came can could didn
-    doesn doing don done down each either else even ever every everyone everything few get gets getting go
-    goes going gone got hasn haven having here hers herself himself if isn itself just less let lets ll made
-    make makes many may maybe might mine more most much must myself neither next of off ones only onto or
-    other others ours out over own per perhaps quite rather re really same shall should shouldn since some
+    about ahead all also am any anyone anything aren around back because being both came can could didn
+    doesn doing don done each either else even ever every everyone everything few get gets getting go goes
+    going gone got hasn haven having here hers herself himself if isn itself just less let lets letting ll
+    made make makes many may maybe might mine more most much must myself neither next of ones only onto or
+    other others ours over own per perhaps quite rather re really same shall should shouldn since some
     somehow someone something somewhere still such than theirs then there these thing things those though
     through too try trying under until up upon us ve very via wasn way ways weren whatever whenever whether
     while whom whose within won wouldn yet yours yourself yourselves
@@ -58,38 +58,39 @@ _COMMON: Final = _set(
 _COURTESY: Final = _set(
     """
     absolutely ack acknowledged agree agreed ah aha alright amazing appreciate appreciated aw awesome aww
-    besides best better big bit brilliant bye care certainly cheers congrats congratulations cool course
-    crossed cute damn dear definitely easy enjoy exactly excellent excited exciting fab fantastic feel
-    feeling feels felt fine fingers fun glad good goodbye gorgeous gosh gotcha grateful great guess guys
-    haha hahaha happy hear heard hearing hehe hello help helpful hey hi hiya hmm hooray hope hopefully
-    hoping howdy hug hugs huh hurray incredible indeed inspiring interesting jeez joy k keeping kidding kind
-    kinda knew know lately later laugh lgtm lol look looking looks lot lots lovely luck lucky mate matter
-    means nah nevermind nice nit nope noted obviously oh ok okay okey omg ooh oops ouch perfect pity please
-    pleased pleasure pls posted pretty proud really right rofl roger say says see seeing seem seems seen
-    sense soon sorry sort sound sounded sounds super sure surely surprise sweet take takes talk talking tell
-    thank thankful thanks that thats thing think thinking thought thrilled thx together told totally true
-    truly ttyl ty ugh uh um understandable understood welcome well whoa wish wishes wishing wonderful
-    worries worry wow ya yay yea yeah yep yes yikes yo yup
+    besides best better big bit brb brilliant bye care certainly cheers congrats congratulations cool course
+    crossed cute damn dear definitely ditto dokie easy enjoy exactly excellent excited exciting fab
+    fantastic feel feeling feels felt fine fingers fun glad good goodbye gorgeous gosh gotcha grateful great
+    guess guys haha hahaha happy hear heard hearing hehe hello help helpful hey hi hiya hmm hooray hope
+    hopefully hoping howdy hug hugs huh hurray incredible indeed inspiring interesting jeez joy k keeping
+    kidding kind kinda knew know lately later laugh lgtm lol look looking looks lot lots lovely luck lucky
+    mate matter means nah nevermind nice nit nope noted np obviously oh ok okay okey okie omg ooh oops ouch
+    perfect pity please pleased pleasure pls posted pretty proud really right rofl roger say says see seeing
+    seem seems seen sense soon sorry sort sound sounded sounds sup super sure surely surprise sweet take
+    takes talk talking tell thank thankful thanks that thats thing think thinking thought thrilled thx
+    together told totally true truly ttyl ty ugh uh um understandable understood welcome well whatever whoa
+    wish wishes wishing wonderful worries worry wow ya yay yea yeah yep yes yikes yo yup
     """
 )
 _BLANKS: Final = _set(
     """
-    asdf asdfgh bar baz blah blank continue dolor done dummy example fixme foo go hjkl ipsum lorem na nil
-    none null ping placeholder pong proceed qux qwerty sample stub tba tbd test testing tests todo undefined
-    untitled wip xxx yyy zzz
+    adipiscing amet asdf asdfgh bar baz blah blank consectetur continue dolor done dummy elit example fixme
+    foo go hjkl ipsum lorem na nil none null ping placeholder pong proceed qux qwerty sample sit stub tba
+    tbd test testing tests todo undefined untitled wip xxx yyy zzz
     """
 )
 """What stands in the place of something to say. They count nothing only where nothing else is said."""
 _ATTITUDES: Final = _set(
     """
-    always asked hate hates like liked likes love loved loves mean meant need needed needs never no not said
-    want wanted wants without work worked works
+    asked hate hates like liked likes love loved loves mean meant need needed needs said want wanted wants
+    work worked works
     """
 )
 _WEAK: Final = _set(
     """
-    day days evening keep keeps moment morning news night problem safe time today tomorrow tonight tough
-    understand wait watch week weekend
+    above again always away bad below day days down evening hold job keep keeps mind minute moment morning
+    never news night no not off one out plan plans problem safe sec second time today tomorrow tonight tough
+    understand wait watch week weekend without
     """
 )
 _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_WORDS)
@@ -148,6 +149,8 @@ def _worth(word: str, key: str) -> float:
         return WEAK
     if not word.isascii():
         return max(1.0, len(word) / 3.0)  # some scripts put no space between words
+    if "-" in key:
+        return float(min(2, sum(len(part) > 1 and part not in _EMPTY for part in parts[1:])))
     if word[0].isupper():
         return CAPITAL
     return 1.0 if len(key) > 1 else WEAK
