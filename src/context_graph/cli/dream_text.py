@@ -12,6 +12,7 @@ __all__ = ["consolidation_text", "goals_text", "history_text", "runs_text", "und
 
 _ID_CHARS: Final = 8
 _SHOWN: Final = 10
+_LOSERS: Final = 4
 _VALUE_CHARS: Final = 60
 
 
@@ -144,8 +145,9 @@ def _losers(merge: Mapping[str, Any]) -> int:
 
 
 def _merge_line(merge: Mapping[str, Any]) -> str:
-    losers = ", ".join(one[:_ID_CHARS] for one in merge["losers"][:_SHOWN])
-    more = f" and {len(merge['losers']) - _SHOWN} more" if len(merge["losers"]) > _SHOWN else ""
+    losers = ", ".join(one[:_ID_CHARS] for one in merge["losers"][:_LOSERS])
+    left = len(merge["losers"]) - _LOSERS
+    more = f" and {left} more" if left > 0 else ""
     return f"{losers}{more} into {merge['survivor'][:_ID_CHARS]} (alike {merge['similarity']:.2f})"
 
 

@@ -27,7 +27,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 __all__ = ["add_to"]
 
 _CALL_S: Final = 30.0
-_POLL_S: Final = (0.02, 0.05, 0.1)
+_POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
 """Pauses between two looks at a run, the last one from then on: a light one is over in a moment."""
 _INTERRUPTED: Final = 130
 """Exit code of what Ctrl-C ended, as in shells."""
