@@ -72,6 +72,7 @@ FACTS: Final = (
     "{x} has {n} open questions",
     "Version {n} of {x} is the stable one",
 )
+STYLES: Final = ("prose", "prose", "list", "tools", "session")
 BETWEEN: Final = (", then ", ", ", " and then ", "; next ", ". After that I ", ", and ")
 
 
@@ -107,6 +108,7 @@ def planted(
     workflows: Sequence[tuple[str, ...]] = WORKFLOWS,
     shuffled: float = 0.1,
     foreign: float = 0.2,
+    styles: Sequence[str] = STYLES,
 ) -> Planted:
     """A set from a seed.
 
@@ -115,12 +117,13 @@ def planted(
         unrelated: Other memories.
         shuffled: Share of those that tell a workflow's actions in another order.
         foreign: Share of the members that tell one more action somewhere.
+        styles: How the members tell it, each as often as it is named: prose, list, tools, session.
     """
     draw = random.Random(seed)
     items: list[tuple[str, str | None, tuple[str, ...] | None]] = []
     for flow in workflows:
         for _ in range(members):
-            items += _told(draw, flow, foreign)
+            items += _told(draw, flow, foreign, styles)
     for _ in range(unrelated):
         items.append((_unrelated(draw, workflows, shuffled), None, None))
     order = list(range(len(items)))
@@ -146,12 +149,12 @@ def planted(
 
 
 def _told(
-    draw: random.Random, flow: tuple[str, ...], foreign: float
+    draw: random.Random, flow: tuple[str, ...], foreign: float, styles: Sequence[str]
 ) -> list[tuple[str, str | None, tuple[str, ...] | None]]:
     steps = list(flow)
     if draw.random() < foreign:
         steps.insert(draw.randrange(1, len(steps)), draw.choice(sorted(SAYINGS)))
-    style = draw.choice(("prose", "prose", "list", "tools", "session"))
+    style = draw.choice(styles)
     if style == "tools" and all(TOOLS[step] for step in steps):
         names = [_say(draw, TOOLS[step]) for step in steps]
         return [(draw.choice((" -> ", " → ", ", ")).join(names), None, flow)]
