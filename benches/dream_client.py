@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What a consolidation after a session's end costs the real client: its wall time with and without, by turns.
+
+    python benches/dream_client.py [--turns 5] [--memories 10000] [--json FILE]
+
+Needs the client and its driver (tests/realclient_support.py). Each session runs one tool; what counts is the
+time from its last result to its exit, in which it runs the hooks of its session's end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.owner_dreams import Owner
+from tests.realclient_support import CLIENT, DRIVER, drive
+from tests.support import Cli
+
+from dream_store import make
+from processes import CLI, live_env
+
+TURNS: list[Any] = [{"tool": "Bash", "input": {"command": "echo deployed"}}, "Deployed."]
+CASES = ("off", "light")
+
+
+def main() -> None:
+    """Run the sessions by turns and print the medians."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--turns", type=int, default=5)
+    options.add_argument("--memories", type=int, default=10_000)
+    options.add_argument("--json", type=Path)
+    given = options.parse_args()
+    if not DRIVER.exists() or not CLIENT.exists():
+        sys.exit("no real client or driver here")
+    folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
+    try:
+        report = measure(folder, given.turns, given.memories)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print_table(report)
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=1))
+
+
+def measure(folder: Path, turns: int, memories: int) -> dict[str, Any]:
+    """Every case ``turns`` times, by turns."""
+    made = {case: _project(folder / case, case, memories) for case in CASES}
+    sessions: dict[str, list[dict[str, float]]] = {case: [] for case in CASES}
+    for turn in range(turns):
+        for case in CASES if turn % 2 else reversed(CASES):
+            found = drive(made[case].cli, folder / f"{case}-{turn}", TURNS, "deploy it")
+            sessions[case].append(
+                {"wall_s": found["wall_s"], "exit_s": found["wall_s"] - found["result_at_s"]}
+            )
+    runs = {case: sum("begins" in line for line in owner.log().splitlines()) for case, owner in made.items()}
+    return {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+        "memories": memories,
+        "sessions": sessions,
+        "runs": runs,
+    }
+
+
+def _project(folder: Path, case: str, memories: int) -> Owner:
+    """A project with hooks and memories whose sessions' ends are followed by that consolidation."""
+    project = folder / "project"
+    (project / ".git").mkdir(parents=True)
+    cli = Cli(CLI, project, {**live_env(folder), "CLAUDE_PROJECT_DIR": str(project)})
+    owner = Owner.of(cli)
+    make(owner.location.store, memories)
+    assert cli.run("hooks", "generate-config").returncode == 0
+    (project / ".claude" / "context-graph.toml").write_text(f'dream_session_end = "{case}"\n')
+    return owner
+
+
+def print_table(report: dict[str, Any]) -> None:
+    """The table for people."""
+    print(f"{report['machine']}; {report['memories']} memories")
+    print(f"{'after the end':<16}{'n':>4}{'wall p50 s':>12}{'last result to exit, p50 s':>28}{'runs':>6}")
+    for case, sessions in report["sessions"].items():
+        wall = statistics.median(one["wall_s"] for one in sessions)
+        leaving = statistics.median(one["exit_s"] for one in sessions)
+        print(f"{case:<16}{len(sessions):>4}{wall:>12.2f}{leaving:>28.3f}{report['runs'][case]:>6}")
+
+
+if __name__ == "__main__":
+    main()
