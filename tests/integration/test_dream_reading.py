@@ -32,7 +32,8 @@ def memex(tmp_path: Path) -> Iterator[Memex]:
     with open_memex(tmp_path / "store") as made:
         nodes = fill(made, 40, session_id="one", project="p")
         nodes += fill(made, 40, start=40, session_id="two", source="tool", importance=0.9, pinned=True)
-        nodes += fill(made, 20, start=80)
+        nodes.append(made.store("a long text, ü and all: " * 40, rationale=WHY))
+        nodes += fill(made, 19, start=80)
         picture = made.store("aGVsbG8=", rationale=WHY, modality="image", metadata={"caption": "a harbour"})
         ids = [node.id for node in nodes]
         made.touch(ids[:7])
@@ -91,7 +92,8 @@ def test_a_snapshot_read_is_that_of_its_memories(memex: Memex, tmp_path: Path) -
     assert_alike(found, expected)
     assert len(found) == 100
     assert (found.left_out, found.unreadable) == (0, set())
-    assert found.text(3) == memex.get(found.ids[3]).content  # type: ignore[union-attr]
+    assert [found.text(row) for row in range(100)] == [expected.text(row) for row in range(100)]
+    assert found.node(3) == expected.node(3)
     assert found.degree[found.row_of(expected.ids[0])] == 2  # the edge to the deleted memory is none
     store.close()
 
@@ -173,6 +175,7 @@ def test_a_record_of_the_first_version_is_read(memex: Memex, tmp_path: Path) -> 
     found = reading.read(store, taken_ms=5)
     assert found.importance[4] == 0.25
     assert found.session[4] == 0
+    assert found.text(4) == node.content
     assert_alike(found, expected)
     store.close()
 

@@ -26,6 +26,7 @@ from context_graph.store.columns import (
     NodeHead,
 )
 from context_graph.store.graph import GraphStore
+from context_graph.store.memory_envelope import bytes_text
 from context_graph.store.node_records import DELETED, MODALITIES, PINNED
 
 __all__ = ["read"]
@@ -88,6 +89,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         degree=degree,
         links=links,
         read_node=lambda node_id: _node(store, node_id),
+        read_text=partial(_text, columns, rows),
         read_blocks=partial(_blocks, columns, store, seqs, missing),
         paths=list(store.paths.all()),
         unreadable=missing,
@@ -151,6 +153,11 @@ def _node(store: GraphStore, node_id: UUID) -> MemoryNode:
     if found is None:
         raise CorruptedMemoryError(f"memory {node_id} is no longer in the checkpoint", node_id=str(node_id))
     return found
+
+
+def _text(columns: Columns, rows: list[NodeHead], row: int) -> str:
+    head = rows[row]
+    return columns.content(head.id) if head.content is None else bytes_text(head.content)
 
 
 def _blocks(

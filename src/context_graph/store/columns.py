@@ -22,6 +22,7 @@ from context_graph.store.layout import FORMAT_KEY, after
 from context_graph.store.memory_envelope import (
     NO_TEXT,
     OTHER_VERSION,
+    bytes_text,
     damaged_memory,
     open_record,
     payload_of,
@@ -78,6 +79,8 @@ EMPTY_RECORD: Final = bytes(5 + EMBEDDING_BYTES + 4)
 """As long as an embedding's record."""
 _EMBEDDING_HEAD: Final = struct.pack("<BI", OTHER_VERSION, EMBEDDING_BYTES)
 
+SHORT_BYTES: Final = 256
+"""Of a content that is read along with what has a fixed size."""
 _NO_RECORD: Final = (1 << 63, b"")
 """Behind the last of them."""
 _LENGTHS: Final = slice(13, 18)
@@ -94,6 +97,8 @@ class NodeHead(NamedTuple):
     """UTF-8, empty for none, as the next two."""
     project: bytes
     source: bytes
+    content: bytes | None
+    """None if it has more than SHORT_BYTES."""
 
 
 class EdgeHead(NamedTuple):
@@ -122,6 +127,23 @@ class Columns:
                 yield _node_head(key, record)
             except UNREADABLE_RECORD as error:
                 self._pass_over(error)
+
+    def content(self, node_id: bytes) -> str:
+        """What a memory says, and nothing else of it. Cost: 6 us.
+
+        Raises:
+            CorruptedMemoryError, MemoryFormatError: It can't be read, or is not there.
+        """
+        record = self._engine.get(NODES, node_id)
+        if record is None:
+            raise damaged_memory(node_id, "its record is gone")
+        version, payload = open_record(node_id, record)
+        if version != NODE_VERSION:
+            return decode_node(node_id, record).node.content
+        try:
+            return bytes_text(payload[len(payload) - NODE.unpack_from(payload)[-1] :])
+        except (struct.error, ValueError) as error:
+            raise damaged_memory(node_id, f"content: {error}") from error
 
     def accesses(self) -> Iterator[tuple[bytes, Access]]:
         """The accesses of those memories that were ever used, by id."""
@@ -198,4 +220,5 @@ def _node_head(key: bytes, record: bytes) -> NodeHead:
         payload[at : at + session],
         payload[at + session : at + session + project],
         payload[at + session + project : at + session + project + source],
+        payload[len(payload) - size :] if (size := fields[-1]) <= SHORT_BYTES else None,
     )
