@@ -29,14 +29,18 @@ __all__ = ["MIN_CONFIDENCE", "find"]
 F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]
 
+CAPTURE: Final = "capture"
+"""The source of sessions' summaries (memory.capture)."""
 MAX_PATTERNS: Final = 10
 MIN_CONFIDENCE: Final = 0.5
 ALIKE: Final = 0.5
 """E10 cosine of a member to the others' mean, at least."""
 LENIENT_LENGTH: Final = 5
 """A run this long has as members also those in which one of its actions is missing."""
-VARIANT_SHARE: Final = 0.8
+VARIANT_SHARE: Final = 0.9
 """Share of a run's occurrences that its variants by tool must cover to be told apart."""
+MAX_VARIANTS: Final = 4
+"""More ways than that are one work with tools that stand for each other."""
 _PROGRESS_EVERY: Final = 512
 
 
@@ -76,19 +80,26 @@ def find(
     lists = [one for one in _lists(snap, rows, progress) if len(one.actions) >= MIN_LENGTH]
     if len(lists) < MIN_SUPPORT:
         return []
-    readings = [
-        _read(lists, lambda one: one.word if one.exact else one.kind),
-        _read(lists, lambda one: one.kind),
-    ]
-    runs = [(run, reading) for reading in readings for run in reading.search.runs]
-    runs.sort(key=lambda one: -one[0].surprise)  # stable: of equals the one by tools
     selection = _Selection(snap, lists)
     made: list[Pattern] = []
-    for run, reading in runs:
+    for run, reading in _runs(lists):
         if len(made) >= max_patterns:
             break
         made += selection.take(run, reading)
     return made[:max_patterns]
+
+
+def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
+    """What recurs by kinds of actions, and what only recurs by the names of tools; most surprising first."""
+    kinds = _read(lists, lambda one: one.kind)
+    tools = _read(lists, lambda one: one.word if one.exact else one.kind)
+    known = {run.symbols for run in kinds.search.runs}
+    runs = [(run, kinds) for run in kinds.search.runs]
+    for run in tools.search.runs:
+        number, places = next(iter(run.places.items()))
+        if tuple(kinds.symbols[number][at] for at in places) not in known:
+            runs.append((run, tools))
+    return sorted(runs, key=lambda one: -one[0].surprise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,8 @@ class _Selection:
             told = [self._lists[number].actions[at] for at in places]
             by_tools[tuple(one.word if one.exact else "" for one in told)][number] = places
         named = [one for tools, one in by_tools.items() if any(tools) and len(one) >= MIN_SUPPORT]
-        if len(named) < 2 or sum(map(len, named)) < VARIANT_SHARE * len(members):
+        covered = sum(map(len, named))
+        if not 2 <= len(named) <= MAX_VARIANTS or covered < VARIANT_SHARE * len(members):
             return [members]
         named.sort(key=len, reverse=True)
         rest = members.keys() - {number for one in named for number in one}
@@ -237,7 +249,7 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
     for done, row in enumerate(chosen):
         if done % _PROGRESS_EVERY == 0:
             progress(done, len(chosen))
-        told = _told(snap.node(row))
+        told = _of_summary(snap.node(row)) if snap.source[row] == CAPTURE else actions(snap.text(row))
         if len(told) >= MIN_LENGTH:
             yield _Actions(told, [row] * len(told))
         elif told and snap.session[row]:
@@ -252,12 +264,10 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
         yield strung
 
 
-def _told(node: MemoryNode) -> list[Action]:
-    """The actions that a memory tells. A session's summary tells the last first, but keeps their order."""
-    state = node.metadata.get("capture") if node.source == "capture" else None
-    if not isinstance(state, dict):
-        return actions(node.content)
-    commands = state.get("commands")
+def _of_summary(node: MemoryNode) -> list[Action]:
+    """The commands of a session's summary, in the order in which each last ran; its text has the last first."""
+    state = node.metadata.get("capture")
+    commands = state.get("commands") if isinstance(state, dict) else None
     return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
 
 
