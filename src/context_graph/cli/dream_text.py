@@ -166,9 +166,11 @@ def _pattern_line(pattern: Mapping[str, Any]) -> str:
 
 
 def _goal_line(goal: Mapping[str, Any]) -> str:
+    aligned = goal.get("alignment")
+    alignment = f", session aligned {aligned['overall']:+.2f}" if aligned else ""
     return (
         f"{goal['level']}: {goal['description']} "
-        f"({goal['member_count']} memories, confidence {goal['confidence']:.2f})"
+        f"({goal['member_count']} memories, confidence {goal['confidence']:.2f}{alignment})"
     )
 
 

@@ -203,7 +203,7 @@ def goals(
             metavar="X",
             help="With --discover: at least so sure, 0 to 1.",
         ),
-    ] = 0.5,
+    ] = 0.3,
     max_goals: Annotated[
         int, typer.Option("--max-goals", min=1, max=50, metavar="N", help="With --discover: at most so many.")
     ] = 10,

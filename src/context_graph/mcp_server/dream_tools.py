@@ -19,7 +19,7 @@ from context_graph.mcp_server.schemas import DESCRIPTIONS, HINTS, MODES, PARAMET
 __all__ = ["dream_tools"]
 
 _THRESHOLD: Final = 0.3
-_MIN_CONFIDENCE: Final = 0.5
+_MIN_CONFIDENCE: Final = 0.3
 _GOALS: Final = 10
 _GOALS_MAX: Final = 50
 _MEMORIES_MAX: Final = (1 << 31) - 1
