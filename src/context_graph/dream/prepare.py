@@ -11,6 +11,7 @@ from _blake2 import blake2b
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 from uuid import UUID
 
@@ -148,7 +149,7 @@ class _Preparation:
             return
         if any(self._live(end) is None for end in ends):
             return
-        edge = _new_edge(link, self._plan)
+        edge = _new_edge(link, self._free_id(b"".join((*slot[:2], slot[2].encode()))), self._plan.taken_ms)
         self._edges.put(edge)
         self._needs[item].update(slot[:2])
         self._touch(item, edge.id, slot)
@@ -167,6 +168,15 @@ class _Preparation:
             if edits:
                 made.append(Group(items, sorted(needs), edits, uses))
         return made
+
+    def _free_id(self, name: bytes) -> UUID:
+        """An edge's id made of its place; another one where an edge of that id was moved elsewhere since."""
+        for number in count():
+            made = blake2b(name + number.to_bytes(4, "big"), digest_size=16).digest()
+            edge_id = UUID(bytes=made, version=5)
+            if self._edges.get(edge_id) is None:
+                break
+        return edge_id
 
     def _live(self, node_id: UUID) -> MemoryNode | None:
         try:
@@ -226,21 +236,19 @@ def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:
     )
 
 
-def _new_edge(link: NewLink, plan: Plan) -> GraphEdge:
-    name = b"".join((link.source.bytes, link.target.bytes, link.relationship_type.encode()))
-    name += plan.seq.to_bytes(8, "big")  # an edge of that name may have been moved since an earlier run
+def _new_edge(link: NewLink, edge_id: UUID, at_ms: int) -> GraphEdge:
     metadata: dict[str, Any] = {"made_by": "consolidation", "why": link.why}
     if link.path:
         metadata["path"] = [str(one) for one in link.path]
     return GraphEdge(
-        id=UUID(bytes=blake2b(name, digest_size=16).digest(), version=5),
+        id=edge_id,
         source_id=link.source,
         target_id=link.target,
         relationship_type=link.relationship_type,
         weight=link.weight,
         confidence=link.confidence,
-        created_at_ms=plan.taken_ms,
-        last_traversed_ms=plan.taken_ms,
+        created_at_ms=at_ms,
+        last_traversed_ms=at_ms,
         is_amortized_shortcut=link.shortcut,
         metadata=metadata,
     )

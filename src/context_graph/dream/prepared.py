@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from context_graph.dream.plan import Plan
+from context_graph.store.collector import collected_later
 from context_graph.store.edits import Group, Write
 
 __all__ = ["KINDS", "Prepared", "reduced"]
@@ -57,7 +58,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
                 "not the bytes of a prepared consolidation: cut short, damaged or of another version"
             )
         try:
-            return _DECODER.decode(body)
+            with collected_later():
+                return _DECODER.decode(body)
         except msgspec.DecodeError as error:
             raise ValueError(f"not the bytes of a prepared consolidation: {error}") from error
 

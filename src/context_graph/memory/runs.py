@@ -5,8 +5,9 @@ Everything here runs inside a turn of the core.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from context_graph.errors import GraphQueryError, InvalidParamsError
@@ -14,16 +15,20 @@ from context_graph.memory.core import Core
 from context_graph.memory.editing import followed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
+from context_graph.store.collector import collected_later
 from context_graph.store.edits import Edit
 from context_graph.store.graph import GraphStore, Op
-from context_graph.store.graph_layout import EDGES, NODES, key_name
+from context_graph.store.graph_layout import ACCESS, EDGES, NODES, key_name
 from context_graph.store.graph_records import decode_edge
-from context_graph.store.node_records import decode_node
+from context_graph.store.node_records import decode_access, decode_node
 from context_graph.store.run_batch import Order, write_run
 from context_graph.store.runs import UNDO, Run
 from context_graph.store.undo_batch import undoing_of
 
 __all__ = ["Undone", "find_run", "undo", "write"]
+
+VECTORS_AT_ONCE: Final = 256
+"""1.5 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,12 @@ class Undone:
 
 def write(core: Core, order: Order) -> Run | None:
     """Write a run and follow it in index and figures; None if there is nothing to write."""
-    derived = core.derived  # before the commit: loaded later it would have seen it already
-    run = write_run(core.store, order)
-    if run is not None:
-        with followed(core):
-            _Following(core).follow(order.edits)
-            del derived
+    core.load_derived()  # before the commit: loaded after it, it would have seen it already
+    with collected_later():
+        run, edits = write_run(core.store, order)
+        if run is not None:
+            with followed(core):
+                _Following(core).follow(edits)
     return run
 
 
@@ -127,57 +132,66 @@ def _counts(edits: Sequence[Edit]) -> dict[str, int]:
 
 
 class _Following:
-    """Brings index, figures and cache up to edits that were committed."""
+    """Brings index, figures and cache up to edits that were committed.
+
+    A run changes no content and nobody's state of learning, so that a change of fields concerns the index and
+    the order by use alone.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._index = core.derived.index
         self._figures = core.derived.figures
 
     def follow(self, edits: Sequence[Edit]) -> None:
         """In this order each edge is counted once: those that go, memories, those that come."""
-        of = {op: [edit for edit in edits if edit.op == op] for op in (Op.FORGET, Op.UPDATE, Op.RESTORE)}
+        of: dict[int, list[Edit]] = {}
         for edit in edits:
-            if edit.op == Op.UNLINK:
-                self._figures.unlinked(_edge_before(edit))
-        come = [self._core.store.edges.get(edit.subject) for edit in edits if edit.op == Op.LINK]
-        linked = [edge for edge in come if edge is not None]
+            of.setdefault(edit.op, []).append(edit)
+        for edit in of.get(Op.UNLINK, ()):
+            self._figures.unlinked(_edge_before(edit))
+        linked = [decode_edge(*_written(edit, EDGES)) for edit in of.get(Op.LINK, ())]
         apart = {edge.id for edge in linked}
-        for edit in of[Op.FORGET]:
-            self._forget(edit, apart)
-        self._update(of[Op.UPDATE])
-        for edit in of[Op.RESTORE]:
-            self._restore(edit, apart)
+        nodes = [_node_before(edit) for edit in of.get(Op.FORGET, ())]
+        for node, vector in self._with_vectors(nodes):
+            self._core.cache.discard(node.id.bytes)
+            self._core.derived.forgotten(node, vector, self._edges_of(node.id.bytes, apart))
+        self._update(of.get(Op.UPDATE, ()))
+        nodes = [_node_after(edit) for edit in of.get(Op.RESTORE, ())]
+        for node, vector in self._with_vectors(nodes):
+            self._core.derived.restored(node, vector, self._edges_of(node.id.bytes, apart))
         for edge in linked:
             self._figures.linked(edge)
 
-    def _forget(self, edit: Edit, apart: set[UUID]) -> None:
-        node = _node_before(edit)
-        vector = self._core.store.embedding(node.commit_seq)
-        self._core.cache.discard(edit.subject)
-        self._core.derived.forgotten(node, vector, self._edges_of(edit.subject, apart))
-
-    def _restore(self, edit: Edit, apart: set[UUID]) -> None:
-        found = self._core.store.read(edit.subject)
-        if found is not None:
-            vector = self._core.store.embedding(found.node.commit_seq) or b""
-            self._core.derived.restored(found.node, vector, self._edges_of(edit.subject, apart))
+    def _with_vectors(self, nodes: Sequence[MemoryNode]) -> Iterator[tuple[MemoryNode, bytes]]:
+        vectors = self._core.store.vectors
+        for start in range(0, len(nodes), VECTORS_AT_ONCE):
+            some = nodes[start : start + VECTORS_AT_ONCE]
+            found = vectors.get_many([node.commit_seq for node in some])
+            yield from zip(some, (vector or b"" for vector in found), strict=True)
 
     def _update(self, edits: Sequence[Edit]) -> None:
-        nodes = []
-        for edit in edits:
-            self._core.cache.discard(edit.subject)
-            found = self._core.store.read(edit.subject)
-            if found is not None and not found.deleted:
-                nodes.append(found.node)
-                self._figures.updated(_node_before(edit), found.node)
-                self._figures.touched(found.node)
-        self._index.update_all(nodes)
+        nodes = [_node_after(edit) for edit in edits]
+        for node in nodes:
+            self._core.cache.discard(node.id.bytes)
+            if node.access_count:
+                self._figures.touched(node)
+        self._core.derived.index.update_all(nodes)
 
     def _edges_of(self, node: bytes, apart: set[UUID]) -> list[GraphEdge]:
         if not self._core.store.counters.edges:
             return []
         return [edge for edge in self._core.store.edges.of(node) if edge.id not in apart]
+
+
+def _written(edit: Edit, family: str) -> tuple[bytes, bytes]:
+    """The record of that family that an edit wrote, with its key; an edge's comes before the keys to it."""
+    return next((one.key, one.value) for one in edit.writes if one.family == family and one.value is not None)
+
+
+def _node_after(edit: Edit) -> MemoryNode:
+    key, record = _written(edit, NODES)
+    uses = next((one.value for one in edit.writes if one.family == ACCESS and one.value is not None), None)
+    return decode_node(key, record, None if uses is None else decode_access(key, uses)).node
 
 
 def _node_before(edit: Edit) -> MemoryNode:

@@ -55,8 +55,8 @@ def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
     return [group for group in groups if changed.isdisjoint(group.needs)] if changed else list(groups)
 
 
-def write_run(store: GraphStore, order: Order) -> Run | None:
-    """Write a run in one batch and return it; None if there is nothing to write.
+def write_run(store: GraphStore, order: Order) -> tuple[Run | None, list[Edit]]:
+    """Write a run in one batch and return it with all that it edited; None if there is nothing to write.
 
     Raises:
         InvalidParamsError: A fact or the details that no record can hold.
@@ -68,15 +68,16 @@ def write_run(store: GraphStore, order: Order) -> Run | None:
         (write, image) for write, image in zip(facts, before, strict=True) if write.value != image.before
     ]
     if not order.edits and not pairs:
-        return None
+        return None, []
     work, token = store.begin(), uuid4()
     for write, _ in pairs:
         work.put(write)
     work.note(Op.RUN, token.bytes, [image for _, image in pairs])
     first = work.seq
     accesses = _accesses(store, order.uses)
-    for edit in order.edits:
-        work.edit(_with_access(edit, accesses) if edit.op == Op.UPDATE else edit)
+    edits = [_with_access(edit, accesses) if edit.op == Op.UPDATE else edit for edit in order.edits]
+    for edit in edits:
+        work.edit(edit)
     run = Run(
         token=token,
         mode=order.mode,
@@ -89,7 +90,7 @@ def write_run(store: GraphStore, order: Order) -> Run | None:
     )
     _put_runs(store, work, run, order.undoes)
     store.commit(work)
-    return run
+    return run, edits
 
 
 def _put_runs(store: GraphStore, work: Work, run: Run, undone: Run | None) -> None:

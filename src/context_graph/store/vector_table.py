@@ -8,7 +8,7 @@ later than the memory and in order of commit; a watermark says how far.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from context_graph.errors import StoreError
@@ -69,6 +69,15 @@ class VectorTable:
         key = layout.embedding_key(seq, self._generation)
         record = self._engine.get(EMBEDDINGS, key)
         return None if record is None else decode_embedding(key, record)
+
+    def get_many(self, seqs: Sequence[int]) -> list[bytes | None]:
+        """As `get`, of several in one call."""
+        keys = [layout.embedding_key(seq, self._generation) for seq in seqs]
+        found = self._engine.get_many(EMBEDDINGS, keys)
+        return [
+            None if record is None else decode_embedding(key, record)
+            for key, record in zip(keys, found, strict=True)
+        ]
 
     def after(self, seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``seq``."""
