@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_graph.memory.words import STOP_WORDS
 
@@ -99,41 +99,58 @@ _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_W
 def telling(text: str) -> float:
     """What ``text`` tells, in words that tell something, each counted once; 0 for a greeting, 3 for a fact.
 
-    Cost: some 5 us for ten words.
+    Cost: some 3 us for ten words that were met before.
     """
-    total = 0.0
-    blanks = False
-    seen: set[str] = set()
     label = _LABEL.match(text)
-    start = 0
-    if label:
-        total, start = LABEL, label.end()
-    phrase, first = 0.0, True
+    start = label.end() if label else 0
+    total = LABEL if label else 0.0
+    phrase, first, blanks = 0.0, True, False
+    seen: set[str] = set()
     for raw in text[start : start + MAX_CHARS].split():
-        word = raw.strip(_EDGES)
-        key = word.lower()
-        if key not in seen:
-            seen.add(key)
-            worth = _worth(word, key)
-            if worth < 0.0:
+        word = _word(raw)
+        if word.key not in seen:
+            seen.add(word.key)
+            if word.worth < 0.0:
                 blanks = True
-            elif blanks and key.isdigit():
-                pass  # testing 123
-            elif not first and worth == CAPITAL and raw[-1] in "!?,." and word[1:].islower():
+            elif word.spoken_to and not first:
                 phrase += ADDRESSED
-            else:
-                phrase += worth
+            elif not (blanks and word.number):  # testing 123
+                phrase += word.worth
         first = False
-        if raw[-1] in ".!?…":
-            total += phrase * ASKED if "?" in raw[-3:] else phrase
+        if word.ends:
+            total += phrase * word.ends
             phrase, first = 0.0, True
     total += phrase
     return total + WEAK if blanks and total > LABEL else total
 
 
+class _Word(NamedTuple):
+    """What stands between two spaces."""
+
+    key: str
+    worth: float
+    """-1 for a blank."""
+    number: bool
+    spoken_to: bool
+    """Where it does not begin a phrase, it is a name at the end of one."""
+    ends: float
+    """0 if it ends no sentence; else the share of the sentence's words that counts."""
+
+
 @lru_cache(maxsize=32_768)
+def _word(raw: str) -> _Word:
+    word = raw.strip(_EDGES)
+    key = word.lower()
+    worth = _worth(word, key)
+    ends = 0.0
+    if raw[-1] in ".!?…":
+        ends = ASKED if "?" in raw[-3:] else 1.0
+    spoken_to = worth == CAPITAL and raw[-1] in "!?,." and word[1:].islower()
+    return _Word(key, worth, key.isdigit(), spoken_to, ends)
+
+
 def _worth(word: str, key: str) -> float:
-    """What one word counts; -1 for a blank."""
+    """What one word counts."""
     if not key or key in _STUBS or not any(map(str.isalnum, key)):
         return 0.0
     if key in _BLANKS:
