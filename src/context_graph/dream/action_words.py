@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 __all__ = [
+    "ALIASES",
     "ARTICLES",
     "COMMANDS",
     "DOERS",
@@ -48,6 +49,10 @@ TOOLS: Final = _table(
     conda; think: todowrite exitplanmode"""
 )
 """Names of tools and of commands that do one thing."""
+ALIASES: Final = _pairs(
+    "multiedit:edit notebookedit:edit notebookread:read zsh:bash sh:bash pip3:pip apt-get:apt rg:grep ag:grep"
+)
+"""Other names of the same."""
 _BUILDERS: Final = _table(
     """test: test check lint bench clippy vet; create: build compile package; install: install add ci sync
     get; run: run start exec up; store: publish push; remove: clean uninstall remove rm"""

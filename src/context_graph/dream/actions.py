@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from context_graph.dream.action_words import (
+    ALIASES,
     ARTICLES,
     COMMANDS,
     DOERS,
@@ -60,6 +61,11 @@ class Action(NamedTuple):
     """The verb's plain form, or the tool's or command's name."""
     exact: bool
     """It is the name of a tool or command, which has no synonyms."""
+
+    @property
+    def tool(self) -> str:
+        """What tells one work from another of the same kind: "" for words, and commands of many uses."""
+        return self.word if self.exact and " " not in self.word else ""
 
 
 _BREAK: Final = re.compile(
@@ -202,6 +208,7 @@ def _named(word: str, after: list[str]) -> Action | None:
         if kind is not None:
             return Action(kind, f"{word} {following}", True)
         return None if word in ("go", "make") else Action("run", word, True)
+    word = ALIASES.get(word, word)
     if word in TOOLS:
         return Action(TOOLS[word], word, True)
     return _verb(word)

@@ -187,7 +187,7 @@ class _Selection:
         by_tools: dict[tuple[str, ...], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for number, places in members.items():
             told = [self._lists[number].actions[at] for at in places]
-            by_tools[tuple(one.word if one.exact else "" for one in told)][number] = places
+            by_tools[tuple(one.tool for one in told)][number] = places
         named = [one for tools, one in by_tools.items() if any(tools) and len(one) >= MIN_SUPPORT]
         covered = sum(map(len, named))
         if not 2 <= len(named) <= MAX_VARIANTS or covered < VARIANT_SHARE * len(members):
@@ -234,11 +234,9 @@ class _Selection:
             for number, places in members.items()
             if len(places) == length
         ]
+        columns = [{(one.tool, one.kind) for one in column} for column in zip(*whole, strict=True)]
         return [
-            column[0].word
-            if all(one.exact and one.word == column[0].word for one in column)
-            else column[0].kind
-            for column in zip(*whole, strict=True)
+            min(column)[0] or min(column)[1] if len(column) == 1 else max(column)[1] for column in columns
         ]
 
 
@@ -265,7 +263,7 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
 
 
 def _of_summary(node: MemoryNode) -> list[Action]:
-    """The commands of a session's summary, in the order in which each last ran; its text has the last first."""
+    """The commands of a session's summary as each last ran, in order; its text has the last first."""
     state = node.metadata.get("capture")
     commands = state.get("commands") if isinstance(state, dict) else None
     return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
