@@ -113,6 +113,23 @@ def test_a_session_has_one_request_a_minute(peer: Peer) -> None:
     assert peer.fail("consolidate_memories", session_id="another").code == -32004
 
 
+def test_long_lists_are_cut_for_the_model_and_whole_when_asked_for(peer: Peer) -> None:
+    """A client shows its model some 30,000 characters; counts are always of all."""
+    for number in range(110):
+        words = " ".join(f"{part}{number}" for part in ("alder", "birch", "cedar", "elm", "fir"))
+        for end in ("", "."):
+            peer.store(f"The trees named {words} stand in the park{end}", occurred_at=OLD)
+    short = peer.ask("consolidate_memories", dry_run=True, session_id="one")
+    peer.ask("set_verbosity", level=2, session_id="two")
+    whole = peer.ask("consolidate_memories", dry_run=True, session_id="two")
+    assert short["merged_count"] == whole["merged_count"] == 110
+    assert len(short["merged"]) < len(whole["merged"]) == 100
+    assert whole["merged"][: len(short["merged"])] == short["merged"]
+    assert len(json.dumps(short)) < 30_000
+    assert any("Lists are cut" in note for note in short["notes"])
+    assert not any("Lists are cut" in note for note in whole["notes"])
+
+
 def test_two_clients_are_two_sessions(cli: Cli) -> None:
     for _ in range(2):
         with connected(cli) as peer:

@@ -7,7 +7,10 @@ that the client sees, and the way to cancel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any, Final
+
+import orjson
 
 from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.deferred import Deferred
@@ -15,6 +18,7 @@ from context_graph.mcp_server.host import Job, OnDone
 from context_graph.mcp_server.registry import Tool
 from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.schemas import DESCRIPTIONS, HINTS, MODES, PARAMETERS, RESULTS
+from context_graph.model.memory import VerbosityLevel
 
 __all__ = ["dream_tools"]
 
@@ -23,6 +27,17 @@ _MIN_CONFIDENCE: Final = 0.3
 _GOALS: Final = 10
 _GOALS_MAX: Final = 50
 _MEMORIES_MAX: Final = (1 << 31) - 1
+_LIST_CHARS: Final = {
+    "merged": 10_000,
+    "pruned": 6_500,
+    "links_made": 5_000,
+    "goals": 20_000,
+    "new_patterns": 2_500,
+    "skipped": 1_500,
+}
+"""Of JSON, for each list of an answer: what a client shows its model at once. List by list, so that a dry
+run's are cut where the real run's are."""
+_CUT: Final = "Lists are cut, counts are not: set_verbosity 2, or the command's --json, has more."
 
 
 def dream_tools() -> list[Tool]:
@@ -85,10 +100,22 @@ def _promised(call: ToolCall, start: Callable[[OnDone], Job]) -> Deferred:
             deferred.failed(outcome)
             return
         try:
-            deferred.done(ToolResult({**outcome, "pulse": call.host.memory().pulse().as_dict()}))
+            told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
+            deferred.done(ToolResult({**told, "pulse": call.host.memory().pulse().as_dict()}))
         except Exception as error:
             deferred.failed(error)
 
     job = start(done)
     deferred.on_cancel = job.cancel
     return deferred
+
+
+def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """``outcome`` with its lists cut to what a model can read, and a note where one was."""
+    fitting = dict(outcome)
+    for name in _LIST_CHARS.keys() & outcome.keys():
+        ends = accumulate(len(orjson.dumps(entry)) + 1 for entry in outcome[name])
+        fitting[name] = outcome[name][: sum(end <= _LIST_CHARS[name] for end in ends)]
+    if any(len(fitting[name]) < len(outcome[name]) for name in _LIST_CHARS.keys() & outcome.keys()):
+        fitting["notes"] = [*outcome.get("notes", ()), _CUT]
+    return fitting
