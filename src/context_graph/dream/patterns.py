@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,8 +91,8 @@ def find(
 
 def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
     """What recurs by kinds of actions, and what only recurs by the names of tools; most surprising first."""
-    kinds = _read(lists, lambda one: one.kind)
-    tools = _read(lists, lambda one: one.word if one.exact else one.kind)
+    kinds = _read(lists, by_tools=False)
+    tools = _read(lists, by_tools=True)
     known = {run.symbols for run in kinds.search.runs}
     runs = [(run, kinds) for run in kinds.search.runs]
     for run in tools.search.runs:
@@ -106,16 +106,24 @@ def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
 class _Reading:
     """All lists as symbols, and what recurs in them."""
 
+    by_tools: bool
+    """Whether tools of one kind are different symbols."""
     symbols: list[list[int]]
     orders: Orders
     search: Search
 
 
-def _read(lists: Sequence[_Actions], name: Callable[[Action], str]) -> _Reading:
-    """The lists with those actions as one symbol that have one name."""
+def _read(lists: Sequence[_Actions], *, by_tools: bool) -> _Reading:
+    """The lists, an action's kind as its symbol, or its name if it is a tool's or command's."""
     numbers: dict[str, int] = {}
-    symbols = [[numbers.setdefault(name(one), len(numbers)) for one in item.actions] for item in lists]
-    return _Reading(symbols, Orders(symbols), sequences.find(symbols))
+    symbols = [
+        [
+            numbers.setdefault(one.word if by_tools and one.exact else one.kind, len(numbers))
+            for one in item.actions
+        ]
+        for item in lists
+    ]
+    return _Reading(by_tools, symbols, Orders(symbols), sequences.find(symbols))
 
 
 class _Selection:
@@ -139,8 +147,9 @@ class _Selection:
         if not order.is_no_chance(reading.search.bags):
             return
         members = {**self._missing_one(found, reading, alike), **alike}
-        for variant in self._variants(found, members):
-            pattern = self._pattern(variant, order.certainty)
+        variants = self._variants(found, members)
+        for variant in variants:
+            pattern = self._pattern(variant, order.certainty, by_tools=reading.by_tools or len(variants) > 1)
             if pattern is not None:
                 for number, places in variant.items():
                     self._claimed[number].update(range(places[0], places[-1] + 1))
@@ -197,7 +206,9 @@ class _Selection:
         named[0] |= {number: members[number] for number in rest if len(members[number]) == len(found.symbols)}
         return named
 
-    def _pattern(self, members: Mapping[int, tuple[int, ...]], order: float) -> Pattern | None:
+    def _pattern(
+        self, members: Mapping[int, tuple[int, ...]], order: float, *, by_tools: bool
+    ) -> Pattern | None:
         vectors = self._vectors[list(members)]
         cosines = (vectors @ _unit(vectors.sum(axis=0)))[vectors.any(axis=1)]
         coherence = float(np.clip(cosines, 0.0, 1.0).mean()) if len(cosines) else 1.0
@@ -206,8 +217,12 @@ class _Selection:
         if confidence < MIN_CONFIDENCE:
             return None
         rows = sorted({self._lists[number].rows[at] for number, places in members.items() for at in places})
-        words = self._words(members)
-        digest = hashlib.blake2b("\0".join(self._names(members)).encode(), digest_size=8).hexdigest()
+        told = self._told(members)
+        words = [
+            Counter(one.word for one in column).most_common(1)[0][0] for column in zip(*told, strict=True)
+        ]
+        names = [(one.tool if by_tools else "") or one.kind for one in told[0]]
+        digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).hexdigest()
         return Pattern(
             pattern_id=f"pattern-{digest}",
             description=" → ".join(words),
@@ -216,27 +231,13 @@ class _Selection:
             members=tuple(self._ids[row] for row in rows),
         )
 
-    def _words(self, members: Mapping[int, tuple[int, ...]]) -> list[str]:
-        """What most of the occurrences call each action."""
+    def _told(self, members: Mapping[int, tuple[int, ...]]) -> list[list[Action]]:
+        """The actions of each occurrence of which none is missing."""
         length = max(map(len, members.values()))
-        whole = [
-            [self._lists[number].actions[at].word for at in places]
-            for number, places in members.items()
-            if len(places) == length
-        ]
-        return [Counter(column).most_common(1)[0][0] for column in zip(*whole, strict=True)]
-
-    def _names(self, members: Mapping[int, tuple[int, ...]]) -> list[str]:
-        """What makes this pattern another than the rest: its kinds of actions, and tools that all name."""
-        length = max(map(len, members.values()))
-        whole = [
+        return [
             [self._lists[number].actions[at] for at in places]
             for number, places in members.items()
             if len(places) == length
-        ]
-        columns = [{(one.tool, one.kind) for one in column} for column in zip(*whole, strict=True)]
-        return [
-            min(column)[0] or min(column)[1] if len(column) == 1 else max(column)[1] for column in columns
         ]
 
 
