@@ -80,7 +80,7 @@ def same(one: Saying, other: Saying) -> bool:
         and one.past == other.past
         and (one.optional <= other.optional or other.optional <= one.optional)
         and _same_exact(one, other)
-        and same_order(one.sentences, other.sentences, we="we" in one.optional | other.optional)
+        and same_order(one.sentences, other.sentences, optional=one.optional | other.optional)
     )
 
 

@@ -25,10 +25,10 @@ from context_graph.memory.word_classes import (
     OPTIONAL,
     PAST,
     PRESENT,
+    REGULARLY,
     SAME,
     SAYS,
     SILENT,
-    TELLING_MARKS,
     TIMES,
     WHEN,
 )
@@ -43,6 +43,8 @@ class Word(NamedTuple):
     """As it is compared: lower case, its stem, one word for synonyms; what is exact, in lower case."""
     mark: str = ""
     """What joins it to the words before: of, by, in, for, …; "'s" after a possessor; "" nothing."""
+    told: str = ""
+    """The mark's own word: in, on and at share one mark."""
     joined: bool = False
     """After an `and`, or a comma in a list."""
     fronted: bool = False
@@ -53,6 +55,8 @@ class Word(NamedTuple):
     """Ends in -ed, or is known as such."""
     definite: bool = False
     """After `the`."""
+    has: bool = False
+    """After a form of `have`."""
     says: bool = False
     """A form of `say` or the like."""
 
@@ -62,7 +66,7 @@ class Saying:
     """A text, ready to be compared with others."""
 
     key: tuple[str, ...]
-    """Its words and telling marks, sorted: texts that say the same have equal keys."""
+    """Its words, sorted: texts that say the same have equal keys."""
     sentences: tuple[tuple[Word, ...], ...]
     exact: tuple[str, ...]
     """Sorted: what must be equal to the letter, as it is written: numbers, ids, paths, quotations."""
@@ -75,7 +79,7 @@ class Saying:
 
 _WORD: Final = (
     r"(?:(?<![\w)])[-+](?=\d)|[@#$~]|\.{0,2}/|~/|(?<![\w-])--?(?=[A-Za-z]))?"
-    r"\w(?:[\w.@/\\-]*\w)?(?:%|\+\+|\#(?!\w))?/?"
+    r"\w(?:(?:[\w.@/\\-]|:(?=\d))*\w)?(?:%|\+\+|\#(?!\w))?/?"
 )
 _TOKEN: Final = re.compile(
     rf"""(?P<quote>`[^`\n]+`|"[^"\n]{{1,200}}"|“[^”\n]{{1,200}}”|«[^»\n]{{1,200}}»|(?<!\w)'[^'\n]{{1,200}}'(?!\w)
@@ -100,6 +104,7 @@ _FULL: Final = {
     "d": " would",
 }
 _IS: Final = re.compile(r"(?i)\b(it|that|there|what|he|she|here|where|who|let)['’]s\b")
+_ENDED: Final = re.compile(r"\s*(?:[,.;!]|$|(?:by|in|on|at|for|from|with|to|and)\b)")
 _FOLLOWING: Final = re.compile(r"\s+(\w+)")
 _LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s+){LEAD_IN}(?:\s+that\b\s*|\s*[:,—–-]+\s*)")
 _TAIL: Final = re.compile(rf"(?i)\s*[,;—–-]\s*{LEAD_IN}(?:\s+that)?\s*([.!]*)\s*$")
@@ -115,7 +120,6 @@ def saying(text: str) -> Saying:
     reader = _Reader(text)
     sentences = tuple(tuple(sentence) for sentence in reader.read() if sentence)
     key = [word.word for sentence in sentences for word in sentence]
-    key += [f"<{word.mark}>" for s in sentences for word in s if word.mark in TELLING_MARKS]
     return Saying(
         tuple(sorted(key)),
         sentences,
@@ -160,14 +164,26 @@ class _Reader:
         return self._sentences
 
     def _clear(self, *, fronted: bool = False) -> None:
-        self._mark, self._joined, self._be, self._definite = "", False, False, False
+        self._mark, self._told = "", ""
+        self._joined, self._be, self._definite, self._has = False, False, False, False
         self._fronted = fronted
 
     def _add(self, word: str, *, past: bool = False) -> None:
         if self._negated:
             word, self._negated = f"{self._negated} {word}", ""
         self._sentences[-1].append(
-            Word(word, self._mark, self._joined, self._fronted, self._be, past, self._definite, word in SAYS)
+            Word(
+                word,
+                mark=self._mark,
+                told=self._told,
+                joined=self._joined,
+                fronted=self._fronted,
+                be=self._be,
+                past=past,
+                definite=self._definite,
+                has=self._has,
+                says=word in SAYS,
+            )
         )
         self._clear()
 
@@ -232,9 +248,10 @@ class _Reader:
             self._definite = lower == "the"
         elif lower in PRESENT or lower in PAST:
             self._be = self._be or lower not in ("does", "do", "did", "has", "had")
+            self._has = self._has or lower == "has"
             self.past = self.past or lower in PAST
         elif lower in MARKS:
-            self._mark = MARKS[lower]
+            self._mark, self._told = MARKS[lower], lower
         elif lower in JOINING:
             self._joined = True
         elif lower in NEGATIONS:
@@ -244,18 +261,30 @@ class _Reader:
             self._negated = "not" if lower == "cannot" else lower
         elif lower in OPTIONAL:
             self.optional.add(OPTIONAL[lower])
+            self._has = self._has or lower == "have"
         elif lower not in SILENT:
-            self._content(lower, end)
+            self._content(token, lower, end)
 
-    def _content(self, lower: str, end: int) -> None:
+    def _counted(self) -> bool:
+        """Whether a number stands before: what follows is its unit."""
+        return bool(self._sentences[-1]) and self._sentences[-1][-1].word[-1].isdigit()
+
+    def _content(self, token: str, lower: str, end: int) -> None:
+        if len(token) < 4 and token != lower and self._counted():
+            self._exact(token)  # MB is not Mb
+            return
         past = lower in IRREGULAR or (len(lower) > 3 and lower.endswith("ed") and _stemmer()(lower) != lower)
         if past and lower not in NOW_TOO and not self._be and not self._follows_be():
             self.past = True
-        if lower in WHEN or (lower in ("every", "each") and self._time_follows(end)):
+        if self._is_time(lower, end):
             self._mark = self._mark or "time"
         self._add(_same(lower), past=past)
 
-    def _time_follows(self, end: int) -> bool:
+    def _is_time(self, lower: str, end: int) -> bool:
+        if lower in WHEN or (lower in REGULARLY and _ENDED.match(self._text, end)):
+            return True
+        if lower not in ("every", "each"):
+            return False
         found = _FOLLOWING.match(self._text, end)
         return found is not None and found[1].lower().removesuffix("s") in TIMES
 
@@ -264,9 +293,9 @@ class _Reader:
 
     def _names(self, token: str, end: int) -> bool:
         """Whether an article is a name: `service A calls`, `plan a`."""
-        follows = self._text[end : end + 2].lstrip(" ")
+        follows = self._text[end : end + 40].lstrip()
         return (token == "A" and not self._fronted and not self._text.isupper()) or (
-            token in ("a", "A") and not (follows[:1].isalnum() or follows[:1] in "`\"'“‘$#@/~")
+            token in ("a", "A") and not re.match(r"[\w`\"'“‘$#@/~]", follows)
         )
 
 

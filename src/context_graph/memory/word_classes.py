@@ -12,17 +12,19 @@ __all__ = [
     "DETERMINERS",
     "IRREGULAR",
     "JOINING",
+    "KINDS",
     "LEAD_IN",
     "MARKS",
     "NEGATIONS",
     "NOW_TOO",
     "OPTIONAL",
+    "ORDERED",
     "PAST",
     "PRESENT",
+    "REGULARLY",
     "SAME",
     "SAYS",
     "SILENT",
-    "TELLING_MARKS",
     "TIED",
     "TIMES",
     "WHEN",
@@ -35,8 +37,7 @@ def _words(text: str) -> frozenset[str]:
 
 DETERMINERS: Final = _words("the a an")
 SILENT: Final = _words(
-    "that which who there so please kindly just really actually basically simply also well ok okay hey "
-    "fyi btw e.g i.e etc"
+    "that which who there so please kindly just really actually basically simply also hey fyi btw e.g i.e etc"
 )
 """Words without which a sentence says the same."""
 PRESENT: Final = _words("is are am be been being does do has")
@@ -46,6 +47,7 @@ TIMES: Final = _words(
     "second minute hour day night morning evening noon week weekday weekend month quarter year sprint "
     "monday tuesday wednesday thursday friday saturday sunday"
 )
+REGULARLY: Final = _words("nightly daily hourly weekly monthly yearly")
 WHEN: Final = _words(
     "today tonight yesterday tomorrow now currently presently usually normally typically sometimes"
 )
@@ -58,6 +60,17 @@ IRREGULAR: Final = _words(
     "sworn stolen shaken frozen bitten eaten lent swept"
 )
 """Participles and past forms that do not end in -ed."""
+ORDERED: Final = _words(
+    "order step sequenc pipelin stage first second third then next follow preced prioriti rank respect final"
+)
+"""Stems of words that tell that an order matters: then lists and clauses keep theirs."""
+KINDS: Final = _words(
+    "servic modul function class file flag tabl cluster team project repository branch packag librari "
+    "compon job queue endpoint command variabl method server database bucket topic ticket issu version "
+    "region host node field column directory script process namespac pod image plugin tool app "
+    "application key setting option"
+)
+"""Stems of words that say what a name names: `the orders service` is `service orders`."""
 NOW_TOO: Final = _words("hit set put cut split shut read run reset found left bound")
 """Those of them that may be present as well."""
 SAYS: Final = _words("say said report think thought claim note mention write believ")
@@ -124,8 +137,6 @@ MARKS: Final = {
     for word in words.split()
 }
 """Words that say what the words after them are to the rest; those of like meaning share a mark."""
-TELLING_MARKS: Final = frozenset(MARKS.values()) - {"of", "by", "in", "to"}
-"""Those that both texts must have: a genitive, an agent and a place can be put without the word."""
 
 OPTIONAL: Final = {
     word: rest
@@ -133,7 +144,6 @@ OPTIONAL: Final = {
         "we": "we us our ours",
         "it": "it its",
         "have": "have having",
-        "run": "run runs running",
         "live": "live lives lived living reside resides resided sit sits located situated",
     }.items()
     for word in words.split()
@@ -152,8 +162,8 @@ SAME: Final = {
         "use uses used using utilize utilizes utilized utilizing utilise utilises utilised",
         "begin begins began begun beginning start starts started starting",
         "stop stops stopped stopping halt halts halted halting",
-        "finish finishes finished finishing complete completes completed completing",
-        "large big huge", "small little tiny", "fast quick rapid", "quickly fast rapidly",
+        "finish finishes finished finishing complete completes completed completing", "large big huge",
+        "small little tiny", "fast quick rapid", "quickly fast rapidly",
         "fix fixes fixed fixing repair repairs repaired repairing",
         "choose chooses chose chosen choosing pick picks picked picking select selects selected selecting",
         "delete deletes deleted deleting remove removes removed removing erase erases erased erasing",
@@ -162,17 +172,27 @@ SAME: Final = {
         "own owns owned owning owner owners",
         "keep keeps kept keeping store stores stored storing save saves saved saving hold holds held holding",
         "write writes wrote written writing", "build builds built building", "send sends sent sending",
-        "find finds found finding", "break breaks broke broken breaking", "make makes made making",
-        "take takes took taken taking", "know knows knew known knowing", "read reads reading",
-        "buy buys bought buying purchase purchases purchased purchasing",
+        "rebuild rebuilds rebuilt rebuilding", "lead leads led leading leader leaders",
+        "run runs ran running", "give gives gave given giving", "drive drives drove driven driving",
+        "see sees saw seen seeing", "think thinks thought thinking", "say says said saying",
+        "tell tells told telling", "get gets got gotten", "feed feeds fed feeding",
+        "meet meets met meeting", "pay pays paid paying", "bring brings brought bringing",
+        "catch catches caught catching", "teach teaches taught teaching", "leave leaves left leaving",
+        "lose loses lost losing", "sell sells sold selling", "hide hides hid hidden hiding",
+        "spend spends spent spending", "bind binds bound binding", "draw draws drew drawn drawing",
+        "throw throws threw thrown throwing", "grow grows grew grown growing",
+        "freeze freezes froze frozen", "override overrides overrode overridden overriding",
+        "rewrite rewrites rewrote rewritten rewriting", "understand understands understood understanding",
+        "fall falls fell fallen falling", "find finds found finding", "break breaks broke broken breaking",
+        "make makes made making", "take takes took taken taking", "know knows knew known knowing",
+        "read reads reading", "buy buys bought buying purchase purchases purchased purchasing",
         "help helps helped helping assist assists assisted assisting",
         "allow allows allowed allowing permit permits permitted permitting",
         "forbid forbids forbade forbidden forbidding prohibit prohibits prohibited prohibiting",
-        "obtain obtains obtained obtaining acquire acquires acquired acquiring",
-        "often frequently", "usually normally typically", "approximately roughly", "currently presently",
-        "mandatory compulsory obligatory", "error errors", "every each",
-        "database databases db dbs", "repository repositories repo repos",
-        "configuration config configs configurations",
+        "obtain obtains obtained obtaining acquire acquires acquired acquiring", "often frequently",
+        "usually normally typically", "approximately roughly", "currently presently",
+        "mandatory compulsory obligatory", "error errors", "every each", "database databases db dbs",
+        "repository repositories repo repos", "configuration config configs configurations",
         "environment environments env envs", "production prod", "application applications app apps",
         "information info", "documentation docs", "kubernetes k8s", "postgresql postgres", "javascript js",
         "administrator administrators admin admins", "parameter parameters param params",

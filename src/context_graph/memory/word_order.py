@@ -12,26 +12,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from context_graph.memory.rewording import forms_of, owned
 from context_graph.memory.saying import Word
-from context_graph.memory.word_classes import TIED
+from context_graph.memory.word_classes import KINDS, ORDERED, TIED
 
 __all__ = ["same_order"]
 
 MAX_WORDS: Final = 80
 """Of a sentence whose phrases are moved; longer ones must have one order."""
-MAX_MOVED: Final = 4
-"""Words of a possessor, and between it and what it has."""
 _STAYS: Final = frozenset(["", "'s", "of", "or", "than", "versus"])
 """Marks of words that do not move by themselves."""
 
 Words = Sequence[Word]
 
 
-def same_order(one: Sequence[Words], other: Sequence[Words], *, we: bool = False) -> bool:
+def same_order(
+    one: Sequence[Words], other: Sequence[Words], *, optional: frozenset[str] = frozenset()
+) -> bool:
     """Whether two texts with the same words, sentence by sentence, say the same.
 
     Args:
-        we: One of them speaks of `we`: `we use X` is `X is used`, as `use X` is not.
+        optional: What one of them may have and the other not (`Saying.optional`): `we use X` is `X is used`,
+            as `use X` is not.
     """
     ours = [word for sentence in one for word in sentence]
     theirs = [word for sentence in other for word in sentence]
@@ -39,14 +41,15 @@ def same_order(one: Sequence[Words], other: Sequence[Words], *, we: bool = False
         return True
     rest, others = _units(one), _units(other)
     if len(rest) != len(others):
-        return len(ours) <= MAX_WORDS and _reworded(ours, theirs, we)
+        return len(ours) <= MAX_WORDS and _reworded(ours, theirs, optional)
     for unit in list(rest):
         twin = next((there for there in others if _alike(unit, there)), None)
         if twin is not None:
             rest.remove(unit)
             others.remove(twin)
     return all(
-        any(_bag(unit) == _bag(there) and _reworded(unit, there, we) for there in others) for unit in rest
+        any(_bag(unit) == _bag(there) and _reworded(unit, there, optional) for there in others)
+        for unit in rest
     ) and Counter(map(_bag, rest)) == Counter(map(_bag, others))
 
 
@@ -66,81 +69,62 @@ def _units(sentences: Sequence[Words]) -> list[list[Word]]:
 
 
 def _alike(one: Words, other: Words) -> bool:
-    """The same words, joined by the same marks, in the same order."""
+    """The same words, joined by the same marks, in the same order and voice."""
     return len(one) == len(other) and all(
-        ours.word == theirs.word and ours.mark == theirs.mark for ours, theirs in zip(one, other, strict=True)
+        ours.word == theirs.word and ours.mark == theirs.mark and _one_voice(ours, theirs)
+        for ours, theirs in zip(one, other, strict=True)
     )
 
 
-def _reworded(one: Words, other: Words, we: bool) -> bool:
+def _one_voice(ours: Word, theirs: Word) -> bool:
+    """Not `blocks` against `is blocked`."""
+    passive, other = (ours, theirs) if ours.be else (theirs, ours)
+    return not (passive.be and passive.past) or other.past
+
+
+def _reworded(one: Words, other: Words, optional: frozenset[str]) -> bool:
     if max(len(one), len(other)) > MAX_WORDS:
         return False
-    return any(_moved(form, other) for form in _forms(one, we)) or any(
-        _moved(one, form) for form in _forms(other, we)
-    )
-
-
-def _forms(words: Words, we: bool) -> Iterator[Words]:
-    """The sentence, and what it is in the active voice, and with its definition turned round."""
-    yield words
-    yield from _active(words, we)
-    yield from _turned(words)
-
-
-def _active(words: Words, we: bool) -> Iterator[Words]:
-    """`B is called by A in C` -> `A calls B in C`; without an agent, `B is called in C` -> `calls B in C`."""
-    verb = next((at for at, word in enumerate(words) if word.be and word.past), None)
-    if verb is None:
-        return
-    start = max((at for at in range(verb + 1) if words[at].fronted), default=0)
-    agent = next((at for at in range(verb + 1, len(words)) if words[at].mark == "by"), None)
-    if agent is None and (start == verb or not we):
-        return
-    before, patient = words[:start], _bare(words[start:verb])
-    acts = [words[verb]._replace(be=False, fronted=False)]
-    if agent is None:
-        yield [*before, *acts, *patient, *words[verb + 1 :]]
-        return
-    end = next((at for at in range(agent + 1, len(words)) if words[at].mark or words[at].fronted), len(words))
-    between = words[verb + 1 : agent]
-    yield [*before, *_bare(words[agent:end]), *acts, *patient, *between, *words[end:]]
-
-
-def _turned(words: Words) -> Iterator[Words]:
-    """`the owner of X is A` -> `A is the owner of X`, and back."""
-    at = next((at for at, word in enumerate(words) if word.be), None)
-    if not at or sum(word.be for word in words) > 1 or words[at].past or words[at].mark:
-        return
-    left, right = words[:at], words[at:]
-    if any(word.fronted for word in (*left[1:], *right)) or any(" " in word.word for word in right):
-        return
-    if any(word.definite or word.mark == "'s" for word in words):
-        turned = [right[0]._replace(be=False, fronted=left[0].fronted), *right[1:]]
-        yield [*turned, left[0]._replace(be=True, fronted=False), *left[1:]]
-        if right[0].definite and len(right) > 1 and right[1].mark == "of":  # A is the owner of X -> A owns X
-            yield [*left, right[0]._replace(be=False), *_bare(right[1:])]
-        if left[0].definite and len(left) > 1 and left[1].mark == "of":
-            yield [*_bare(right), left[0], *_bare(left[1:])]
-
-
-def _bare(words: Words) -> list[Word]:
-    """These words without what joined the first of them."""
-    return [words[0]._replace(mark="", be=False, fronted=False), *words[1:]] if words else []
+    theirs = list(forms_of(other, optional))
+    return any(_moved(form, there) for form in forms_of(one, optional) for there in theirs)
 
 
 def _moved(one: Words, other: Words) -> bool:
     """Whether only what may move has moved."""
-    ours, theirs = _owned(one, other), _owned(other, one)
+    ours, theirs = owned(one, other), owned(other, one)
     if _alike(ours, theirs):
         return True
     places = _places(ours, theirs)
-    if places is None:
+    if places is None or not all(
+        _one_voice(word, theirs[place]) for word, place in zip(ours, places, strict=True)
+    ):
         return False
+    listed = not any(word.word in ORDERED for word in ours)
+    if listed and _same_clauses(ours, theirs):
+        return True
+    named = _named(ours)
     theirs = [word._replace(word=f"{at}") for at, word in enumerate(theirs)]
     ours = [word._replace(word=f"{place}") for word, place in zip(ours, places, strict=True)]
     tiles = list(_tiles(ours, places))
     fixed = [tile for tile in tiles if not _free(tile, ours, theirs)]
-    return _in_order(fixed, ours, theirs) and _marks_in_order(tiles, ours)
+    return _in_order(fixed, ours, theirs, named, listed) and _marks_in_order(tiles, ours, theirs)
+
+
+def _same_clauses(ours: Words, theirs: Words) -> bool:
+    """Whether both have the same clauses of two words or more between their commas, in whatever order."""
+    clauses = [
+        Counter(tuple((word.word, word.mark) for word in clause) for clause in _clauses(words))
+        for words in (ours, theirs)
+    ]
+    return clauses[0] == clauses[1] and all(len(clause) > 1 for clause in clauses[0])
+
+
+def _clauses(words: Words) -> Iterator[Words]:
+    start = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or words[at].fronted or (words[at].joined and not words[at].mark):
+            yield words[start:at]
+            start = at
 
 
 def _places(ours: Words, theirs: Words) -> list[int] | None:
@@ -153,21 +137,26 @@ def _places(ours: Words, theirs: Words) -> list[int] | None:
         there.setdefault(word.word, []).append(at)
     if Counter(word.word for word in ours) != {word: len(places) for word, places in there.items()}:
         return None
-    places: list[int] = []
+    found = [_twin(ours, at, theirs, there[word.word]) for at, word in enumerate(ours)]
+    taken = set(found)
     for at, word in enumerate(ours):
-        found = there[word.word]
-        if len(found) > 1:
-            around = _around(ours, at)
-            for sides in (slice(0, 2), slice(0, 1), slice(1, 2)):
-                found = [
-                    place for place in there[word.word] if _around(theirs, place)[sides] == around[sides]
-                ]
-                if found:
-                    break
-            if len(found) != 1:
-                return None
-        places.append(found[0])
-    return places if len(set(places)) == len(places) else None
+        if found[at] is None:
+            rest = [place for place in there[word.word] if place not in taken]
+            found[at] = rest[0] if len(rest) == 1 else None
+            taken.add(found[at])
+    places = [place for place in found if place is not None]
+    return places if len(places) == len(set(places)) == len(ours) else None
+
+
+def _twin(ours: Words, at: int, theirs: Words, places: Sequence[int]) -> int | None:
+    if len(places) == 1:
+        return places[0]
+    around = _around(ours, at)
+    for sides in (slice(0, 2), slice(0, 1), slice(1, 2)):
+        alike = [place for place in places if _around(theirs, place)[sides] == around[sides]]
+        if alike:
+            return alike[0] if len(alike) == 1 else None
+    return None
 
 
 def _around(words: Words, at: int) -> tuple[str, str]:
@@ -223,8 +212,8 @@ def _same_inside(tile: Tile, ours: Words, theirs: Words) -> bool:
     return all(ours[at + k].mark == theirs[there + k].mark for k in range(1, length))
 
 
-def _in_order(tiles: Sequence[Tile], ours: Words, theirs: Words) -> bool:
-    """Whether what stays is in one order and joined by the same marks, but for lists."""
+def _in_order(tiles: Sequence[Tile], ours: Words, theirs: Words, named: frozenset[int], listed: bool) -> bool:
+    """Whether what stays is in one order and joined by the same marks, but for lists and names."""
     if not all(_same_inside(tile, ours, theirs) for tile in tiles):
         return False
     wanted = sorted(tiles, key=lambda tile: tile[1])
@@ -233,7 +222,12 @@ def _in_order(tiles: Sequence[Tile], ours: Words, theirs: Words) -> bool:
         if tiles[at] == wanted[at] and ours[tiles[at][0]].mark == theirs[tiles[at][1]].mark:
             at += 1
             continue
-        size = _list_size(tiles[at:], ours, 0)
+        if set(tiles[at : at + 2]) == set(wanted[at : at + 2]) and _is_name(
+            tiles[at : at + 2], ours, theirs, named
+        ):
+            at += 2
+            continue
+        size = _list_size(tiles[at:], ours, 0) if listed else 1
         if size < 2 or size != _list_size(wanted[at:], theirs, 1):
             return False
         if set(tiles[at : at + size]) != set(wanted[at : at + size]):
@@ -242,6 +236,29 @@ def _in_order(tiles: Sequence[Tile], ours: Words, theirs: Words) -> bool:
             return False
         at += size
     return True
+
+
+def _is_name(pair: Sequence[Tile], ours: Words, theirs: Words, named: frozenset[int]) -> bool:
+    """Whether two tiles side by side are a name and what it names: `service orders`, `the orders service`."""
+    if len(pair) < 2:
+        return False
+    (one, there, size), (other, where, length) = pair
+    heads = (ours[one], ours[other], theirs[there], theirs[where])
+    return (
+        (one + size - 1 in named or other + length - 1 in named)
+        and other == one + size
+        and there == where + length
+        and not ours[other].mark
+        and not theirs[there].mark
+        and ours[one].mark == theirs[where].mark
+        and not any(word.definite for word in (ours[other], theirs[there]))
+        and not any(word.be or word.joined for word in heads)
+    )
+
+
+def _named(ours: Words) -> frozenset[int]:
+    """Places of our words that say what a name names."""
+    return frozenset(at for at, word in enumerate(ours) if word.word in KINDS)
 
 
 def _list_size(tiles: Sequence[Tile], words: Words, side: int) -> int:
@@ -256,61 +273,14 @@ def _list_size(tiles: Sequence[Tile], words: Words, side: int) -> int:
     return size if any(word.joined for word in members) else 1
 
 
-def _marks_in_order(tiles: Sequence[Tile], ours: Words) -> bool:
-    """Phrases of one preposition keep their order: `the test of A before that of B`."""
-    marks: dict[str, int] = {}
-    for at, there, _ in tiles:
-        mark = ours[at].mark
-        if mark in ("", "'s"):
-            continue
-        if marks.get(mark, -1) > there:
-            return False
-        marks[mark] = there
-    return True
-
-
-def _owned(words: Words, other: Words) -> list[Word]:
-    """``words`` with `X's Y` and `X Y` put as `Y of X` where ``other`` puts it so."""
-    result = list(words)
-    for at, word in enumerate(other):
-        if word.mark != "of" or at == 0:
-            continue
-        found = _possessor(result, other, at)
-        if found is not None:
-            start, size, head = found
-            owner = [result[start]._replace(mark="of", fronted=False), *result[start + 1 : start + size]]
-            had = [result[start + size]._replace(mark=result[start].mark, fronted=result[start].fronted)]
-            had += result[start + size + 1 : head + 1]
-            had[0] = had[0]._replace(be=result[start].be, definite=result[start].definite)
-            result[start : head + 1] = [*had, *owner]
-    return result
-
-
-def _possessor(words: Words, other: Words, at: int) -> tuple[int, int, int] | None:
-    """Where the words after `of` at ``at`` stand before what they have: (start, words, place of the head)."""
-    head = other[at - 1].word
-    for start, word in enumerate(words):
-        if word.word != other[at].word or word.mark == "of":
-            continue
-        size = 1
-        while (
-            size < MAX_MOVED
-            and start + size < len(words)
-            and at + size < len(other)
-            and words[start + size].word == other[at + size].word
-            and words[start + size].mark == other[at + size].mark == ""
-        ):
-            size += 1
-        for last in range(start + size, min(start + size + MAX_MOVED, len(words))):
-            if words[last].mark not in (("", "'s") if last == start + size else ("",)) or words[last].fronted:
-                break
-            if words[last].word == head:
-                after, there = last + 1, at + size
-                alike = _is_next(words, after) == _is_next(other, there) or words[start + size].mark == "'s"
-                return (start, size, last) if alike else None
-    return None
-
-
-def _is_next(words: Words, at: int) -> bool:
-    """Whether a form of `be` follows: as in `the gateway timeout is 5`, not in `Alice manages Bob`."""
-    return at < len(words) and words[at].be
+def _marks_in_order(tiles: Sequence[Tile], ours: Words, theirs: Words) -> bool:
+    """Whether phrases of one preposition keep their order: `the test of A before that of B`."""
+    return not any(
+        ours[one].mark == ours[other].mark not in ("", "'s")
+        and there > where
+        and not (
+            ours[one].told == theirs[there].told != ours[other].told == theirs[where].told  # on A at B
+        )
+        for at, (one, there, _) in enumerate(tiles)
+        for other, where, _ in tiles[at + 1 :]
+    )
