@@ -8,8 +8,13 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.mcp_support import connected
 from tests.memory_support import WHY, open_memex
+from tests.session_support import context_of, hook, remember
+from tests.support import Cli
 
+from context_graph.dream.consolidate import consolidate
+from context_graph.dream.plan import Mode
 from context_graph.memory.memex import Memex
 from context_graph.store.path_table import MAX_PATHS
 
@@ -123,3 +128,49 @@ def test_paths_are_bounded_and_those_taken_least_go_first(memex: Memex) -> None:
     kept = paths(memex)
     assert MAX_PATHS // 2 <= len(kept) <= MAX_PATHS
     assert kept[tuple(nodes)][0] == 2
+
+
+# In production: what an owner answers to a client
+
+
+def test_recalls_and_injections_over_mcp_leave_a_path_that_a_dream_shortens(cli: Cli) -> None:
+    with connected(cli) as peer:
+        nodes = [UUID(peer.store(content, importance=0.7)) for content in CHAIN]
+        for source, target in pairwise(nodes):
+            peer.ask("link_memories", source_id=str(source), target_id=str(target), weight=0.9)
+        for _ in range(4):
+            peer.ask("recall_memory", query="deploy manifest of the gateway")
+        peer.ask("inject_context", query="deploy manifest of the gateway", priority="critical")
+        for node in nodes:
+            peer.ask("get_memory", node_id=str(node))  # reaches nothing over an edge
+    assert cli.run("owner", "stop").returncode == 0
+    (store,) = (Path(cli.env["CONTEXT_GRAPH_HOME"]) / "stores").iterdir()
+    with open_memex(store) as memex:
+        assert [edge.traversal_count for edge in memex.all_edges()] == [5, 5, 5]
+        assert paths(memex) == {tuple(nodes): (5, 1.0)}
+        before = {edge.id: edge.weight for edge in memex.all_edges()}
+        consolidate(memex, mode=Mode.REM)
+        after = {edge.id: edge for edge in memex.all_edges()}
+        (shortcut,) = [edge for edge in after.values() if edge.is_amortized_shortcut]
+        assert (shortcut.source_id, shortcut.target_id) == (nodes[0], nodes[-1])
+        assert shortcut.weight == pytest.approx(0.9**3)
+        assert shortcut.metadata["path"] == [str(node) for node in nodes]
+        assert all(after[edge].weight > weight for edge, weight in before.items())  # used, so strengthened
+        assert all(after[edge].traversal_count == 5 for edge in before)
+        consolidate(memex, mode=Mode.REM)
+        assert sum(edge.is_amortized_shortcut for edge in memex.all_edges()) == 1
+
+
+def test_a_prompt_that_shows_both_ends_of_an_edge_traverses_it(cli: Cli) -> None:
+    facts = ("Staging listens on port 8443 behind the proxy", "The staging port is opened by the proxy role")
+    nodes = [remember(cli, fact) for fact in facts]
+    with connected(cli) as peer:
+        peer.ask("link_memories", source_id=nodes[0], target_id=nodes[1])
+    shown = context_of(
+        hook(cli, "prompt-submit", "s-1", prompt="which port does staging listen on behind the proxy?")
+    )
+    assert all(fact in shown for fact in facts)
+    assert cli.run("owner", "stop").returncode == 0
+    (store,) = (Path(cli.env["CONTEXT_GRAPH_HOME"]) / "stores").iterdir()
+    with open_memex(store) as memex:
+        assert [edge.traversal_count for edge in memex.all_edges()] == [1]
