@@ -35,6 +35,8 @@ _WHAT: Final = {
     Op.UNLINK: "unlinked",
     Op.RELINK: "relinked",
 }
+_LATE: Final = 1 << 64
+"""Behind every commit of the same millisecond."""
 _NOT_TOLD: Final = ("id", "last_accessed_ms", "embedding")
 
 
@@ -88,13 +90,8 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
     versions = [*_of_node(store, key, [one for one in entries if one.subject == key], found)]
     edges = [one for one in entries if one.subject != key]
     versions += [_of_edge(store, one) for one in edges]
-    told = {one.subject for one in edges if one.op == Op.LINK}
-    versions += [
-        Version(None, edge.created_at_ms, "linked", edge=edge)
-        for edge in store.edges.of(key)
-        if edge.id.bytes not in told
-    ]
-    versions.sort(key=lambda one: (one.at_ms or 0, one.seq or 0), reverse=True)
+    versions += _beginnings(store, node_id, edges)
+    versions.sort(key=lambda one: (one.at_ms or 0, _LATE if one.seq is None else one.seq), reverse=True)
     return _with_runs(store, versions[:limit])
 
 
@@ -198,6 +195,21 @@ def _of_edge(store: GraphStore, entry: Entry) -> Version:
     else:
         edge = _edge_then(store, entry.subject, entry.seq)
     return Version(entry.seq, entry.at_ms, _WHAT.get(entry.op, "relinked"), edge=edge)
+
+
+def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[Version]:
+    """How its edges came, as far as no entry tells it: of that only the time is kept, in the edge."""
+    first: dict[bytes, Entry] = {}
+    for entry in entries:
+        first.setdefault(entry.subject, entry)
+    edges = [edge for edge in store.edges.of(node_id.bytes) if edge.id.bytes not in first]
+    for entry in first.values():
+        image = entry.image(EDGES)
+        if image is not None and image.before is not None:
+            edges.append(decode_edge(image.key, image.before))
+    for edge in edges:
+        if node_id in (edge.source_id, edge.target_id):
+            yield Version(None, edge.created_at_ms, "linked", edge=edge)
 
 
 def _edge_then(store: GraphStore, edge_id: bytes, seq: int) -> GraphEdge | None:

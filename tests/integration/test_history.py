@@ -1,0 +1,317 @@
+"""What changes overwrite is kept: histories, reads as of a time, its end, older stores, damage."""
+
+from __future__ import annotations
+
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from rocksdict import Options, Rdict
+from tests.memory_support import REDACTOR, WHY, fill, open_memex
+from tests.run_support import Merge, Prune, exported, judge, raw, run
+from tests.store_support import run as run_python
+
+from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
+from context_graph.memory.memex import Memex
+from context_graph.store.engine import Engine
+from context_graph.store.graph import GraphStore, Op
+from context_graph.store.graph_layout import HISTORY, MEMORY_KEY, MEMORY_LAYOUT
+from context_graph.store.layout import FORMAT_KEY, SYSTEM
+from context_graph.store.repair import salvage
+
+OLD = Path(__file__).resolve().parents[1] / "golden" / "store_layout_1.tar.xz"
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def memex(tmp_path: Path) -> Iterator[Memex]:
+    with open_memex(tmp_path / "store") as opened:
+        yield opened
+
+
+def now_ms() -> int:
+    """A moment that lies after everything before it and before everything after it."""
+    time.sleep(0.002)
+    at = time.time_ns() // 1_000_000
+    time.sleep(0.002)
+    return at
+
+
+def whats(memex: Memex, node_id: UUID) -> list[str]:
+    return [version.what for version in reversed(memex.history(node_id))]
+
+
+# Histories
+
+
+def test_a_history_tells_each_change_with_what_it_overwrote(memex: Memex) -> None:
+    node = memex.store("the gateway retries twice", rationale=WHY, importance=0.4, tags=["net"])
+    memex.update([replace(node, importance=0.9, tags=("net", "retry"))])
+    memex.touch([node.id])
+    memex.forget(node.id, reason="outdated")
+    memex.restore(node.id)
+    newest, forgotten, changed, added = memex.history(node.id)
+    assert (added.what, added.seq, added.before) == ("added", node.commit_seq, {})
+    assert changed.what == "changed"
+    assert changed.before == {"importance": 0.4, "tags": ["net"]}
+    assert changed.after == {"importance": 0.9, "tags": ["net", "retry"]}
+    assert (forgotten.what, forgotten.reason, forgotten.before) == ("forgotten", "outdated", {})
+    assert newest.what == "restored"
+    times = [added.at_ms, changed.at_ms, forgotten.at_ms, newest.at_ms]
+    assert times == sorted(times) and abs(times[-1] - now_ms()) < 60_000
+
+
+def test_edges_are_part_of_it_and_traversals_are_not(memex: Memex) -> None:
+    a, b = (node.id for node in fill(memex, 2))
+    edge = memex.link(a, b, weight=0.5)
+    memex.traverse([edge.id], 1.0)
+    assert whats(memex, a) == ["added", "linked"]
+    memex.link(a, b, weight=0.8)
+    memex.unlink(edge.id)
+    for end in (a, b):
+        assert whats(memex, end) == ["added", "linked", "relinked", "unlinked"]
+    unlinked, relinked, *_ = memex.history(a)
+    assert relinked.edge is not None and unlinked.edge is not None
+    assert (relinked.edge.weight, unlinked.edge.weight) == (0.5, 0.8)
+    assert relinked.edge.traversal_count == 1
+
+
+def test_a_consolidation_s_changes_name_it(memex: Memex) -> None:
+    a, b, c = fill(memex, 3)
+    memex.link(b.id, c.id)
+    done = run(memex, merges=[Merge(a.id, (b.id,), 0.97)])
+    merged = next(one for one in memex.history(b.id) if one.what == "merged")
+    changed = next(one for one in memex.history(a.id) if one.what == "changed")
+    assert (merged.what, merged.run, merged.reason) == ("merged", done.token, f"merged into {a.id}")
+    assert changed.run == done.token and changed.before == {"metadata": {}}
+    assert changed.after["metadata"]["merged_from"][0]["id"] == str(b.id)
+    assert whats(memex, c.id) == ["added", "linked", "unlinked", "linked"]
+    undone = memex.undo()
+    restored = memex.history(b.id)
+    assert [one.what for one in restored if one.run == undone.token] == ["linked", "restored"]
+
+
+def test_a_history_is_bounded_and_its_arguments_are_checked(memex: Memex) -> None:
+    node = fill(memex, 1)[0]
+    for step in range(5):
+        memex.update([replace(node, importance=step / 10)])
+    assert [one.what for one in memex.history(node.id, limit=2)] == ["changed", "changed"]
+    with pytest.raises(InvalidParamsError, match="limit"):
+        memex.history(node.id, limit=0)
+    with pytest.raises(GraphQueryError):
+        memex.history(UUID(int=1))
+
+
+# As of a time
+
+
+def test_a_memory_is_read_as_it_was(memex: Memex) -> None:
+    before = now_ms()
+    a, b, c = fill(memex, 3)
+    weak = memex.link(b.id, c.id, weight=0.2)
+    first = now_ms()
+    memex.update([replace(a, importance=0.9)])
+    memex.link(b.id, c.id, weight=0.7)
+    second = now_ms()
+    run(memex, merges=[Merge(a.id, (b.id,), 0.97)], prunes=[Prune(c.id, 0.1)])
+    third = now_ms()
+    memex.undo()
+    assert memex.as_of(a.id, before) is None
+    for at, importance, text in ((first, 0.5, {}), (second, 0.9, {}), (now_ms(), 0.9, {})):
+        then = memex.as_of(a.id, at)
+        assert then is not None and not then.deleted and then.edges == ()
+        assert (then.node.importance, then.node.metadata) == (importance, text)
+    then = memex.as_of(b.id, first)
+    assert then is not None and [edge.weight for edge in then.edges] == [0.2]
+    then = memex.as_of(b.id, second)
+    assert then is not None and [edge.weight for edge in then.edges] == [0.7]
+    merged = memex.as_of(a.id, third)
+    assert merged is not None and merged.node.metadata["merged_from"]
+    assert [(edge.id, edge.source_id, edge.target_id) for edge in merged.edges] == [(weak.id, a.id, c.id)]
+    gone = memex.as_of(b.id, third)
+    assert gone is not None and gone.deleted and gone.edges == ()
+
+
+def test_times_that_nothing_is_known_of_are_refused(memex: Memex) -> None:
+    node = fill(memex, 1)[0]
+    with pytest.raises(InvalidParamsError, match="still to come"):
+        memex.as_of(node.id, now_ms() + DAY_MS)
+    with pytest.raises(InvalidParamsError, match="before this store's history: it begins at 20"):
+        memex.as_of(node.id, now_ms() - DAY_MS)
+    assert memex.as_of(UUID(int=1), now_ms()) is None
+
+
+# Its end
+
+
+def test_what_is_deleted_for_good_has_no_history(memex: Memex) -> None:
+    """Nothing of the text stays, neither in records nor in what they were."""
+    node = memex.store("the launch word is xylophonist", rationale=WHY)
+    other = fill(memex, 1)[0]
+    edge = memex.link(node.id, other.id, metadata={"note": "xylophonist"})
+    memex.link(node.id, other.id, weight=0.9)
+    memex.update([replace(node, importance=0.9)])
+    memex.forget(node.id, soft=False, reason="user_requested")
+    for _, record in memex.core.store.engine.scan(HISTORY):
+        assert b"xylophonist" not in record
+    assert list(memex.core.store.history.of(edge.id.bytes)) == []
+    assert whats(memex, other.id) == ["added"]
+    assert list(memex.core.store.history.of(node.id.bytes)) == []
+
+
+def test_it_ends_with_the_retention(memex: Memex) -> None:
+    node = fill(memex, 1)[0]
+    memex.update([replace(node, importance=0.9)])
+    memex.purge(now_ms() + 29 * DAY_MS)
+    assert whats(memex, node.id) == ["added", "changed"]
+    memex.purge(now_ms() + 31 * DAY_MS)
+    assert whats(memex, node.id) == ["added"]
+    keys = [key for key, _ in memex.core.store.engine.scan(HISTORY)]
+    assert sorted(keys) == [b"begun", FORMAT_KEY]
+    with pytest.raises(InvalidParamsError, match="history"):
+        memex.as_of(node.id, now_ms())
+
+
+def test_a_purge_of_many_goes_in_batches(memex: Memex) -> None:
+    nodes = fill(memex, 1100)
+    run(memex, prunes=[Prune(node.id, 0.1) for node in nodes])
+    memex.undo()
+    later = fill(memex, 1)[0]
+    assert memex.core.store.history.purge(now_ms() + 1) == 2202
+    memex.update([replace(later, importance=0.9)])
+    assert whats(memex, later.id) == ["added", "changed"]
+    judge_count(memex, 1101)
+
+
+def judge_count(memex: Memex, count: int) -> None:
+    assert memex.count() == count == memex.core.store.recount().nodes
+
+
+# Older stores
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A store of the first layout: three memories, one changed, one forgotten, one edge."""
+    with tarfile.open(OLD) as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "store"
+
+
+def test_an_old_store_is_read_as_it_is_and_gains_a_history_when_written(old: Path) -> None:
+    store = GraphStore.read_only(old / "db")
+    assert store.counters.nodes == 2 and not store.history.kept
+    assert store.history.begun_ms() == 0 and list(store.history.runs()) == []
+    node = next(store.in_order()).node
+    assert list(store.history.of(node.id.bytes)) == []
+    store.close()
+    assert HISTORY not in Rdict.list_cf(str(old / "db"))
+    with open_memex(old) as memex:
+        assert HISTORY in Rdict.list_cf(str(old / "db"))
+        first, second = (memex.get(one.node.id) for one in list(memex.stored_after())[:2])
+        assert first is not None and second is not None
+        assert (first.access_count, first.tags, second.importance) == (1, ("net",), 0.8)
+        *_, added = memex.history(second.id)
+        assert (added.what, added.at_ms) == ("added", None), "when it came was not kept then"
+        assert [one.what for one in memex.history(first.id)] == ["linked", "added"]
+        before = raw(memex), exported(memex)
+        at = now_ms()
+        run(memex, merges=[Merge(second.id, (first.id,), 0.97)])
+        then = memex.as_of(first.id, at)
+        assert then is not None and not then.deleted and then.node == first and len(then.edges) == 1
+        memex.undo()
+        assert (raw(memex), exported(memex)) == before
+        with pytest.raises(InvalidParamsError, match="it begins at"):
+            memex.as_of(first.id, at - DAY_MS)
+    with open_memex(old) as memex:
+        assert [one.mode for one in memex.runs()] == ["undo", "deep"]
+        judge(memex)
+
+
+KILLED = """
+    import os, sys
+    from context_graph.store.engine import Engine
+    from context_graph.store.graph import GraphStore
+
+    left = int(sys.argv[2])
+
+    def deadly(name):
+        original = getattr(Engine, name)
+
+        def step(self, *given):
+            global left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), 9)
+            return original(self, *given)
+
+        setattr(Engine, name, step)
+
+    for name in ("_create_family", "put"):
+        deadly(name)
+    GraphStore.open(sys.argv[1])
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 100])
+def test_a_kill_at_any_step_leaves_a_store_with_or_without_history(old: Path, steps: int) -> None:
+    """The family made and marked, its beginning, the layout last."""
+    assert run_python(KILLED, old / "db", steps).returncode == -9
+    engine = Engine.open(old / "db")
+    assert engine.keeps_history is (steps > 4)
+    engine.close()
+    with open_memex(old) as memex:
+        assert memex.core.store.engine.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT
+        assert memex.count() == 2
+        run(memex, prunes=[Prune(next(memex.stored_after()).node.id, 0.1)])
+        assert memex.undo().restored == 1
+
+
+def test_times_go_into_the_log_and_older_entries_stay(old: Path) -> None:
+    with open_memex(old) as memex:
+        last = memex.seq
+        fill(memex, 1)
+        changes = list(memex.core.store.changes_after(0))
+        assert [one.at_ms for one in changes[:last]] == [0] * last
+        assert changes[last].op == Op.ADD and abs(changes[last].at_ms - now_ms()) < 60_000
+
+
+# Damage
+
+
+def test_a_lost_family_is_reported_and_what_was_saved_can_be_undone(tmp_path: Path) -> None:
+    with open_memex(tmp_path / "store") as memex:
+        a, b, c = fill(memex, 3)
+        memex.link(b.id, c.id)
+        before = raw(memex)
+        run(memex, merges=[Merge(a.id, (b.id,), 0.97)])
+    db = tmp_path / "store" / "db"
+    report = salvage(db, tmp_path / "saved" / "db", "all")
+    assert report.unreadable_count == 0 and report.missing == []
+    with Memex.open(tmp_path / "saved", redactor=REDACTOR) as memex:
+        assert "merged" in whats(memex, b.id)
+        assert memex.undo().restored == 1
+        ignoring = [("memory_meta", b"uid")]
+        assert {key: one for key, one in raw(memex).items() if key not in ignoring} == {
+            key: one for key, one in before.items() if key not in ignoring
+        }
+    found = Rdict.list_cf(str(db))
+    handle = Rdict(str(db), Options(raw_mode=True), {name: Options(raw_mode=True) for name in found})
+    handle.drop_column_family(HISTORY)
+    handle.close()
+    (db / "seal.json").unlink()
+    with pytest.raises(MissingColumnFamilyError, match=HISTORY):
+        Engine.open(db)
+
+
+def test_a_salvaged_old_store_misses_nothing(old: Path, tmp_path: Path) -> None:
+    report = salvage(old / "db", tmp_path / "saved" / "db", "all")
+    assert report.missing == [] and report.unreadable_count == 0
+    with Memex.open(tmp_path / "saved", redactor=REDACTOR) as memex:
+        assert memex.count() == 2
+        judge(memex)
