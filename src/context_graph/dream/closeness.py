@@ -72,6 +72,10 @@ class Bound:
 
     def block(self, rows: F32) -> kernel.Block:
         """These unit rows, ready to be compared; a copy of 64 to 256 bytes a row."""
+        return kernel.Block(rows, *self.codes(rows))
+
+    def codes(self, rows: F32) -> tuple[NDArray[np.int8], I32]:
+        """(int8[n, 64], int32[n]): what bounds the products of these rows with any."""
         head = rows @ self.axes.T
         codes = np.clip(np.rint(head / self.step), -127, 127).astype(np.int8)
         lost = head - codes * np.float32(self.step)
@@ -79,7 +83,7 @@ class Bound:
         loss = np.einsum("ij,ij->i", lost, lost)
         # x.y <= a.b + |a||lost_y| + |lost_x||b| + (left_x + left_y) / 2
         slack = (np.maximum(left, 0.0) + loss) / 2 + self.reach * np.sqrt(loss) + ROUNDING
-        return kernel.Block(rows, codes, np.ceil(slack / self.step**2).astype(np.int32))
+        return codes, np.ceil(slack / self.step**2).astype(np.int32)
 
     def limit(self, threshold: float) -> int:
         """What the codes' product and both slacks reach for every pair of at least ``threshold``."""
