@@ -49,4 +49,23 @@ def node_v2() -> bytes:
     return record(2, head + small + CLUSTER + lengths + texts)
 
 
-FILES = {"memory_v1.bin": node_v1, "memory_v2.bin": node_v2}
+def change_v2() -> bytes:
+    """The change log's entry: that memory was forgotten."""
+    return record(2, struct.pack("<B16sq", 3, NODE_ID, ACCESSED), struct.pack(">Q", SEQ))
+
+
+def history_v1() -> bytes:
+    """What an edge's change overwrote: its record, and none in another place."""
+    key, was = b"e:" + CLUSTER, b"a record as it was"
+    head = struct.pack("<qB16s2B", ACCESSED, 9, CLUSTER, 2, 2)
+    one = struct.pack("<BHI", 4, len(key), len(was) + 1) + key + was
+    other = struct.pack("<BHI", 3, len(NODE_ID), 0) + NODE_ID
+    return record(1, head + NODE_ID + CLUSTER + one + other, b"c:" + struct.pack(">Q", SEQ))
+
+
+FILES = {
+    "memory_v1.bin": node_v1,
+    "memory_v2.bin": node_v2,
+    "memory_change_v2.bin": change_v2,
+    "memory_history_v1.bin": history_v1,
+}

@@ -18,6 +18,7 @@ from context_graph.model.johari import JohariQuadrant
 from context_graph.model.memory import MemoryNode, Modality, Tombstone, UTLState
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
+from context_graph.store.history_layout import Image, change_key, decode_entry, encode_entry
 from context_graph.store.layout import wrap
 from context_graph.store.node_records import (
     Access,
@@ -230,3 +231,22 @@ def test_an_embedding_of_another_length_is_refused(length: int) -> None:
     """REQ-CORE-001: 1536 float32."""
     with pytest.raises(InvalidParamsError, match="6144"):
         encode_embedding(layout.seq_key(1), bytes(length))
+
+
+def test_the_records_of_the_history_are_byte_for_byte_the_golden_ones() -> None:
+    """Written independently by tools/golden_memory.py."""
+    at_ms, seq = 1_763_761_900_456, 258
+    node, edge = NODE_ID.bytes, UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8").bytes
+    change = records.encode_change(layout.seq_key(seq), records.Op.FORGET, node, at_ms)
+    assert change == (GOLDEN / "memory_change_v2.bin").read_bytes()
+    images = (Image("edges", b"e:" + edge, b"a record as it was"), Image("tombstones", node, None))
+    key, ends = change_key(seq), (node, edge)
+    entry = encode_entry(key, at_ms, records.Op.RELINK, edge, ends, images)
+    assert entry == (GOLDEN / "memory_history_v1.bin").read_bytes()
+    assert decode_entry(key, entry) == (seq, at_ms, records.Op.RELINK, edge, ends, images)
+    with pytest.raises(CorruptedMemoryError, match="checksum"):
+        decode_entry(key, entry[:-1] + b"\0")
+    for cut in range(1, 60, 7):
+        payload = entry[5 : -4 - cut]
+        with pytest.raises(CorruptedMemoryError, match="content"):
+            decode_entry(key, wrap(key, 1, payload))
