@@ -258,6 +258,7 @@ def _followed(verb: str, given: dict[str, Any], what: str, db_path: str | None) 
                 job = _awaited(job, tell, db_path)
         except KeyboardInterrupt:
             job = _ask("memory.consolidate.cancel", {"job": job["job"]}, db_path)
+            job = _awaited(job, lambda _: None, db_path)  # what is being committed already goes through
             if job["state"] != "done":  # else it came too late: what was done is told
                 print("interrupted; nothing was changed", file=sys.stderr)
                 raise Finished(_INTERRUPTED) from None

@@ -98,7 +98,7 @@ class Job:
         *,
         on_progress: OnProgress | None = None,
         on_done: OnDone | None = None,
-        withdraw: Callable[[Job], None],
+        withdraw: Callable[[Job], bool],
     ) -> None:
         self.id = uuid4().hex
         self.order = order
@@ -115,10 +115,13 @@ class Job:
         self._withdraw = withdraw
 
     def cancel(self) -> None:
-        """End it, with nothing changed; one that is over stays as it is. `on_done` is not called then."""
-        if not self.state.over:
+        """End it, with nothing changed, and without a call of `on_done`.
+
+        One that is over stays as it is, and so does one that is being committed: it will be told as usual.
+        """
+        if not self.state.over and self._withdraw(self):
+            self.end(JobState.CANCELLED)
             self._on_done = self._on_progress = None
-            self._withdraw(self)
 
     def told(self, fraction: float, stage: str) -> None:
         """It is that far, in [0, 1]."""

@@ -1,17 +1,21 @@
 """One job being done: a checkpoint of the store, a process beside the owner, the commit of what that found.
 
 The owner computes nothing of it: hooks are served while it runs, and until the commit, which is one step, the
-store knows nothing of it.
+store knows nothing of it. The commit has a thread of its own: it holds the memory, so that whoever wants that
+waits, but not the hooks that want none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.dream import checkpoint, messages
 from context_graph.dream.commit import commit
@@ -28,10 +32,16 @@ from context_graph.owner.dream_jobs import Job, Kind, Order
 from context_graph.store.failures import translate
 
 if TYPE_CHECKING:
+    from context_graph.memory.memex import Memex
     from context_graph.owner.store_context import StoreContext
 
 __all__ = ["Admission", "Run", "admit"]
 
+_SWITCH_S: Final = 0.0005
+"""How long the commit's thread keeps the interpreter while a hook wants it. Of Python's own 5 ms a hook of a
+few steps would wait for several."""
+
+Outcome = Mapping[str, Any] | Exception
 Open = Callable[[], "StoreContext"]
 """The run's store, opened again if it was closed meanwhile."""
 
@@ -75,7 +85,7 @@ class Run:
         open_store: Open,
         loop: asyncio.AbstractEventLoop,
         log: logging.Logger,
-        ended: Callable[[Mapping[str, Any] | Exception], None],
+        ended: Callable[[Outcome], None],
     ) -> None:
         self.job = job
         self.admission = admission
@@ -83,6 +93,10 @@ class Run:
         """It went through for real, with or without anything to change."""
         self.goals: Sequence[Goal] = ()
         """Those that the store has since the commit."""
+        self.finishing = False
+        """Its result is being read and committed: it can't be cancelled any more."""
+        self._finisher: threading.Thread | None = None
+        self._outcome: Outcome | None = None
         self.began_ms = time.time_ns() // 1_000_000
         self._open_store = open_store
         self._loop = loop
@@ -144,40 +158,78 @@ class Run:
 
         self._child.kill(gone)
 
-    def wait(self) -> None:
-        """Block until a cancelled run's process is gone: for an owner that leaves."""
+    def wait(self) -> Outcome | None:
+        """Block until a cancelled run's process is gone, or a commit done: for an owner that leaves.
+
+        Returns:
+            The outcome of one that was being committed; `ended` is not called for it any more.
+        """
         if self._child is not None:
             self._child.wait()
+        if self._finisher is not None:
+            self._finisher.join()
         checkpoint.discard(self.folder)
+        outcome, self._outcome = self._outcome, None
+        return outcome
 
     def _on_update(self, update: Update) -> None:
         self.job.told(update.fraction, update.stage)
 
     def _on_end(self, last: messages.Ready | ContextGraphError) -> None:
-        outcome: Mapping[str, Any] | Exception
-        try:
-            outcome = last if isinstance(last, ContextGraphError) else self._finished()
-        except ContextGraphError as error:
-            outcome = error
-        except Exception as error:  # a bug of ours must not leave a job that never ends
-            self._log.exception("consolidation of %s", self.job.order.place.store.name)
-            outcome = OwnerError(
-                f"the consolidation failed: {type(error).__name__}; the owner's log says more"
-            )
+        if isinstance(last, ContextGraphError):
+            self._over(last)
+        elif self.job.order.kind is Kind.GOALS:
+            self._over(self._tried(self._found))
+        else:
+            self.finishing = True
+            self.job.told(1.0, "commit" if not self.job.order.dry_run else "reading")
+            memex = self._tried(lambda: self._open_store().memory)
+            if isinstance(memex, Exception):
+                self._over(memex)
+                return
+            self._finisher = threading.Thread(target=self._finish, args=(memex,), name="commit")
+            self._finisher.start()
+
+    def _over(self, outcome: Outcome) -> None:
         checkpoint.discard(self.folder)
         self._ended(outcome)
 
-    def _finished(self) -> dict[str, Any]:
+    def _tried(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` gives, or the exception that a caller is to be told."""
+        try:
+            return work()
+        except ContextGraphError as error:
+            return error
+        except Exception as error:  # a bug of ours must not leave a job that never ends
+            self._log.exception("consolidation of %s", self.job.order.place.store.name)
+            return OwnerError(f"the consolidation failed: {type(error).__name__}; the owner's log says more")
+
+    def _finish(self, memex: Memex) -> None:
+        """In its thread: apply what was found, and have the loop told."""
+        with _switching():
+            self._outcome = self._tried(lambda: self._finished(memex))
+        checkpoint.discard(self.folder)
+        with suppress(RuntimeError):  # the loop is closed: `wait` hands the outcome over
+            self._loop.call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        outcome, self._outcome = self._outcome, None
+        if outcome is not None:
+            self._over(outcome)
+
+    def _found(self) -> dict[str, Any]:
+        """The goals that the process found."""
+        plan = messages.read_plan(_bytes(self.folder / messages.PLAN))
+        return found_view(self._open_store(), self.job.order.session_id, plan)
+
+    def _finished(self, memex: Memex) -> dict[str, Any]:
         """What the process found, applied unless it is a dry run."""
         order = self.job.order
-        if order.kind is Kind.GOALS:
-            plan = messages.read_plan(_bytes(self.folder / messages.PLAN))
-            return found_view(self._open_store(), order.session_id, plan)
         prepared = Prepared.from_bytes(_bytes(self.folder / messages.PREPARED))
         if order.dry_run:
             return self._result(prepared.plan, prepared.memories_after)
         began = time.perf_counter()
-        done = commit(self._open_store().memory, prepared, details=self._details())
+        done = commit(memex, prepared, details=self._details())
         self.committed, self.goals = True, done.plan.goals
         self._log.info(
             "dream %s store=%s trigger=%s mode=%s commit_ms=%.1f",
@@ -215,3 +267,14 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise translate(error, path) from error
+
+
+@contextmanager
+def _switching() -> Iterator[None]:
+    """Have the interpreter change threads often meanwhile."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -54,6 +54,10 @@ class Stores(Opener, Protocol):
         """The stores that are open."""
         ...
 
+    def tidy(self) -> None:
+        """Do what waited for the memory."""
+        ...
+
 
 class Dreams:
     """One for the owner's life. Before `begin` it only says that it can't."""
@@ -207,10 +211,15 @@ class Dreams:
 
     def look(self) -> None:
         """After answers: see what they left to be done."""
-        if self._schedule is not None:
+        if self._schedule is not None and not self.finishing:
             self._schedule.look()
 
     # Life
+
+    @property
+    def finishing(self) -> bool:
+        """Whether a thread is committing a run: who wants that store's memory waits for it."""
+        return self._running is not None and self._running.finishing
 
     @property
     def busy(self) -> bool:
@@ -230,8 +239,11 @@ class Dreams:
         run, self._running, self._wish = self._running, None, None
         if run is not None:
             left.append(run.job)
-            run.cancel(lambda: None)
-            run.wait()
+            if not run.finishing:
+                run.cancel(lambda: None)
+            outcome = run.wait()
+            if outcome is not None:
+                self._conclude(run, outcome)
         for job in left:
             job.finish(OwnerError(_LEAVING))
 
@@ -304,19 +316,22 @@ class Dreams:
         for known in over[: max(0, len(over) - _KEPT)] + [one for one in over if one.ended_ms < least]:
             self._jobs.pop(known.id, None)
 
-    def _withdraw(self, job: Job) -> None:
-        """A job is cancelled by whoever asked for it."""
-        job.end(JobState.CANCELLED)
-        self._queue = deque(entry for entry in self._queue if entry[0] is not job)
+    def _withdraw(self, job: Job) -> bool:
+        """A job is to be cancelled by whoever asked for it; whether that is still possible."""
         run = self._running
         if run is not None and run.job is job:
+            if run.finishing:
+                return False
             run.cancel(self._gone)
+        self._queue = deque(entry for entry in self._queue if entry[0] is not job)
+        return True
 
     def _give_way(self) -> None:
         """End the owner's own run; it is wanted again."""
-        run, wish, self._wish = self._running, self._wish, None
-        if run is None or wish is None or self._schedule is None:
+        run, wish = self._running, self._wish
+        if run is None or wish is None or self._schedule is None or run.finishing:
             return
+        self._wish = None
         run.job.end(JobState.CANCELLED)
         self._schedule.gave_way(wish)
         run.cancel(self._gone)
@@ -338,6 +353,7 @@ class Dreams:
         if self._queue:
             self._start(*self._queue.popleft())
         else:
+            self._schedule.look()
             self._schedule.plan()
 
     def _fulfil(self, wish: Wish) -> None:
@@ -396,10 +412,14 @@ class Dreams:
             self._log.error("dream %s of %s: %s", run.job.id[:8], run.job.order.place.store.name, outcome)
             if wish is not None:
                 self._refused(wish, outcome)
-        elif run.committed:
+        self._conclude(run, outcome)
+        self._stores.tidy()
+        self._soon()
+
+    def _conclude(self, run: Run, outcome: Mapping[str, Any] | Exception) -> None:
+        if run.committed and not isinstance(outcome, Exception):
             self._dreamt(run, outcome)
         run.job.finish(outcome)
-        self._soon()
 
     def _dreamt(self, run: Run, result: Mapping[str, Any]) -> None:
         """It went through for real: note it, and answer the requests that waited for it."""

@@ -178,6 +178,8 @@ class OwnerService:
 
     def tidy(self) -> None:
         """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger."""
+        if self.dreams.finishing:
+            return  # it would wait for the memory, and hooks behind it: `dreams` calls again
         for context in list(self._stores.values()):
             context.memory_hooks.tidy()
 
