@@ -75,7 +75,7 @@ def _having(words: Words) -> Iterator[Words]:
             yield [*_bare(words[place:]), *_bare(words[:place])]
     had = next((at for at, word in enumerate(words) if word.has), 0)
     size = next((at for at in range(had + 1, len(words)) if words[at].mark == "of"), None)
-    if had and size is not None and words[size].word[0].isdigit():
+    if had and size is not None and words[size].word[:1].isdigit():
         amount = [words[size]._replace(mark="", told="", be=True), *words[size + 1 :]]
         for mark in ("of", "for"):
             owner = [words[0]._replace(mark=mark, told=mark, fronted=False), *words[1:had]]

@@ -267,7 +267,7 @@ class _Reader:
 
     def _counted(self) -> bool:
         """Whether a number stands before: what follows is its unit."""
-        return bool(self._sentences[-1]) and self._sentences[-1][-1].word[-1].isdigit()
+        return bool(self._sentences[-1]) and self._sentences[-1][-1].word[-1:].isdigit()
 
     def _content(self, token: str, lower: str, end: int) -> None:
         if len(token) < 4 and token != lower and self._counted():
