@@ -165,7 +165,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 def test_every_wrong_parameter_is_named(peer: Peer) -> None:
-    """ERR-CORE-004."""
+    """As with the other tools."""
     for tool, arguments, parameter in WRONG:
         error = peer.fail(tool, **arguments)
         assert (error.code, error.data["parameter"]) == (-32602, parameter), (tool, arguments, error)
