@@ -33,7 +33,7 @@ from context_graph.memory.word_classes import (
     WHEN,
 )
 
-__all__ = ["Saying", "Word", "saying"]
+__all__ = ["Saying", "Word", "same_word", "saying", "spelt"]
 
 
 class Word(NamedTuple):
@@ -141,7 +141,7 @@ class _Reader:
     """Goes through a text once, token by token."""
 
     def __init__(self, text: str) -> None:
-        self._text = _spelt(text)
+        self._text = spelt(text)
         self._sentences: list[list[Word]] = [[]]
         self.exact: list[str] = []
         self.optional: set[str] = set()
@@ -237,7 +237,7 @@ class _Reader:
                 self._exact(lower if _TICKET.fullmatch(token) else token)
         elif "-" in token:
             for part in lower.split("-"):
-                self._add(_same(part))
+                self._add(same_word(part))
         else:
             self._plain(token, lower, end)
 
@@ -278,7 +278,7 @@ class _Reader:
             self.past = True
         if self._is_time(lower, end):
             self._mark = self._mark or "time"
-        self._add(_same(lower), past=past)
+        self._add(same_word(lower), past=past)
 
     def _is_time(self, lower: str, end: int) -> bool:
         if lower in WHEN or (lower in REGULARLY and _ENDED.match(self._text, end)):
@@ -299,7 +299,7 @@ class _Reader:
         )
 
 
-def _spelt(text: str) -> str:
+def spelt(text: str) -> str:
     """Without what only announces, and with contractions in full."""
     text = unicodedata.normalize("NFC", text)
     text = _TAIL.sub(r"\1", _LEAD.sub(r"\1", text.strip()))
@@ -317,7 +317,8 @@ def _spelt(text: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _same(word: str) -> str:
+def same_word(word: str) -> str:
+    """One word for all forms and plain synonyms of ``word`` (lower case)."""
     if word in SAME:
         return SAME[word]
     stem = _stemmer()(word)
