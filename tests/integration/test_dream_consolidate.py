@@ -164,3 +164,29 @@ def test_what_a_dead_process_left_is_removed(memex: Memex) -> None:
     (left / "prepared").write_bytes(b"half")
     consolidate(memex, "light")
     assert not left.exists()
+
+
+@pytest.mark.parametrize("config", ["wal_dir", "no_wal"])
+def test_logs_elsewhere_or_nowhere(tmp_path: Path, config: str) -> None:
+    """What is not in a table yet is in the checkpoint all the same."""
+    given = {"wal_dir": tmp_path / "logs"} if config == "wal_dir" else {"wal": False}
+    with open_memex(tmp_path / "store", **given) as memex:
+        planted(memex)
+        made = consolidate(memex, "light").as_dict()
+        assert (made["merged_count"], made["pruned_count"]) == (2, 3)
+    with open_memex(tmp_path / "store", **given) as memex:
+        assert memex.count() == len(FACTS)
+
+
+def test_vectors_of_another_generation(memex: Memex) -> None:
+    """After a change of provider the snapshot has the vectors in use, not those before."""
+    planted(memex)
+    with memex.core.turn("vectors", writes=True) as core:
+        vectors = core.store.vectors
+        known = list(vectors.after())
+        vectors.begin({"name": "zeros", "digest": "0", "dim": 1536})
+        vectors.put_beside([(seq, bytes(len(embedding))) for seq, embedding in known], known[-1][0])
+        vectors.switch()
+    made = consolidate(memex, "light", salience_threshold=0.0).as_dict()
+    assert made["merged_count"] == 0
+    assert made["considered_count"] == len(known)
