@@ -78,7 +78,7 @@ def main() -> None:
         memex.flush()
         step = wanted.memories // (wanted.merges + 1)
         merges = tuple(Merge(ids[n * step], (ids[n * step + 1],), 0.97) for n in range(wanted.merges))
-        prunes = tuple(Prune(one, 0.1) for one in ids[2 :: max(3, step)][: wanted.prunes])
+        prunes = tuple(Prune(one, 0.1) for one in ids[2::3][: wanted.prunes])
         plan = Plan(
             mode=Mode.DEEP,
             seq=memex.seq,

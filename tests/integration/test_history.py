@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from rocksdict import Options, Rdict
 from tests.memory_support import REDACTOR, WHY, fill, open_memex
-from tests.run_support import Merge, Prune, exported, judge, raw, run
+from tests.run_support import FAMILIES, Merge, Prune, exported, judge, raw, run
 from tests.store_support import run as run_python
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
@@ -161,6 +161,30 @@ def test_what_is_deleted_for_good_has_no_history(memex: Memex) -> None:
     assert list(memex.core.store.history.of(edge.id.bytes)) == []
     assert whats(memex, other.id) == ["added"]
     assert list(memex.core.store.history.of(node.id.bytes)) == []
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_what_was_merged_and_is_deleted_for_good_leaves_no_text(memex: Memex, restored: bool) -> None:
+    """Neither in the survivor, nor in what that was merged into, nor on the disk."""
+    lost = memex.store("the launch word is xylophonist", rationale=WHY)
+    first, last, other = fill(memex, 3)
+    run(memex, merges=[Merge(first.id, (lost.id, other.id), 0.97)])
+    if restored:
+        memex.restore(lost.id)
+    done = run(memex, merges=[Merge(last.id, (first.id,), 0.97)])
+    assert "xylophonist" in str(memex.get(last.id))
+    memex.forget(lost.id, soft=False, reason="user_requested")
+    node = memex.get(last.id)
+    assert node is not None
+    assert [one["id"] for one in node.metadata["merged_from"]] == [str(other.id), str(first.id)]
+    for family in (*FAMILIES, HISTORY):
+        for _, record in memex.core.store.engine.scan(family):
+            assert b"xylophonist" not in record
+    memex.flush()
+    for file in (memex.core.store.path).glob("*.sst"):
+        assert b"xylophonist" not in file.read_bytes()
+    assert set(memex.undo(done.token).kept) == {str(first.id), str(last.id)}
+    judge(memex)
 
 
 def test_it_ends_with_the_retention(memex: Memex) -> None:

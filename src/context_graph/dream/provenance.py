@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["MERGED_FROM", "merged_metadata"]
+__all__ = ["merged_metadata"]
 
-MERGED_FROM: Final = "merged_from"
-"""In the survivor's metadata: a list of objects, oldest merge first."""
 MAX_ENTRIES: Final = 64
 MAX_TEXT_BYTES: Final = 65_536
 """Of all texts kept; beyond that entries go without theirs, and beyond MAX_ENTRIES the oldest go."""

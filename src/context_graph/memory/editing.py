@@ -17,6 +17,7 @@ from context_graph.errors import GraphQueryError, InvalidParamsError
 from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import Encoded
+from context_graph.memory.merged import holders_without
 from context_graph.memory.utl import Measured
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
 from context_graph.model.edge import GraphEdge
@@ -259,7 +260,10 @@ def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
     if soft:
         core.store.forget(key, stone)
     else:
-        core.store.remove(key, stone)
+        holders = holders_without(core.store, node_id)
+        core.store.remove(key, stone, rewritten=holders)
+        for holder in holders:
+            core.cache.discard(holder.node.id.bytes)
     with followed(core):
         core.cache.discard(key)
         if not found.deleted:

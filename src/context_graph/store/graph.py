@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from context_graph.errors import (
     CorruptedMemoryError,
@@ -28,7 +28,7 @@ from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
 from context_graph.store.engine import Engine
 from context_graph.store.graph_batch import Work, content_bytes
-from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, key_name
+from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, Place, key_name
 from context_graph.store.graph_records import Change, Counters, Op
 from context_graph.store.history import HistoryTable
 from context_graph.store.layout import FORMAT_KEY, after
@@ -51,14 +51,6 @@ PURGE_BATCH: Final = 64
 _ID_BYTES: Final = 16
 _UID: Final = "uid"
 _SIZES: Final = ("rocksdb.cur-size-all-mem-tables", "rocksdb.live-sst-files-size")
-
-
-class Place(NamedTuple):
-    """Where a memory stands in a listing, and its id."""
-
-    created_at_ms: int
-    seq: int
-    id: bytes
 
 
 class GraphStore:
@@ -394,11 +386,14 @@ class GraphStore:
         self.commit(work)
         return found.node
 
-    def remove(self, node_id: bytes, tombstone: Tombstone | None) -> MemoryNode:
+    def remove(
+        self, node_id: bytes, tombstone: Tombstone | None, rewritten: Sequence[StoredNode] = ()
+    ) -> MemoryNode:
         """Delete a memory for good, with embedding, accesses and edges, and off the disk's tables.
 
         Args:
             tombstone: What stays to be seen of it, if anything.
+            rewritten: Others that held its text, as they are without it; their history goes too.
 
         Raises:
             GraphQueryError: It is not in the store.
@@ -409,10 +404,12 @@ class GraphStore:
             raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
         work = self.begin()
         work.remove_node(found)
+        for other in rewritten:
+            work.rewrite_node(other)
         if tombstone is not None:
             work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, tombstone))
         self.commit(work)
-        self._scrub(found.node)
+        self._scrub([found.node, *(other.node for other in rewritten)])
         return found.node
 
     def purge(self, before_ms: int) -> list[MemoryNode]:
@@ -492,9 +489,10 @@ class GraphStore:
         self._engine.write(work.batch)
         self._counters = counters
 
-    def _scrub(self, node: MemoryNode) -> None:
-        """Have RocksDB drop what a removed memory left in tables and logs."""
+    def _scrub(self, nodes: Iterable[MemoryNode]) -> None:
+        """Have RocksDB drop what removed or rewritten memories left in tables and logs."""
         self._engine.flush()
-        key = node.id.bytes
-        self._engine.compact_range(NODES, key, key + b"\0")
-        self.vectors.scrub(node.commit_seq)
+        for node in nodes:
+            self._engine.compact_range(NODES, node.id.bytes, node.id.bytes + b"\0")
+            self.vectors.scrub(node.commit_seq)
+        self.history.scrub()

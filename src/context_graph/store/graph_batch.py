@@ -180,6 +180,13 @@ class Work:
         self._history.drop(self.batch, key)
         self.note(Op.REMOVE, key)
 
+    def rewrite_node(self, found: StoredNode) -> None:
+        """A memory has other metadata, as if it had never been otherwise."""
+        key = found.node.id.bytes
+        self._history.drop(self.batch, key)
+        self.batch.put(NODES, key, encode_node(key, found.node, deleted=found.deleted))
+        self.note(Op.UPDATE, key)
+
     def put_edge(self, edge: GraphEdge) -> None:
         """An edge comes, or changes. A traversal alone is a use and leaves nothing in the history."""
         there = self._edges.get(edge.id.bytes)

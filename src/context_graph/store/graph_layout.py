@@ -10,7 +10,7 @@ import struct
 
 # hashlib would load OpenSSL for this one function (see store.layout).
 from _blake2 import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from context_graph.errors import InvalidParamsError
 
@@ -36,6 +36,7 @@ __all__ = [
     "SESSION",
     "TAG",
     "TOMBSTONES",
+    "Place",
     "adjacency_key",
     "adjacency_prefix",
     "edge_key",
@@ -84,6 +85,15 @@ SESSION: Final = b"s:"
 AGENT: Final = b"a:"
 PROJECT: Final = b"p:"
 TAG: Final = b"g:"
+
+
+class Place(NamedTuple):
+    """Where a memory stands in a listing, and its id."""
+
+    created_at_ms: int
+    seq: int
+    id: bytes
+
 
 _EDGE: Final = b"e:"
 _GENERATION: Final = 0xF0

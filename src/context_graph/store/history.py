@@ -116,6 +116,10 @@ class HistoryTable:
             if entry is not None:
                 self._drop_entry(batch, entry)
 
+    def scrub(self) -> None:
+        """Have RocksDB take what was dropped off the disk. Cost: a pass over the history."""
+        self._engine.compact_range(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
+
     def purge(self, before_ms: int) -> int:
         """Drop what commits before that time overwrote, and the runs among them; how many entries it was.
 
