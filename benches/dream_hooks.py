@@ -152,7 +152,7 @@ class Bench:
         return {"alone": _rows(alone), "beside": _rows(beside), "runs": runs, "commits_ms": self._commits()}
 
     def _commits(self) -> list[float]:
-        """How long each commit held up the owner, by its log."""
+        """How long each commit took, by the owner's log: so long it held the memory."""
         lines = (self.place.root / "log" / "owner.log").read_text().splitlines()
         return [float(line.rpartition("commit_ms=")[2]) for line in lines if "commit_ms=" in line]
 
@@ -201,7 +201,7 @@ def print_table(report: dict[str, Any]) -> None:
         for what, row, more in (("alone", alone, ""), ("beside", beside, f"{ratio:>8.2f}{P95_GOAL:>6}")):
             times = f"{row['p50_ms']:>9.2f}{row['p95_ms']:>9.2f}{row['max_ms']:>9.1f}"
             print(f"{name:<28}{what:<8}{row['n']:>6}{times}{more}")
-    print(f"commits held the owner up for (ms): {report['commits_ms']}")
+    print(f"commits took (ms): {report['commits_ms']}")
     gives = report["gives_way"]
     gone, answered = gives["gone_ms"], gives["answered_ms"]
     print(

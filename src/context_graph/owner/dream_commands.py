@@ -18,6 +18,7 @@ __all__ = ["HANDLERS"]
 _PARAMS: Final = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
 _JOB_CHARS: Final = 64
 _GOALS_MAX: Final = 50
+_MIN_CONFIDENCE: Final = 0.3
 _LISTED: Final = 100
 """Ids of one undo that are told; the counts are of all."""
 _TOKEN_CHARS: Final = 36
@@ -123,7 +124,7 @@ def _goals(call: Call) -> Reply:
     session_id = given.text("session_id", high=100) or call.request.session_env or None
     given.finish()
     if discover:
-        params = {"min_confidence": 0.5 if confidence is None else confidence, "max_goals": most}
+        params = {"min_confidence": _MIN_CONFIDENCE if confidence is None else confidence, "max_goals": most}
         return answer(call.dreams.discover_goals(call.request, params, session_id=session_id).view())
     from context_graph.owner.dream_goals import kept_view
 

@@ -239,6 +239,8 @@ class Run:
             self.mode,
             1000.0 * (time.perf_counter() - began),
         )
+        if done.token is not None:
+            memex.save()  # figures can't be brought up over a run: else the next opening makes them anew
         return self._result(done.plan, done.memories, undo_token=done.token, skipped=done.skipped)
 
     def _details(self) -> dict[str, Any]:
