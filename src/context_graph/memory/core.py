@@ -109,6 +109,10 @@ class Core:
             raise GraphQueryError(f"no memory {node_id} in this store")
         return found
 
+    def stored_edges(self, node_id: UUID) -> list[GraphEdge]:
+        """The edges of a memory, also those to a soft-deleted one."""
+        return self.store.edges.of(node_id.bytes) if self.store.counters.edges else []
+
     def visible_edges(self, node_id: UUID, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
         """The edges of a memory whose other end is to be seen."""
         if not self.store.counters.edges:
@@ -179,7 +183,7 @@ class Core:
         """Answers queries over the index."""
         if self._recaller is None:
             self._recaller = Recaller(
-                self.derived.index, self.provider, self.readable, self.visible_edges, extra=self._second
+                self.derived.index, self.provider, self.readable, self.stored_edges, extra=self._second
             )
         return self._recaller
 

@@ -42,8 +42,8 @@ _EXPANDED: Final = 10
 """Best memories whose edges are followed."""
 _HOPS: Final = 3
 """How far."""
-_EXPANDED_ON: Final = 3
-"""Of the memories that were reached by a hop, those whose edges are followed further."""
+_EXPANDED_ON: Final = 1
+"""Of the memories that a hop reached, those whose edges are followed on; edges are read from the disk."""
 _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
