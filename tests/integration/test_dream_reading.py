@@ -124,6 +124,22 @@ def test_blocks_of_any_size_are_the_same_rows(memex: Memex, tmp_path: Path) -> N
     store.close()
 
 
+def test_spaces_that_are_wanted_come_with_the_next_whole_pass(memex: Memex, tmp_path: Path) -> None:
+    expected = whole(memex)
+    store = checkpointed(memex, tmp_path / "run")
+    found = reading.read(store)
+    found.want("Causal", "SPLADE")
+    next(iter(found.blocks(10)))  # begun, and left
+    assert not found._spaces
+    found.want("Causal", "SPLADE")
+    for _ in found.blocks(10):
+        pass
+    assert set(found._spaces) == {"Causal", "SPLADE"}
+    for name in ("Causal", "SPLADE"):
+        np.testing.assert_array_equal(found.space(name), expected.space(name))
+    store.close()
+
+
 def test_no_memories_at_all(tmp_path: Path) -> None:
     with open_memex(tmp_path / "store") as memex:
         store = checkpointed(memex, tmp_path / "run")

@@ -24,6 +24,8 @@ __all__ = ["BLOCK_ROWS", "Links", "Snapshot", "numbered", "of_memories", "unit_r
 BLOCK_ROWS: Final = 4096
 """Rows of 1536 float32 that are in memory at a time: 24 MiB."""
 
+_SIZES: Final = {name: part.stop - part.start for name, part in SLICES.items()}
+
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -87,6 +89,7 @@ class Snapshot:
     """Rows whose embedding a pass found missing or damaged, and gave as zeros: to be left alone."""
     left_out: int = 0
     """Memories and edges whose records can't be read; they are no rows of this."""
+    _wanted: tuple[str, ...] = ()
     _spaces: dict[str, F32] = field(default_factory=dict)
     _row: dict[UUID, int] = field(default_factory=dict)
 
@@ -109,21 +112,27 @@ class Snapshot:
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, F32]]:
         """(first row, float32[k, 1536] as stored), in order; one pass over the store, some 7 us a row."""
-        return self.read_blocks(rows)
+        wanted = [name for name in self._wanted if name not in self._spaces]
+        self._wanted = ()
+        made = {name: np.empty((len(self), _SIZES[name]), np.float32) for name in wanted}
+        for start, block in self.read_blocks(rows):
+            for name, values in made.items():
+                values[start : start + len(block)] = block[:, SLICES[name]]
+            yield start, block
+        for name, values in made.items():
+            self._spaces[name] = unit_rows(values)
+
+    def want(self, *names: str) -> None:
+        """Have these spaces at hand after the next whole pass over the store, which somebody makes anyway."""
+        self._wanted = names
 
     def load(self, *names: str) -> None:
         """Have these spaces at hand, in one pass over the store."""
-        wanted = [name for name in names if name not in self._spaces]
-        if not wanted:
+        if all(name in self._spaces for name in names):
             return
-        made = {
-            name: np.empty((len(self), SLICES[name].stop - SLICES[name].start), np.float32) for name in wanted
-        }
-        for start, block in self.blocks():
-            for name, values in made.items():
-                values[start : start + len(block)] = block[:, SLICES[name]]
-        for name, values in made.items():
-            self._spaces[name] = unit_rows(values)
+        self.want(*names)
+        for _ in self.blocks():
+            pass
 
     def space(self, name: str) -> F32:
         """float32[n, size] of one space, each row of length 1, or zeros where the text says nothing in it."""

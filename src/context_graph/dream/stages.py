@@ -37,7 +37,7 @@ __all__ = ["Report", "Work"]
 Report = Callable[[Update], None]
 
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
-_LIGHT: Final = {"reading": 3.0, "duplicates": 4.0, "salience": 4.0}
+_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
 _DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
 _REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
 _SHARES: Final = {
@@ -111,11 +111,11 @@ class Work:
     def _forget(self) -> None:
         """Every mode: duplicates become one, what says too little goes."""
         snap, request = self._snap, self._request
+        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE",)))
+        scores = salience.score(snap, self._stored, progress=self.stages.begin("salience"))
         progress = self.stages.begin("duplicates")
         self._merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress)
         snap.release("Semantic")
-        progress = self.stages.begin("salience")
-        scores = salience.score(snap, self._stored, progress=progress)
         taken = set(self._rows(_merged(self._merges)))
         # A memory whose embedding can't be read says nothing by mistake only.
         taken |= snap.unreadable
