@@ -2,7 +2,7 @@
 
 | workload | what |
 |---|---|
-| score | 4,096 rows against 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numpy`` (whole matrices) |
+| score | 4,096 rows, 0, 1, 20 centres: ``compiled``, ``reference`` (the twin), ``numpy`` (whole matrices) |
 | gathered | the weighted sum of 4,096 rows |
 | telling | the words of 1,000 short texts |
 """
