@@ -34,7 +34,7 @@ F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]
 
 MIN_MEMBERS: Final = 5
-MIN_CONFIDENCE: Final = 0.5
+MIN_CONFIDENCE: Final = 0.3
 MAX_GOALS: Final = 10
 COHERENT: Final = 0.75
 LIFT: Final = 0.1

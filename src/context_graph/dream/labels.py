@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -40,7 +41,7 @@ class RareWords:
     def __init__(self, snap: Snapshot) -> None:
         import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
 
-        self._stem = Stemmer.Stemmer("english").stemWord
+        self._stem = lru_cache(maxsize=65_536)(Stemmer.Stemmer("english", 0).stemWord)
         rows = np.linspace(0, len(snap) - 1, min(len(snap), SAMPLE)).astype(int).tolist() if len(snap) else []
         self._seen = Counter(stem for row in rows for stem in self._stems(snap.text(row)))
         self._texts = len(rows)

@@ -32,6 +32,8 @@ CELLS_OF_A_ROW: Final = 5
 SAMPLE: Final = 24
 """Rows for each centre that the centres are made of."""
 ROUNDS: Final = 4
+DENSE: Final = 4
+"""Times as many neighbours as are wanted: from there on the best are picked out without sorting all."""
 BLOCK_VALUES: Final = 4_000_000
 """Similarities in memory at a time: 16 MiB."""
 
@@ -74,18 +76,18 @@ def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent)
     target = np.concatenate([part[1] for part in found] or [np.zeros(0, np.int32)])
     weight = np.concatenate([part[2] for part in found] or [np.zeros(0, np.float32)])
     del found
-    return _joined(len(unit), *_best(*_once(source, target, weight), count))
+    return _joined(len(unit), *_best(*_once(len(unit), source, target, weight), count))
 
 
 def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tuple[I32, I32, F32]:
-    """(source, target, cosine) of the ``count`` nearest of ``others`` to each of ``rows``, but itself."""
+    """(source, target, cosine) of the ``count`` nearest of ``others``, ascending, to each of ``rows``."""
     sources, targets, weights = [], [], []
     candidates = unit[others]
     step = max(1, BLOCK_VALUES // max(1, len(others)))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         cosines = unit[some] @ candidates.T
-        cosines[some[:, None] == others[None, :]] = -1.0
+        _leave_out(cosines, some, others)
         row, other = _above(cosines, count, least)
         row, other, cosine = _best(row, other, cosines[row, other], count)
         sources.append(some[row])
@@ -99,16 +101,24 @@ def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tupl
     )
 
 
+def _leave_out(cosines: F32, rows: I32, others: I32) -> None:
+    """No row is its own neighbour."""
+    at = np.minimum(np.searchsorted(others, rows), len(others) - 1)
+    itself = np.flatnonzero(others[at] == rows)
+    cosines[itself, at[itself]] = -1.0
+
+
 def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:
-    """Where a row's neighbours can be: all at least ``least``, or, if those are many, its best only."""
+    """Where a row's neighbours can be: all that are at least ``least``, or, if those are many, its best."""
     enough = cosines >= least
-    if count < cosines.shape[1] and np.count_nonzero(enough) > 8 * count * len(cosines):
-        columns = np.argpartition(-cosines, count, axis=1)[:, :count]
+    columns = cosines.shape[1]
+    if count < columns and np.count_nonzero(enough) > DENSE * count * len(cosines):
+        best = np.argpartition(cosines, columns - count, axis=1)[:, columns - count :].ravel()
         rows = np.repeat(np.arange(len(cosines)), count)
-        kept = enough[rows, columns.ravel()]
-        return rows[kept], columns.ravel()[kept]
+        kept = enough[rows, best]
+        return rows[kept], best[kept]
     flat = np.flatnonzero(enough)
-    return flat // cosines.shape[1], flat % cosines.shape[1]
+    return flat // columns, flat % columns
 
 
 def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Rows, F32]:
@@ -120,20 +130,15 @@ def _best(source: Rows, target: Rows, weight: F32, count: int) -> tuple[Rows, Ro
     return source[kept], target[kept], weight[kept]
 
 
-def _once(source: I32, target: I32, weight: F32) -> tuple[I32, I32, F32]:
-    """Without the edges that two cells found."""
-    if not len(source):
-        return source, target, weight
-    order = np.lexsort((target, source))
-    source, target, weight = source[order], target[order], weight[order]
-    new = np.ones(len(source), np.bool_)
-    new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
-    return source[new], target[new], weight[new]
+def _once(rows: int, source: Rows, target: Rows, weight: F32) -> tuple[I32, I32, F32]:
+    """Ordered by source and target, without the edges that were found twice."""
+    edges, first = np.unique(source.astype(np.int64) * rows + target, return_index=True)
+    return (edges // rows).astype(np.int32), (edges % rows).astype(np.int32), weight[first]
 
 
 def _joined(rows: int, source: Rows, target: Rows, weight: F32) -> Graph:
-    low, high = np.minimum(source, target).astype(np.int32), np.maximum(source, target).astype(np.int32)
-    return Graph(rows, *_once(low, high, weight))
+    low, high = np.minimum(source, target), np.maximum(source, target)
+    return Graph(rows, *_once(rows, low, high, weight))
 
 
 def _blocks(rows: int) -> Iterator[tuple[I32, I32]]:
