@@ -94,9 +94,16 @@ def _merged(
 
 
 def _sayings(snap: Snapshot, rows: NDArray[np.int32]) -> Sequence[Saying]:
-    """What the memories say; equal texts share one."""
+    """What the memories say; texts that are equal but for their spaces share one."""
     known: dict[str, Saying] = {}
-    return [known.setdefault(text, known.get(text) or saying(text)) for text in map(snap.text, rows.tolist())]
+    sayings = []
+    for row in rows.tolist():
+        text = snap.text(row)
+        plain = " ".join(text.split())
+        if plain not in known:
+            known[plain] = saying(text)
+        sayings.append(known[plain])
+    return sayings
 
 
 def _rank(snap: Snapshot, row: int) -> tuple[bool, float, int, int, int]:
