@@ -28,7 +28,7 @@ SETS = {
     "8 workflows x 20, nothing else": {"unrelated": 0},
     "8 workflows x 8, 500 others": {"members": 8, "unrelated": 500},
     "8 workflows x 5, 100 others": {"members": 5, "unrelated": 100},
-    "3 of tools x 20, 1,000 others": {"styles": ("tools",), "workflows": TOOLED},
+    "4 of tools x 20, 1,000 others": {"styles": ("tools",), "workflows": TOOLED},
     "8 as sessions x 20, 1,000 others": {"styles": ("session",)},
     "8 workflows x 20, 10,000 others": {"unrelated": 10_000},
     "no workflow, 3,000 others": {"members": 0, "unrelated": 3_000},
