@@ -54,6 +54,12 @@ def test_the_more_important_then_the_more_used_then_the_older_one_stays(better) 
     assert found([memory(0, DEPLOY, **better), memory(1, SAME)]) == [(0, [1])]
 
 
+def test_of_two_pinned_memories_none_goes() -> None:
+    pinned = [memory(at, DEPLOY, pinned=True) for at in range(2)]
+    assert found(pinned) == []
+    assert found([*pinned, memory(2, SAME)]) == [(0, [2])]
+
+
 def test_importance_comes_before_use_and_use_before_age() -> None:
     least = memory(0, DEPLOY, importance=0.4, access_count=9, created_at_ms=1)
     used = memory(1, SAME, access_count=2)

@@ -41,7 +41,7 @@ def find(snap: Snapshot, threshold: float, *, progress: Progress) -> list[Merge]
         progress: Told of blocks of memories, then of texts; may raise.
 
     Returns:
-        By the survivor's place in the snapshot. No memory is in two of them.
+        By the survivor's place in the snapshot. No memory is in two of them; a pinned one never goes.
 
     Cost: see `closeness.groups`; then some 60 us for each memory that is close to another. A text is held
     only while it is compared.
@@ -85,7 +85,7 @@ def _merged(
         losers = {
             at: cosine
             for at, cosine in zip(rest, product.tolist(), strict=True)
-            if cosine >= threshold and same(sayings[first], sayings[at])
+            if cosine >= threshold and not snap.pinned[rows[at]] and same(sayings[first], sayings[at])
         }
         if losers:
             ids = tuple(snap.ids[rows[at]] for at in sorted(losers))
