@@ -1,0 +1,100 @@
+"""Goals of a store in the sessions that the owner keeps: what they take up is on disk when it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.agent_events import SHADER, TARIFF
+from tests.memory_support import REDACTOR, WHY
+
+from context_graph.config import Settings
+from context_graph.dream.plan import Goal, GoalLevel
+from context_graph.identity.ego import SPACES
+from context_graph.model import HookEvent
+from context_graph.owner.goal_identity import adopt_goals, alignments
+from context_graph.owner.store_context import StoreContext
+
+TARIFF_TEXTS = (
+    "ParcelTariff.quote() must add the heavy surcharge in every zone, islands too",
+    "harbor/tariff/parcel_tariff.py decides the tariff of parcels above HEAVY_KG, 30 kg",
+    "tests/tariff/test_parcel_tariff.py covers the heavy surcharge by zone",
+)
+SHADER_TEXTS = tuple(f"{event.input_text} {event.output_text}" for event in SHADER[1:5])
+
+
+def opened(folder: Path) -> StoreContext:
+    return StoreContext.open(
+        folder, project=None, settings=Settings(), log=logging.getLogger("test"), redactor=REDACTOR
+    )
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[StoreContext]:
+    """A store in which the tariff is worked on."""
+    made = opened(tmp_path / "store")
+    for event in TARIFF:
+        made.apply(of_session(event))
+    made.settle()
+    yield made
+    made.close()
+
+
+def of_session(event: HookEvent) -> HookEvent:
+    return dataclasses.replace(event, session_id="work")
+
+
+def goal(context: StoreContext, *texts: str) -> Goal:
+    members = [context.memory.store(text, rationale=WHY).id for text in texts]
+    return Goal(UUID(int=members[0].int ^ 1), "planted", GoalLevel.TACTICAL, 0.8, 0.7, None, tuple(members))
+
+
+def test_what_a_session_took_up_survives_the_owner(context: StoreContext) -> None:
+    """Killed right after: the goals come back as they were, and nothing but them has changed."""
+    live = context.session("work")
+    assert live is not None
+    before = (live.runtime_bytes(), live.metrics)
+    plain = live.goals_bytes()
+    assert adopt_goals(context, [goal(context, *SHADER_TEXTS), goal(context, *TARIFF_TEXTS)]) == 1
+    taken = live.goals_bytes()
+    assert taken != plain
+    context.abandon()  # no checkpoint, as after a kill
+    again = opened(context.folder)
+    loaded = again.session("work")
+    assert loaded is not None
+    assert loaded.goals_bytes() == taken
+    assert loaded.runtime_bytes() == before[0]
+    assert loaded.metrics.ic == pytest.approx(before[1].ic, abs=1e-6)  # snapshots hold 32-bit floats
+    again.close()
+
+
+def test_goals_of_other_work_leave_sessions_alone(context: StoreContext) -> None:
+    live = context.session("work")
+    assert live is not None
+    plain = live.goals_bytes()
+    assert adopt_goals(context, [goal(context, *SHADER_TEXTS)]) == 0
+    assert adopt_goals(context, []) == 0
+    assert live.goals_bytes() == plain
+
+
+def test_members_that_are_gone_tell_nothing(context: StoreContext) -> None:
+    forgotten = goal(context, *TARIFF_TEXTS)
+    for member in forgotten.members:
+        context.memory.forget(member)
+    assert adopt_goals(context, [forgotten]) == 0
+    assert alignments(context, context.session("work"), [forgotten]) == {}
+
+
+def test_alignment_is_told_by_goal_and_space(context: StoreContext) -> None:
+    ours, theirs = goal(context, *TARIFF_TEXTS), goal(context, *SHADER_TEXTS)
+    told = alignments(context, context.session("work"), [ours, theirs])
+    assert told[ours.goal_id]["overall"] > 0.3 > -0.3 > told[theirs.goal_id]["overall"]
+    assert list(told[ours.goal_id]["spaces"]) == [space.name for space in SPACES]
+
+
+def test_without_a_session_there_is_no_alignment(context: StoreContext) -> None:
+    assert alignments(context, None, [goal(context, *TARIFF_TEXTS)]) == {}
