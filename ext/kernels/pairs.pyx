@@ -22,8 +22,8 @@ KINDS = tuple(("plain", "avx2", "vnni")[: sweep_kind() + 1])
 cdef enum:
     WORDS = 0
     BYTES = 2
-    LARGEST = 1 << 29  # limits and slacks: their sums stay far inside 32 bits
-    NEVER = -(1 << 30)
+    LARGEST = 536_870_912  # 2^29, limits and slacks: their sums stay far inside 32 bits
+    NEVER = -1_073_741_824
 
 
 @final
