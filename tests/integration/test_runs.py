@@ -155,6 +155,23 @@ def test_uses_meanwhile_are_counted_and_stop_nothing(memex: Memex) -> None:
     assert counts == [2, 2], "its own, and the use since"
 
 
+def test_edges_followed_meanwhile_keep_their_uses_whatever_the_run_does_to_them(memex: Memex) -> None:
+    """An edge's use has no commit number either: a run that weighs or moves the edge counts it in."""
+    a, b, c = (node.id for node in fill(memex, 3))
+    weighed, moved = memex.link(a, c), memex.link(b, c, "causes")
+    prepared = prepared_of(
+        memex, merges=[Merge(a, (b,), 0.96)], reweights=[Reweight(weighed.id, weighed.weight, 0.9)]
+    )
+    memex.touch([a, b, c], [weighed, moved])
+    assert not commit(memex, prepared).skipped
+    found = {edge.id: edge for edge in memex.edges(a)}
+    assert found[weighed.id].weight == 0.9
+    assert [found[one].traversal_count for one in (weighed.id, moved.id)] == [1, 1]
+    memex.undo()
+    counts = {edge.id: edge.traversal_count for edge in (*memex.edges(a), *memex.edges(b))}
+    assert counts == {weighed.id: 1, moved.id: 1}
+
+
 def test_a_plan_that_makes_no_sense_does_no_harm(memex: Memex) -> None:
     a, b, c = (node.id for node in fill(memex, 3))
     edge = memex.link(a, b)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
+from context_graph.store.edge_uses import with_uses
 from context_graph.store.edits import Edit, Group, Uses, Write
 from context_graph.store.graph import GraphStore
 from context_graph.store.graph_batch import Work
@@ -76,6 +77,7 @@ def write_run(store: GraphStore, order: Order) -> tuple[Run | None, list[Edit]]:
     first = work.seq
     accesses = _accesses(store, order.uses)
     edits = [_with_access(edit, accesses) if edit.op == Op.UPDATE else edit for edit in order.edits]
+    edits = with_uses(store.engine, edits)
     for edit in edits:
         work.edit(edit)
     run = Run(
