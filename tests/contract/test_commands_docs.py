@@ -83,6 +83,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         "mcp",
         "repair",
         "setup",
+        "doctor",
     }
 
 

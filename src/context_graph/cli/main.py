@@ -60,7 +60,18 @@ def build_app() -> typer.Typer:
     import typer  # 40 ms: not before it is known that a command is Typer's
 
     from context_graph import __version__
-    from context_graph.cli import consciousness, hooks, mcp, memory, owner, repair, req, session, setup
+    from context_graph.cli import (
+        consciousness,
+        doctor,
+        hooks,
+        mcp,
+        memory,
+        owner,
+        repair,
+        req,
+        session,
+        setup,
+    )
 
     app = typer.Typer(
         name=PROGRAM,
@@ -95,6 +106,7 @@ def build_app() -> typer.Typer:
         app.add_typer(group, name=name)
     app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
+    app.command("doctor", short_help="Try hooks and memory tools out, and say what is wrong")(doctor.doctor)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
     return app
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-__all__ = ["age", "chain_text", "owner_text", "session_table", "session_text", "status_text"]
+__all__ = ["age", "chain_text", "columns", "owner_text", "session_table", "session_text", "status_text"]
 
 _CHAIN_ENDS: Final = {
     "missing": " <- (not in the store)",
@@ -80,13 +80,13 @@ def session_text(shown: Mapping[str, Any]) -> str:
     ]
     if not shown.get("has_evidence", True):
         lines.append(("note", "nothing measured yet: the numbers are a new session's defaults"))
-    return _columns(lines)
+    return columns(lines)
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
     """The sessions that this one continues, newest first."""
     links = " <- ".join(row["session_id"] for row in chain)
-    return _columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
+    return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
 
 
 def status_text(status: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def status_text(status: Mapping[str, Any]) -> str:
     else:
         lines.append(("state", "nothing measured yet"))
     lines.append(("waiting", f"{status.get('spool_pending', 0)} spooled, {len(dreams)} consolidations"))
-    return _columns(lines)
+    return columns(lines)
 
 
 def owner_text(status: Mapping[str, Any]) -> str:
@@ -137,7 +137,7 @@ def owner_text(status: Mapping[str, Any]) -> str:
         *_dreams(status.get("dreams", {})),
     ]
     problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
-    return _columns([*lines, *(("problem", text) for text in problems)])
+    return columns([*lines, *(("problem", text) for text in problems)])
 
 
 _WHY: Final = {
@@ -188,6 +188,7 @@ def _number(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, (int, float)) else "?"
 
 
-def _columns(lines: Sequence[tuple[str, str]]) -> str:
+def columns(lines: Sequence[tuple[str, str]]) -> str:
+    """Names and what belongs to them, one below the other."""
     width = max(len(name) for name, _ in lines)
     return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)

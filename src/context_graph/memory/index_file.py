@@ -29,7 +29,7 @@ from context_graph.memory.index_rows import CLASSES, Names
 from context_graph.memory.writing import text_to_embed
 from context_graph.store.graph import Change, GraphStore, Op
 
-__all__ = ["VERSION", "load_index", "open_index", "rebuilt_index", "save_index"]
+__all__ = ["VERSION", "load_index", "open_index", "rebuilt_index", "save_index", "snapshot_commit"]
 
 _LOG: Final = logging.getLogger(__name__)
 MAGIC: Final = b"CGIX"
@@ -176,6 +176,15 @@ def _sections(index: MemoryIndex) -> Iterator[tuple[str, Any]]:
 # Reading
 
 
+def snapshot_commit(path: Path, uid: bytes, provider: EmbeddingProvider) -> int:
+    """The commit up to which the snapshot at ``path`` knows the store, if `load_index` would take it.
+
+    Cost: one pass over the file for its checksums; nothing is loaded. Raises as `load_index`.
+    """
+    head, _ = _checked(_mapped(path), uid, provider)
+    return int(head["commit_seq"])
+
+
 def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
     """The index as it was saved.
 
@@ -184,20 +193,30 @@ def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryInd
         OSError: It can't be read.
         ValueError: It is damaged, of another version, store or provider; says which.
     """
+    return _read(_mapped(path), uid, provider)
+
+
+def _mapped(path: Path) -> memoryview:
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
             raise ValueError("it is cut short")
         # Not closed by name: an error on its way still holds views of it.
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return _read(memoryview(mapped), uid, provider)
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
+def _checked(
+    view: memoryview, uid: bytes, provider: EmbeddingProvider
+) -> tuple[dict[str, Any], dict[str, memoryview]]:
     head, parts = _table(view)
     if head["store"] != uid.hex():
         raise ValueError("it is another store's")
     if head["provider"] != provider.digest:
         raise ValueError("its vectors are another provider's")
+    return head, parts
+
+
+def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
+    head, parts = _checked(view, uid, provider)
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = uid
     rows = index.rows

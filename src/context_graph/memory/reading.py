@@ -12,6 +12,7 @@ from context_graph.memory import listing, past
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.figures import figures_of
 from context_graph.memory.filters import RecallFilters
+from context_graph.memory.health import Health, health_of
 from context_graph.memory.inject import Injection, inject, packed_vectors
 from context_graph.memory.insights import Insights
 from context_graph.memory.listing import MemoryPage
@@ -262,6 +263,11 @@ class Reading:
         """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""
         with self._core.turn("metrics") as core:
             return {**figures_of(core), "operations": core.timings.as_dict()}
+
+    def health(self) -> Health:
+        """Whether records, counters, index and its snapshot agree. Cost: a pass over keys and snapshot."""
+        with self._core.turn("metrics") as core:
+            return health_of(core)
 
     def prometheus(self) -> str:
         """The same in Prometheus' text format."""

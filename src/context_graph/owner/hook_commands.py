@@ -20,6 +20,7 @@ from context_graph.owner.store_context import Applied, Started
 from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
 from context_graph.protocol import claude, spec
+from context_graph.protocol.canary import is_canary
 from context_graph.protocol.spec import DriftMetrics, HookOutput, render_output
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
 
@@ -89,7 +90,7 @@ def _last_summary(call: Call, event: HookEvent, started: Started) -> str:
 
 def _pre_tool(call: Call) -> Reply:
     fmt, event = _format(call), _event(call, EventKind.PRE_TOOL)
-    if fmt != "claude" and call.context.session(event.session_id) is None:
+    if fmt != "claude" and not _is_known(call, event):
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return _say(call, fmt, HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
     live = call.context.apply(event).live
@@ -99,6 +100,8 @@ def _pre_tool(call: Call) -> Reply:
     if fmt != "claude":
         return _say(call, fmt, _output(call, live, line))
     mode, shown = call.settings.brief, call.context.shown_briefs
+    if is_canary(event.session_id, event.tool_name):
+        return _tell(call, event, context="" if mode == "off" else line)
     if mode == "off" or (mode == "on_change" and shown.get(event.session_id) == line):
         return _tell(call, event)
     shown[event.session_id] = line
@@ -162,11 +165,17 @@ def _tell(call: Call, event: HookEvent, *, context: str = "", message: str = "")
 
 def _apply_known(call: Call, fmt: str, event: HookEvent) -> Applied:
     """Apply ``event``; outside the claude format its session must exist (seed 001: exit code 5)."""
-    if fmt != "claude" and call.context.session(event.session_id) is None:
+    if fmt != "claude" and not _is_known(call, event):
         raise SessionNotFoundError(
             f"session not found: {event.session_id!r}; begin it with `hooks session-start` in this project"
         )
     return call.context.apply(event)
+
+
+def _is_known(call: Call, event: HookEvent) -> bool:
+    return (
+        is_canary(event.session_id, event.tool_name) or call.context.session(event.session_id) is not None
+    )
 
 
 def _notice(call: Call, outcome: Outcome | None) -> str:

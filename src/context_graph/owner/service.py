@@ -18,6 +18,7 @@ from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
 from context_graph.owner import (
     consciousness_commands,
+    doctor_commands,
     dream_commands,
     hook_commands,
     memory_commands,
@@ -50,6 +51,7 @@ _HANDLERS: dict[str, Handler] = {
     **memory_commands.HANDLERS,
     **dream_commands.HANDLERS,
     **req_commands.HANDLERS,
+    **doctor_commands.HANDLERS,
 }
 
 

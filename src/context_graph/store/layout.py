@@ -39,6 +39,7 @@ __all__ = [
     "TIME_PREFIX",
     "after",
     "applied_key",
+    "applied_prefix",
     "capture_key",
     "damaged",
     "dream_key",
@@ -181,7 +182,12 @@ def event_key(session_id: str, seq: int) -> bytes:
 def applied_key(session_id: str, dedupe_key: str) -> bytes:
     """``d:`` + id + NUL + 16-byte digest of an event's dedupe key: that event has been applied."""
     digest = blake2b(dedupe_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return _APPLIED + id_bytes(session_id) + b"\0" + digest
+    return applied_prefix(session_id) + digest
+
+
+def applied_prefix(session_id: str) -> bytes:
+    """What the digests of a session's applied events begin with."""
+    return _APPLIED + id_bytes(session_id) + b"\0"
 
 
 def dream_key(at_ms: int, session_id: str) -> bytes:

@@ -1,0 +1,30 @@
+"""`doctor`: tries hooks and memory tools out, and says what is wrong with its cure."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from context_graph.cli.calling import Finished
+from context_graph.cli.doctor_text import report_text
+from context_graph.cli.options import DbPath, Json
+from context_graph.doctor.report import examine
+
+__all__ = ["doctor"]
+
+
+def doctor(json_: Json = False, db_path: DbPath = None) -> None:
+    """Try hooks and memory tools out from the client's end; tell times, and what is wrong with its cure.
+
+    Canary events go through the hook commands that the client's settings name, a canary memory through the
+    memory tools; both are read back and removed, and change no session, count or identity. Beside them:
+    owner, spool, index, disk, requirements, the client's version and trust, and tokens a day.
+
+    Exit codes: 0 nothing to mend; 1 problems, each with its cure. Never 2.
+
+    Example: context-graph-cli doctor --json
+    """
+    report = examine(os.environ, db_path)
+    print(json.dumps(report.as_dict(), ensure_ascii=False) if json_ else report_text(report.as_dict()))
+    if not report.sound:
+        raise Finished(1)

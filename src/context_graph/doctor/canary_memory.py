@@ -1,0 +1,183 @@
+"""A canary memory through the real MCP path: stored, recalled, deleted for good."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from context_graph.client import find_launcher
+from context_graph.doctor.client_files import SettingsFile, read_object
+from context_graph.doctor.findings import ERROR, NOTE, Finding
+from context_graph.doctor.mcp_client import McpClient, McpFailedError
+from context_graph.setup.entries import SERVER
+
+__all__ = ["MemoryTrial", "Server", "server_in_use", "try_memory"]
+
+TAG: Final = "context-graph-doctor"
+_LEFT: Final = timedelta(minutes=10)
+_WORDS: Final = (
+    *("amber", "badger", "cedar", "dune", "ember", "falcon", "glacier", "harbour", "indigo", "juniper"),
+    *("kestrel", "lantern", "meadow", "nutmeg", "orchid", "pebble", "quartz", "raven", "saffron", "thistle"),
+)
+_VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the memory tools' server is started."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    source: str
+    """The file that says so; "" where none does, and ours is tried as it would be written there."""
+
+
+@dataclass(slots=True)
+class MemoryTrial:
+    """What a canary's way through the tools gave."""
+
+    steps_ms: dict[str, float] = field(default_factory=dict)
+    """connect (process start to the answer of initialize), list, store, recall, forget; milliseconds."""
+    tools: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def server_in_use(
+    project: Path, settings: list[SettingsFile], env: Mapping[str, str], plugin: Path
+) -> tuple[Server, list[Finding]]:
+    """The server that the project's `.mcp.json` names, else that of the plugin in this package."""
+    findings = []
+    path = project / ".mcp.json"
+    try:
+        entry = _entry_of(read_object(path) or {})
+    except ValueError as error:
+        findings.append(Finding(ERROR, f"{path}: {error}", "mend it"))
+        entry = None
+    off = [one.path for one in settings if SERVER in (one.content.get("disabledMcpjsonServers") or ())]
+    if entry is not None and off:
+        findings.append(Finding(ERROR, f"{off[0]} disables the memory tools' server", "take it out of there"))
+    if entry is not None:
+        return _server(entry, env, str(path)), findings
+    text = "no .mcp.json names the memory tools here (a plugin or the user's own servers may)"
+    findings.append(Finding(NOTE, text, "`context-graph-cli setup`"))
+    packaged = _entry_of(read_object(plugin / ".mcp.json") or {}) or {}
+    return _server(packaged, env, ""), findings
+
+
+def _entry_of(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    servers = content.get("mcpServers")
+    for name, entry in servers.items() if isinstance(servers, dict) else ():
+        if isinstance(entry, dict) and (name == SERVER or "context-graph" in str(entry.get("command"))):
+            return entry if isinstance(entry.get("command"), str) else None
+    return None
+
+
+def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Server:
+    def expanded(text: object) -> str:
+        return _VARIABLE.sub(lambda found: env.get(found[1]) or found[2] or "", str(text))
+
+    arguments, more = entry.get("args"), entry.get("env")
+    words = [entry.get("command", ""), *(arguments if isinstance(arguments, list) else ())]
+    named = {key: expanded(value) for key, value in more.items()} if isinstance(more, dict) else {}
+    return Server(tuple(map(expanded, words)), named, source)
+
+
+def try_memory(server: Server, project: Path, session_id: str, env: Mapping[str, str]) -> MemoryTrial:
+    """Store a canary, find it, delete it for good; nothing of it stays, and no other memory is touched."""
+    trial = MemoryTrial()
+    environment = {
+        **env,
+        "CLAUDE_PROJECT_DIR": str(project),
+        "CLAUDE_CODE_SESSION_ID": session_id,
+        **server.env,
+    }
+    try:
+        began = time.perf_counter()
+        with McpClient(_argv(server), project, environment) as client:
+            client.begin()
+            trial.steps_ms["connect"] = (time.perf_counter() - began) * 1000
+            trial.tools = len(_timed(trial, "list", lambda: client.ask("tools/list", {})).get("tools", ()))
+            _sweep(client)
+            _through(client, trial, session_id)
+    except McpFailedError as error:
+        done = ", ".join(trial.steps_ms) or "nothing"
+        cure = "`context-graph-cli owner status`, and log/owner.log in the data root, may say why"
+        trial.findings.append(Finding(ERROR, f"memory tools: {error} (done before: {done})", cure))
+    return trial
+
+
+def _argv(server: Server) -> list[str]:
+    """``server``'s command; ours is found beside this program where the search path has none."""
+    argv = list(server.argv)
+    if not server.source and not any(
+        os.access(os.path.join(folder, argv[0]), os.X_OK) for folder in os.get_exec_path()
+    ):
+        argv[0] = str(find_launcher())
+    return argv
+
+
+def _through(client: McpClient, trial: MemoryTrial, session_id: str) -> None:
+    words = " ".join(secrets.choice(_WORDS) for _ in range(4))
+    text = f"A canary of the doctor command, to be deleted at once: {words} {secrets.randbelow(10**6)}"
+    stored = _timed(
+        trial,
+        "store",
+        lambda: client.call(
+            "store_memory",
+            {
+                "content": text,
+                "rationale": "Shows that memories can be stored and found; deleted at once.",
+                "importance": 0.1,
+                "tags": [TAG],
+                "session_id": session_id,
+            },
+        ),
+    )
+    node_id = stored.get("node_id")
+    try:
+        found = _timed(trial, "recall", lambda: _found(client, text, {"session_id": session_id}))
+        if node_id not in found:
+            trial.findings.append(
+                Finding(
+                    ERROR, "a memory that was just stored is not found", "`context-graph-cli memory stats`"
+                )
+            )
+    finally:
+        _timed(trial, "forget", lambda: _forget(client, node_id))
+    if _found(client, text, {"session_id": session_id}):
+        trial.findings.append(Finding(ERROR, f"the canary {node_id} is still found after its deletion"))
+
+
+def _sweep(client: McpClient) -> None:
+    """Delete canaries of a doctor that was ended before it did so itself."""
+    before = (datetime.now(UTC) - _LEFT).isoformat()
+    for node_id in _found(client, "canary of the doctor", {"tags": [TAG], "created_before": before}):
+        _forget(client, node_id)
+
+
+def _found(client: McpClient, query: str, filters: Mapping[str, Any]) -> list[Any]:
+    answer = client.call("recall_memory", {"query": query, "top_k": 10, "filters": dict(filters)})
+    return [
+        node.get("node_id") or node.get("id") for node in answer.get("nodes", ()) if isinstance(node, dict)
+    ]
+
+
+def _forget(client: McpClient, node_id: object) -> dict[str, Any]:
+    return client.call(
+        "forget_memory", {"node_id": node_id, "soft_delete": False, "reason": "user_requested"}
+    )
+
+
+def _timed(trial: MemoryTrial, step: str, work: Callable[[], _T]) -> _T:
+    began = time.perf_counter()
+    done = work()
+    trial.steps_ms[step] = (time.perf_counter() - began) * 1000
+    return done

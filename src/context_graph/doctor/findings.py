@@ -1,0 +1,34 @@
+"""What an examination found: a sentence, how bad it is, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Final
+
+__all__ = ["ERROR", "NOTE", "WARNING", "Finding", "is_sound"]
+
+ERROR: Final = "error"
+"""Something does not work."""
+WARNING: Final = "warning"
+"""It works, but not as it should, or not for long."""
+NOTE: Final = "note"
+"""Worth knowing; no problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One of them. No cure ever destroys data."""
+
+    level: str
+    what: str
+    cure: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+def is_sound(findings: Iterable[Finding]) -> bool:
+    """Whether there is nothing to mend."""
+    return all(one.level == NOTE for one in findings)

@@ -1,0 +1,145 @@
+"""Which of our hook commands the client would run in a project, from its settings and plugins."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from context_graph.doctor.client_files import SettingsFile, plugin_folders, read_object
+from context_graph.doctor.findings import ERROR, WARNING, Finding
+from context_graph.hooks_config.events import EVENTS
+from context_graph.hooks_config.schema import hook_problems
+
+__all__ = ["Hook", "HooksInUse", "hooks_in_use", "packaged_hooks"]
+
+_SCRIPT_BYTES: Final = 64 * 1024
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_SETUP: Final = "`context-graph-cli setup`"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One command that the client runs for an event."""
+
+    event: str
+    command: str
+    arguments: tuple[str, ...] | None
+    """Of the form without a shell; None for the other."""
+    timeout_s: float
+    source: Path
+    """The file that says so."""
+    plugin: Path | None = None
+
+    def argv(self, variables: Mapping[str, str]) -> list[str]:
+        """As the client starts it."""
+        if self.arguments is None:
+            return ["/bin/sh", "-c", f"{self.command} "]
+        words = (self.command, *self.arguments)
+        return [_VARIABLE.sub(lambda found: variables.get(found[1], found[0]), one) for one in words]
+
+
+@dataclass(slots=True)
+class HooksInUse:
+    """All of ours, and what is wrong with how they are written down."""
+
+    hooks: list[Hook] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def of(self, event: str) -> list[Hook]:
+        """Those of one event; the same command is run once."""
+        return list(
+            {(hook.command, hook.arguments): hook for hook in self.hooks if hook.event == event}.values()
+        )
+
+
+def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, str]) -> HooksInUse:
+    """What the client would run for us in ``project``."""
+    found = HooksInUse()
+    for one in settings:
+        if one.content.get("disableAllHooks") is True:
+            found.findings.append(
+                Finding(ERROR, f"{one.path}: disableAllHooks is true: no hook runs", "remove it")
+            )
+        for problem in hook_problems(dict(one.content)):
+            found.findings.append(
+                Finding(ERROR, f"{one.path}: {problem}: the client drops the file", "mend it")
+            )
+        found.hooks += _ours(one.content, one.path, project)
+    for folder in plugin_folders(settings, env):
+        found.hooks += packaged_hooks(folder, project)
+    if found.hooks:
+        missing = [event.name for event in EVENTS if not found.of(event.name)]
+        if missing:
+            text = f"no settings file calls us for {', '.join(missing)}"
+            found.findings.append(Finding(WARNING, text, _SETUP))
+    return found
+
+
+def packaged_hooks(plugin: Path, project: Path) -> list[Hook]:
+    """Our hooks of the plugin in that folder."""
+    path = plugin / "hooks" / "hooks.json"
+    try:
+        content = read_object(path)
+    except ValueError:
+        return []
+    return list(_ours(content or {}, path, project, plugin))
+
+
+def _ours(
+    content: Mapping[str, Any], path: Path, project: Path, plugin: Path | None = None
+) -> Iterator[Hook]:
+    hooks = content.get("hooks")
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for entry in _entries(groups):
+            if not _calls_us(entry, project, plugin):
+                continue
+            arguments, limit = entry.get("args"), entry.get("timeout")
+            yield Hook(
+                event=event,
+                command=str(entry["command"]),
+                arguments=tuple(map(str, arguments)) if isinstance(arguments, list) else None,
+                timeout_s=float(limit) if isinstance(limit, (int, float)) and limit > 0 else 60.0,
+                source=path,
+                plugin=plugin,
+            )
+
+
+def _entries(groups: object) -> Iterator[dict[str, Any]]:
+    for group in groups if isinstance(groups, list) else ():
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        for entry in inner if isinstance(inner, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("command"), str):
+                yield entry
+
+
+def _calls_us(entry: Mapping[str, Any], project: Path, plugin: Path | None) -> bool:
+    """Whether the command names us, or a script that does."""
+    text = json.dumps([entry["command"], entry.get("args")])
+    if "context-graph" in text.replace(str(project), ""):
+        return True
+    try:
+        words = [*shlex.split(entry["command"]), *map(str, entry.get("args") or ())]
+    except (ValueError, TypeError):
+        return False
+    variables = {"CLAUDE_PROJECT_DIR": str(project), "CLAUDE_PLUGIN_ROOT": str(plugin or "")}
+    for word in words:
+        for name, value in variables.items():
+            word = word.replace(f"${{{name}}}", value).replace(f"${name}", value)
+        script = os.path.join(project, word)
+        if "/" in word and os.path.isfile(script) and _mentions_us(script):
+            return True
+    return False
+
+
+def _mentions_us(script: str) -> bool:
+    try:
+        with open(script, "rb") as source:
+            return b"context-graph" in source.read(_SCRIPT_BYTES)
+    except OSError:
+        return False

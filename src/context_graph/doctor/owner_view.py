@@ -1,0 +1,135 @@
+"""The owner: whether it answers, what it says of itself and of this project's store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from context_graph import __version__
+from context_graph.client import request
+from context_graph.config import Location
+from context_graph.doctor.findings import ERROR, WARNING, Finding
+from context_graph.errors import ContextGraphError
+from context_graph.protocol.canary import CANARY_PREFIX
+
+__all__ = ["ask_owner", "cure_of", "look_findings", "owner_state"]
+
+_START_S: Final = 15.0
+_LOOK_S: Final = 60.0
+_STATUS: Final = "`context-graph-cli owner status`"
+
+
+def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
+    """What `owner status` says, with ``was_running`` and ``answered_ms``; {} if none can be had."""
+    state: dict[str, Any] = {}
+    try:
+        asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_START_S)
+        state["was_running"] = True
+    except ContextGraphError:
+        state["was_running"] = False
+        try:
+            began = time.perf_counter()
+            ask_owner("owner.ping", {}, place, env, timeout_s=_START_S)
+            state["started_ms"] = (time.perf_counter() - began) * 1000
+        except ContextGraphError as error:
+            text = f"no owner can be started: {error}"
+            return {"was_running": False}, [
+                Finding(ERROR, text, "log/owner.log in the data root may say why")
+            ]
+    found = _open_store(place, state, env)
+    began = time.perf_counter()
+    asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
+    return {**asked, **state, "answered_ms": (time.perf_counter() - began) * 1000}, [
+        *found,
+        *_own_findings(asked),
+    ]
+
+
+def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) -> list[Finding]:
+    """Have the store open, so that the hooks' times are those of a session that runs, not of a first call."""
+    began = time.perf_counter()
+    try:
+        ask_owner("doctor.canary", {"session": f"{CANARY_PREFIX}none"}, place, env)
+    except ContextGraphError as error:
+        return [Finding(ERROR, f"the store {place.store} can't be used: {error}", cure_of(error))]
+    state["store_ready_ms"] = (time.perf_counter() - began) * 1000
+    return []
+
+
+def cure_of(error: ContextGraphError) -> str:
+    """Errors of the store name their own cure; of others the owner's log may tell more."""
+    return "" if "`" in str(error) else _STATUS
+
+
+def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
+    found = []
+    if status["version"] != __version__:
+        text = f"the owner is of version {status['version']}, this program of {__version__}"
+        found.append(Finding(WARNING, text, "`context-graph-cli owner restart`"))
+    if status.get("errors"):
+        text = f"{status['errors']} requests failed in a way nobody foresaw"
+        found.append(Finding(WARNING, text, "log/owner.log in the data root has them; please report them"))
+    return found
+
+
+def ask_owner(
+    verb: str,
+    params: Mapping[str, object],
+    place: Location,
+    env: Mapping[str, str],
+    *,
+    autostart: bool = True,
+    timeout_s: float = _LOOK_S,
+) -> dict[str, Any]:
+    """One request's JSON.
+
+    Raises:
+        ContextGraphError: No owner, no answer in time, or a refusal; says why.
+    """
+    reply = request(verb, params, location=place, autostart=autostart, timeout_s=timeout_s, env=env)
+    if reply.exit_code:
+        raise ContextGraphError(reply.stderr.decode("utf-8", "replace").strip() or f"{verb} failed")
+    found: dict[str, Any] = json.loads(reply.stdout)
+    return found
+
+
+def look_findings(look: Mapping[str, Any]) -> list[Finding]:
+    """What is wrong with the store, from the owner's look at it."""
+    found = [Finding(WARNING, text, "mend the setting") for text in look.get("problems", ())]
+    found += [
+        Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
+        for name in ("sessions", "memory", "texts")
+        if "error" in look.get(name, {})
+    ]
+    if look.get("spool_pending"):
+        text = f"{look['spool_pending']} events wait in the spool though the owner answers"
+        found.append(Finding(WARNING, text, _STATUS))
+    if look.get("spool_rejected"):
+        text = f"{look['spool_rejected']} spooled events could not be applied; they are in spool/rejected.log"
+        found.append(Finding(WARNING, text, "look at the owner's log for the reason"))
+    if look.get("sessions", {}).get("damaged"):
+        text = f"{look['sessions']['damaged']} session records can't be read"
+        found.append(Finding(ERROR, text, "`context-graph-cli repair --cf session_identity`"))
+    return found + _index_findings(look.get("memory", {}))
+
+
+def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
+    if "records" not in memory:
+        return []
+    found = []
+    if not memory["agrees"]:
+        counts = ", ".join(f"{name} {memory[name]}" for name in ("records", "live", "forgotten", "rows"))
+        found.append(
+            Finding(
+                ERROR,
+                f"records and index disagree ({counts}; commit {memory['commit_seq']}, "
+                f"index {memory['index_seq']})",
+                "`context-graph-cli owner restart`; if it stays so, please report it",
+            )
+        )
+    if memory["snapshot"] not in ("ok", "none"):
+        text = f"the index snapshot is not usable ({memory['snapshot']}): opening makes the index anew"
+        found.append(Finding(WARNING, text, "`context-graph-cli owner restart` writes a new one"))
+    return found

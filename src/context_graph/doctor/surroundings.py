@@ -1,0 +1,81 @@
+"""What is around the store: the client's version, the data root's size, the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from context_graph.doctor.findings import NOTE, WARNING, Finding
+
+__all__ = ["bytes_below", "client_version", "disk_use"]
+
+_VERSION_S: Final = 20.0
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+\S*")
+_LITTLE_BYTES: Final = 200 * 1024 * 1024
+"""Free space below which RocksDB may soon be unable to write."""
+
+
+def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
+    """What `claude --version` says, "" if it can't be asked. Cost: one start of the client, up to seconds."""
+    program = shutil.which("claude", path=env.get("PATH"))
+    if program is None:
+        return "", [Finding(NOTE, "claude is not on PATH: the client's version is not known")]
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=dict(env),
+            timeout=_VERSION_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", [Finding(WARNING, f"{program} --version: {type(error).__name__}", "run it by hand")]
+    found = _VERSION.search(done.stdout)
+    if found is None:
+        return "", [Finding(NOTE, f"{program} --version says no version")]
+    return found[0], []
+
+
+def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
+    """Bytes on the disk of the data root and of this project's store, and what is free."""
+    use: dict[str, Any] = {"root_bytes": bytes_below(root), "store_bytes": bytes_below(store)}
+    use["by_part"] = {
+        name: bytes_below(store / name)
+        for name in ("db", "spool", "dream", "memory.index", "memory.figures", "brief.bin")
+        if (store / name).exists()
+    }
+    findings = []
+    try:
+        free = os.statvfs(root if root.exists() else root.parent)
+        use["free_bytes"] = free.f_bavail * free.f_frsize
+        if use["free_bytes"] < _LITTLE_BYTES:
+            text = f"{use['free_bytes'] / 1_048_576:.0f} MiB are free where the data root is"
+            findings.append(Finding(WARNING, text, "make room: without any, hooks can't even spool"))
+    except OSError as error:
+        findings.append(Finding(WARNING, f"{root}: {error.strerror}", "see whether the disk is there"))
+    return use, findings
+
+
+def bytes_below(path: Path) -> int:
+    """Bytes that ``path`` and all below it take; what goes meanwhile or can't be read counts nothing."""
+    if not path.is_dir():
+        return _size(path)
+    total = 0
+    for folder, _, names in os.walk(path):
+        total += sum(_size(Path(folder) / name) for name in names)
+    return total
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_blocks * 512
+    except OSError:
+        return 0

@@ -1,0 +1,79 @@
+"""Whether what is derived from a store's records agrees with them: counters, index, the index's snapshot."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+from context_graph.memory.core import Core
+from context_graph.memory.derived import INDEX_FILE
+from context_graph.memory.index_file import snapshot_commit
+from context_graph.store.graph_layout import NODES
+from context_graph.store.layout import FORMAT_KEY
+
+__all__ = ["Health", "health_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Counts of one store. They agree if ``records`` = ``live`` + ``forgotten`` and ``rows`` = ``live``."""
+
+    records: int
+    """Memories on the disk, counted one by one."""
+    live: int
+    """By the counters, without the forgotten ones."""
+    forgotten: int
+    rows: int
+    """Of the index, those that a recall can find."""
+    commit_seq: int
+    index_seq: int
+    """Number of the last commit, and of the last that the index knows."""
+    snapshot: str
+    """ok; none, if none has been written yet; else why it would not be used."""
+    snapshot_seq: int | None = None
+    snapshot_bytes: int = 0
+    snapshot_age_s: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether records, counters and index say the same."""
+        return (
+            self.records == self.live + self.forgotten
+            and self.rows == self.live
+            and self.index_seq == self.commit_seq
+        )
+
+
+def health_of(core: Core) -> Health:
+    """Look at the store of ``core``, within one of its turns; loads the index if it is not.
+
+    Cost: at 100,000 memories some 0.3 s with the index loaded, for records and snapshot are read once.
+    """
+    store, index = core.store, core.derived.index
+    counters = store.counters
+    records = sum(key != FORMAT_KEY for key, _ in store.engine.scan(NODES, whole=True))
+    path = core.folder / INDEX_FILE
+    snapshot, seq, size, age_s = "none", None, 0, None
+    try:
+        found = os.stat(path)
+        size, age_s = found.st_size, max(0.0, time.time() - found.st_mtime)
+        seq = snapshot_commit(path, store.uid, core.provider)
+        ahead = seq > counters.seq
+        snapshot = f"it knows commit {seq}, the store ends at {counters.seq}" if ahead else "ok"
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        snapshot = str(error) or type(error).__name__
+    return Health(
+        records=records,
+        live=counters.nodes,
+        forgotten=counters.deleted,
+        rows=index.stats()["live"],
+        commit_seq=counters.seq,
+        index_seq=index.commit_seq,
+        snapshot=snapshot,
+        snapshot_seq=seq,
+        snapshot_bytes=size,
+        snapshot_age_s=age_s,
+    )

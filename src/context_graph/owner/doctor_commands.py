@@ -1,0 +1,142 @@
+"""`doctor …` on the owner's side: what only the process that holds the store can tell of its health."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.identity.brief import brief_line, state_block
+from context_graph.identity.runtime import decode_runtime
+from context_graph.owner.call import Call, reply
+from context_graph.protocol.canary import CANARY_PREFIX
+from context_graph.wire.frames import Reply
+
+__all__ = ["HANDLERS"]
+
+_WEEK_MS: Final = 7 * 86_400_000
+_DAY_MS: Final = 86_400_000
+_SESSIONS: Final = 500
+"""Sessions of a week that are looked at; of more the newest."""
+_CAPTURES: Final = 20
+_INSTRUCTION_CHARS: Final = 2048
+"""What the client keeps of a server's instructions."""
+
+
+def _canary(call: Call) -> Reply:
+    """The canary's events as they stand in the store, which are then removed."""
+    session_id = call.option("session")
+    if not session_id.startswith(CANARY_PREFIX):
+        raise InvalidInputError(f"--session {session_id!r} is no canary's: those begin with {CANARY_PREFIX}")
+    call.context.shown_briefs.pop(session_id, None)
+    events = call.context.canaries.take(session_id, call.began_ms)
+    shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]
+    return reply(orjson.dumps({"events": shown}))
+
+
+def _look(call: Call) -> Reply:
+    """The store's health. A part that fails says so in its place: the others are told all the same."""
+    context, now_ms = call.context, call.began_ms
+    context.settle()
+    settings = call.settings
+    found = {
+        "store": str(context.folder),
+        "project": str(context.project) if context.project else "",
+        "spool_pending": context.spool_pending(),
+        "spool_rejected": context.spool_rejected,
+        "sessions": _guarded(_sessions, call, now_ms),
+        "memory": _guarded(_memory, call, now_ms),
+        "texts": _guarded(_texts, call, now_ms),
+        "settings": {
+            name: getattr(settings, name)
+            for name in ("brief", "inject", "memory_inject", "memory_inject_tokens", "memory_capture")
+        },
+        "problems": [*settings.problems, *call.redactor.problems],
+    }
+    return reply(orjson.dumps(found))
+
+
+def _guarded(part: Callable[[Call, int], dict[str, Any]], call: Call, now_ms: int) -> dict[str, Any]:
+    try:
+        return part(call, now_ms)
+    except (ContextGraphError, OSError) as error:
+        return {"error": str(error)}
+
+
+def _sessions(call: Call, now_ms: int) -> dict[str, Any]:
+    """Of all sessions the newest; of the last seven days how many there were and what happened in them."""
+    store = call.context.store
+    rows, _ = store.list_sessions(limit=_SESSIONS)
+    week = [row for row in rows if row.timestamp_ms >= now_ms - _WEEK_MS]
+    kinds: Counter[str] = Counter()
+    for row in week:
+        packed = None if row.damaged else store.load_runtime(row.session_id)
+        if packed is not None:
+            kinds.update(decode_runtime(packed).events_by_kind)
+    return {
+        "count": store.count(),
+        "damaged": sum(bool(row.damaged) for row in rows),
+        "last_event_ms": rows[0].timestamp_ms if rows else None,
+        "week": len(week),
+        "week_days": len({row.timestamp_ms // _DAY_MS for row in week}),
+        "week_events": dict(kinds),
+    }
+
+
+def _memory(call: Call, now_ms: int) -> dict[str, Any]:
+    """Whether records and what is derived from them agree; captures and injections."""
+    context = call.context
+    context.memory_hooks.tidy()
+    if not context.memory_count() and context.memory_seq() is None:
+        return {"live": 0, **context.memory_hooks.stats(), "week_injections": 0, "week_tokens": 0}
+    began = time.perf_counter()
+    health = context.memory.health()
+    took_ms = (time.perf_counter() - began) * 1000
+    recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
+    return {
+        **asdict(health),
+        "agrees": health.agrees,
+        "looked_ms": round(took_ms, 3),
+        "last_capture_ms": _last_capture_ms(call),
+        **context.memory_hooks.stats(),
+        "week_injections": len(recent),
+        "week_tokens": sum(one["tokens"] for one in recent),
+    }
+
+
+def _last_capture_ms(call: Call) -> int | None:
+    from context_graph.memory.capture import CAPTURE_TAG, work_of
+    from context_graph.memory.filters import RecallFilters
+
+    page = call.context.memory.list(None, _CAPTURES, RecallFilters.parse({"tags": [CAPTURE_TAG]}))
+    return max((max(node.created_at_ms, work_of(node).ended_ms) for node in page.nodes), default=None)
+
+
+def _texts(call: Call, now_ms: int) -> dict[str, Any]:
+    """Tokens of what this puts into contexts, by the count that memory's budgets go by (WordPieces)."""
+    from context_graph.mcp_server.protocol import INSTRUCTIONS
+    from context_graph.mcp_server.schemas import DESCRIPTIONS, PARAMETERS
+    from context_graph.memory.embed import default_provider
+
+    count = default_provider().count_tokens
+    listed = [
+        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": PARAMETERS[name]}
+        for name in PARAMETERS
+    ]
+    live = call.context.latest()
+    metrics = live.metrics if live is not None and live.has_evidence else None
+    return {
+        "tools": len(listed),
+        "tool_schemas": count(orjson.dumps(listed).decode()),
+        "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
+        "brief": count(brief_line(metrics)),
+        "state_block": count(state_block(metrics)),
+    }
+
+
+HANDLERS: dict[str, Callable[[Call], Reply]] = {"doctor.canary": _canary, "doctor.look": _look}
