@@ -32,6 +32,8 @@ COMPILE_ARGS = [
     "-fno-math-errno",  # sqrt as one instruction; nobody reads errno
 ]
 
+COMPILE_ARGS += os.environ.get("CONTEXT_GRAPH_KERNEL_CFLAGS", "").split()  # tools/sanitize.py's
+
 extensions = [
     Extension(
         f"context_graph._kernels.{source.stem}",

@@ -36,9 +36,10 @@ CLUSTER = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 METADATA = {"file": "src/auth.py", "lines": [3, 9], "nested": {"ok": True, "none": None}}
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
-names = st.none() | st.text(
+given_names = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=50
 )
+names = st.none() | given_names
 units = st.floats(0.0, 1.0)
 times = st.integers(0, 2**63 - 1)
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -65,9 +66,9 @@ nodes = st.builds(
     project=names,
     semantic_cluster=st.none() | st.uuids(),
     modality=st.sampled_from(Modality),
-    tags=st.lists(names.filter(bool), max_size=4, unique=True).map(tuple),
+    tags=st.lists(given_names, max_size=4, unique=True).map(tuple),
     pinned=st.booleans(),
-    source=names.filter(bool),
+    source=given_names,
     commit_seq=st.integers(0, 2**63 - 1),
     metadata=st.dictionaries(texts, json_values, max_size=3),
 )

@@ -1,0 +1,81 @@
+"""kill -9 of owner, consolidation, hooks and commands at random moments: nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.faults.world import LONG, World
+from tests.integration.owner_harness import wait_until
+
+SESSIONS = 6
+CONSOLIDATE = ("memory", "consolidate", "--mode", "deep", "--any-state", "--format", "json")
+
+
+def children(pid: int | None) -> list[int]:
+    """The processes that the owner has started."""
+    if pid is None:
+        return []
+    with suppress(OSError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -> None:
+    world.start(rng.choice(sessions))
+    texts = [f"round {number} writer {one}: the limit is {rng.randrange(10**6)}" for one in range(2)]
+    writers = [threading.Thread(target=world.remember, args=(text,)) for text in texts]
+    consolidating = threading.Thread(
+        target=world.command,
+        args=("memory", "consolidate", "--mode", "deep", "--any-state", "--format", "json"),
+    )
+
+    def kill() -> None:
+        for thread in (*writers, consolidating):
+            thread.start()
+        victim = ("owner", "child", "hook")[number % 3]
+        if victim == "child":
+            wait_until(lambda: children(world.pid()) or not consolidating.is_alive(), "a consolidation", 60)
+        threading.Event().wait(rng.uniform(0, 0.3))  # the random moment of the kill, not a wait for something
+        if victim == "owner":
+            world.signal_owner(signal.SIGKILL)
+        elif victim == "child":
+            for pid in children(world.pid()):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    world.fault("consolidation killed", pid=pid)
+        else:
+            world.fault("hook killed")
+            world.hook(rng.choice(sessions), f"toolu_killed_{number}", kill_after_s=rng.uniform(0, 0.004))
+
+    world.burst(rng, sessions, number, beside=kill)
+    for thread in (*writers, consolidating):
+        thread.join()
+
+
+def _torture(world: World, rounds: int) -> None:
+    rng = random.Random(world.row.seed)
+    sessions = [f"kill-{index}" for index in range(SESSIONS)]
+    for session in sessions:
+        world.start(session)
+    for number in range(rounds):
+        _round(world, rng, number, sessions)
+    world.judge()
+
+
+@pytest.mark.timeout(600)
+def test_kills_short(world: World) -> None:
+    """Invariants 5 and 6: owner, child and hooks."""
+    _torture(world, 4)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+def test_kills(world: World) -> None:
+    """Invariants 5 and 6: the long run."""
+    _torture(world, LONG)
