@@ -1,6 +1,6 @@
 """Close rows among all pairs, beside NumPy's blocked product on the same work and what the machine can do.
 
-    .venv/bin/python benches/bench_pairs.py [--rows 20000 100000] [--threads 1 2] [--rounds 5]
+    .venv/bin/python benches/pairs.py [--rows 20000 100000] [--threads 1 2] [--rounds 5]
 
 Rows are Semantic spaces (256) of planted memories, which are nearer to each other than a person's are, and
 random ones. NumPy: the upper triangle in blocks of 2048 rows, float32, `>=` and nonzero. Rounds alternate;
