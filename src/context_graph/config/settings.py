@@ -2,12 +2,14 @@
 
 Order, the later wins: defaults, $XDG_CONFIG_HOME/context-graph/config.toml (or the file that
 CONTEXT_GRAPH_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
-A wrong value is dropped alone: its default holds and ``problems`` names it.
+A wrong value is dropped alone: its default holds and ``problems`` names it. A project's file may have
+come with somebody else's repository: it may not set what names files outside or gives durability up.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +20,10 @@ __all__ = ["REQUEST_KEYS", "Settings", "load_settings", "setting_docs", "with_re
 
 REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
 """Keys that a hook's own environment overrides for that one call."""
+_USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "http_port", "http_project"})
+"""Keys that a project's file may not set: it would open a door, load a model, or decide where logs are."""
+_FILE_BYTES: Final = 256 * 1024
+"""More than any settings file has; the owner reads it while hooks wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +204,10 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
     """
     env = os.environ if env is None else env
     settings = Settings()
-    for path in _files(project, env):
-        settings = _apply_file(settings, path)
+    for path in _files(env):
+        settings = _apply_file(settings, path, frozenset())
+    if project is not None:
+        settings = _apply_file(settings, project / ".claude" / "context-graph.toml", _USER_ONLY)
     for item in fields(Settings):
         value = env.get(f"CONTEXT_GRAPH_{item.name.upper()}")
         if value is not None and item.name != "problems":
@@ -216,32 +224,47 @@ def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _files(project: Path | None, env: Mapping[str, str]) -> list[Path]:
-    found = []
+def _files(env: Mapping[str, str]) -> list[Path]:
+    """The user's own file, if anything names a place for one."""
     named = env.get("CONTEXT_GRAPH_CONFIG", "")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if named:
-        found.append(Path(named))
-    elif shared.startswith("/"):
-        found.append(Path(shared) / "context-graph" / "config.toml")
-    elif home.startswith("/"):
-        found.append(Path(home) / ".config" / "context-graph" / "config.toml")
-    if project is not None:
-        found.append(project / ".claude" / "context-graph.toml")
-    return found
+        return [Path(named)]
+    if shared.startswith("/"):
+        return [Path(shared) / "context-graph" / "config.toml"]
+    if home.startswith("/"):
+        return [Path(home) / ".config" / "context-graph" / "config.toml"]
+    return []
 
 
-def _apply_file(settings: Settings, path: Path) -> Settings:
+def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Settings:
     try:
-        with open(path, "rb") as source:
-            table = tomllib.load(source)
+        table = tomllib.loads(_text(path))
     except FileNotFoundError:
         return settings
+    except RecursionError:
+        return _problem(settings, f"{path}: not read: it is nested too deeply")
     except (OSError, ValueError) as error:
         return _problem(settings, f"{path}: not read: {error}")
     for key, value in table.items():
-        settings = _apply(settings, key, value, f"{path}: {key}")
+        where = f"{path}: {key}"
+        if key in refused:
+            settings = _problem(settings, f"{where}: only your own file or the environment may set this")
+        else:
+            settings = _apply(settings, key, value, where)
     return settings
+
+
+def _text(path: Path) -> str:
+    """A file anybody may have made: a pipe or a device would hold the owner up, or fill its memory."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    with open(handle, "rb") as source:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no regular file")
+        data = source.read(_FILE_BYTES + 1)
+    if len(data) > _FILE_BYTES:
+        raise ValueError(f"it has more than {_FILE_BYTES} bytes")
+    return data.decode()
 
 
 def _problem(settings: Settings, text: str) -> Settings:

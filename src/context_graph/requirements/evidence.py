@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["missing"]
 
 _FILES = 2000
+_ENTRIES = 50_000
+"""Names looked at, in all folders together: `dirs: [/]` must not hold a hook up."""
 _BYTES = 2 << 20
 
 
@@ -36,9 +38,12 @@ def missing(wanted: dict[str, Any], root: str, now: float) -> str:
 
 
 def _markdown(root: str, folders: list[str]) -> Iterator[tuple[float, str]]:
-    count = 0
+    count = seen = 0
     for folder in folders:
-        for place, _, names in os.walk(os.path.join(root, os.path.expanduser(folder))):
+        for place, inner, names in os.walk(os.path.join(root, os.path.expanduser(folder))):
+            seen += 1 + len(inner) + len(names)
+            if seen > _ENTRIES:
+                return
             for name in names:
                 if not name.endswith(".md"):
                     continue

@@ -10,6 +10,7 @@ import re
 
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import keep, project_of, scene_of
+from context_graph.requirements.patterns import matches
 from context_graph.requirements.scene import rules_of
 from context_graph.requirements.triggers import SHELL, command_of
 
@@ -41,7 +42,7 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
     command = command_of(event.tool_input)
     why = danger(command) if rules.hooks.auto_deny_dangerous else ""
     for pattern in rules.hooks.deny_patterns:
-        why = why or (f"it matches {pattern}" if re.search(pattern, command) else "")
+        why = why or (f"it matches {pattern}" if matches(pattern, command) else "")
     if why:
         result.decision = "deny"
         result.reason = f"Refused by this project's requirements: {why}. A person can run it themselves."

@@ -29,9 +29,9 @@ def _triggers(entry: Requirement, tool_name: str, tool_input: object) -> bool:
         if not pattern:
             return True
         if tool_name == SHELL:
-            import re
+            from context_graph.requirements.patterns import IGNORE_CASE, matches
 
-            if re.search(pattern, command_of(tool_input), re.IGNORECASE):
+            if matches(pattern, command_of(tool_input), IGNORE_CASE):
                 return True
     return False
 
