@@ -22,10 +22,11 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+CLIENT = {"name": "bench", "version": "1"}
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 GOALS = {
     "spawn to tools/list, owner up": ("p50", 25.0),
@@ -43,14 +44,21 @@ def text(seed: int, words: int = 45) -> str:
 
 
 class Client:
-    """One bridge process, spoken to by bytes: the client's own cost stays out of the figures."""
+    """One server process, the bridge unless told otherwise, spoken to by bytes: no client library's cost."""
 
-    def __init__(self, env: dict[str, str], project: Path) -> None:
+    def __init__(
+        self, env: dict[str, str], project: Path, command: Sequence[str | Path] = (CLI, "mcp")
+    ) -> None:
         self.process = subprocess.Popen(
-            [CLI, "mcp"], env=env, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            command,
+            env=env,
+            cwd=project,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if command[0] == CLI else subprocess.DEVNULL,
         )
         self.number = 0
-        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}})
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT})
 
     def ask(self, method: str, params: dict[str, Any]) -> bytes:
         self.number += 1

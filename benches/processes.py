@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -20,8 +19,13 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report import Figure, Kind, figures, human, ratio, table, write
 
 NATIVE = Path(__file__).resolve().parent / "native"
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
@@ -40,6 +44,8 @@ P95_GOAL = 8.0
 """A live hook's p95 over the floor's median."""
 SESSION = "bench-session"
 FLOOR = "floor: static C, returns 0"
+BARE, PYTHON_HOOK, NODE_HOOK = "bare Python, pass", "plain hook in Python", "plain hook in Node"
+RIVALS = Path(__file__).resolve().parent / "rivals"
 
 
 def main() -> None:
@@ -50,17 +56,22 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=400)
     options.add_argument("--json", type=Path)
     given = options.parse_args()
+    found = run(given.runs)
+    print(table(found))
+    if given.json:
+        write(given.json, found)
+
+
+def run(rounds: int) -> list[Figure]:
+    """All cases ``rounds`` times in a data root of their own."""
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     try:
-        report = measure(folder, given.runs)
+        return measure(folder, rounds)
     finally:
         subprocess.run(
             [CLI, "owner", "stop"], env=live_env(folder), cwd=folder, capture_output=True, check=False
         )
         shutil.rmtree(folder, ignore_errors=True)
-    print_table(report)
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
 
 
 def live_env(folder: Path) -> dict[str, str]:
@@ -73,8 +84,8 @@ def live_env(folder: Path) -> dict[str, str]:
     }
 
 
-def measure(folder: Path, runs: int) -> dict[str, Any]:
-    """Run all cases ``runs`` times; medians, p95 and ratios of each."""
+def measure(folder: Path, runs: int) -> list[Figure]:
+    """Run all cases ``runs`` times, in random order each time."""
     for name in ("noop", "timed_spawn"):
         subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
     start = json.dumps({"session_id": SESSION, "hook_event_name": "SessionStart", "source": "startup"})
@@ -98,12 +109,7 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
         capture_output=True,
         check=True,
     )
-    return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
-        "runs": runs,
-        "cases": judge(done.stdout.decode().splitlines()),
-        "owner": json.loads(owner.stdout),
-    }
+    return judge(done.stdout.decode().splitlines(), json.loads(owner.stdout))
 
 
 def tool_event(event: str, number: str = "@@@@@@@@") -> dict[str, Any]:
@@ -143,7 +149,7 @@ def case_lines(folder: Path) -> list[str]:
     dead = {**live, "CONTEXT_GRAPH_HOME": str(folder / "dead"), "CONTEXT_GRAPH_PYTHON": str(folder / "noop")}
     python = [os.path.realpath(sys.executable), "-c", "pass"]
     lines = case(FLOOR, [str(folder / "noop")], {})
-    lines += case("bare Python, pass", python, {"PATH": live["PATH"]})
+    lines += case(BARE, python, {"PATH": live["PATH"]})
     lines += case("brief, warm", [str(CLI), "consciousness", "brief"], live)
     lines += case(
         "brief, cold", [str(CLI), "consciousness", "brief"], {**live, "CLAUDE_CODE_SESSION_ID": "other"}
@@ -158,7 +164,7 @@ def case_lines(folder: Path) -> list[str]:
         dead,
         folder / "post-tool.json",
     )
-    return lines
+    return lines + rivals(folder)
 
 
 def case(name: str, args: list[str], env: Mapping[str, str], stdin: Path | None = None) -> list[str]:
@@ -171,44 +177,55 @@ def case(name: str, args: list[str], env: Mapping[str, str], stdin: Path | None 
     return [*lines, f"I {stdin}\n"] if stdin else lines
 
 
-def judge(lines: list[str]) -> list[dict[str, Any]]:
-    """Medians and p95 in microseconds, ratios to the floor's median, exit codes."""
+def rivals(folder: Path) -> list[str]:
+    """Plain hooks of an interpreter, fed as `hooks post-tool` is: the least such a hook costs."""
+    lines = []
+    for name, command in rival_commands().items():
+        if command is None:
+            print(f"{name}: not installed here")
+            continue
+        env = {"PATH": os.environ["PATH"], "HOME": str(folder), "RIVAL_LOG": str(folder / "rival.jsonl")}
+        lines += case(name, command, env, folder / "post-tool.json")
+    return lines
+
+
+def rival_commands() -> dict[str, list[str] | None]:
+    """Each rival's command, None where its interpreter is missing."""
+    node = shutil.which("node")
+    return {
+        PYTHON_HOOK: [os.path.realpath(sys.executable), str(RIVALS / "hook.py")],
+        NODE_HOOK: [node, str(RIVALS / "hook.mjs")] if node else None,
+    }
+
+
+def judge(lines: list[str], owner: Mapping[str, Any]) -> list[Figure]:
+    """The cases beside the floor; a hook that fails ends the bench."""
     walls: dict[str, list[float]] = {}
     cpus: dict[str, list[float]] = {}
-    codes: dict[str, set[int]] = {}
     for line in lines:
         name, wall, cpu, code = line.split("\t")
-        walls.setdefault(name, []).append(int(wall) / 1000)
-        cpus.setdefault(name, []).append(int(cpu) / 1000)
-        codes.setdefault(name, set()).add(int(code))
-    floor = statistics.median(walls[FLOOR])
-    return [
-        {
-            "case": name,
-            "p50_us": statistics.median(times),
-            "p95_us": sorted(times)[min(len(times) - 1, int(0.95 * len(times)))],
-            "cpu_p50_us": statistics.median(cpus[name]),
-            "ratio_p50": statistics.median(times) / floor,
-            "ratio_p95": sorted(times)[min(len(times) - 1, int(0.95 * len(times)))] / floor,
-            "goal_p50": GOALS.get(name),
-            "goal_p95": P95_GOAL if name.startswith("hooks") else None,
-            "exit_codes": sorted(codes[name]),
-        }
-        for name, times in sorted(walls.items())
-    ]
+        if code != "0":
+            raise SystemExit(f"{name}: exit {code}")
+        walls.setdefault(name, []).append(int(wall) / 1e9)
+        cpus.setdefault(name, []).append(int(cpu) / 1e9)
+    kinds: dict[str, Kind] = {
+        name: "limit" if name == FLOOR else "rival" if name in (BARE, PYTHON_HOOK, NODE_HOOK) else "ours"
+        for name in walls
+    }
+    extra: dict[str, dict[str, Any]] = {
+        name: {"cpu": human(statistics.median(times))} for name, times in cpus.items()
+    }
+    post = extra["hooks post-tool"]
+    post["owner RSS MiB"], post["requests"] = round(owner["rss_bytes"] / 2**20, 1), owner["requests"]
+    found = figures("process from start to exit", kinds, walls, goals=GOALS, extra=extra)
+    return [told(one, found[0].p50_s) for one in found]
 
 
-def print_table(report: dict[str, Any]) -> None:
-    """The table for people."""
-    print(f"{report['machine']}; {report['runs']} rounds")
-    print(f"{'case':<30}{'p50 us':>9}{'p95 us':>9}{'x floor':>9}{'goal':>6}{'p95 x':>8}{'goal':>6}  exit")
-    for row in report["cases"]:
-        goal, tail = row["goal_p50"] or "", row["goal_p95"] or ""
-        times = f"{row['p50_us']:>9.0f}{row['p95_us']:>9.0f}"
-        ratios = f"{row['ratio_p50']:>9.2f}{goal:>6}{row['ratio_p95']:>8.2f}{tail:>6}"
-        print(f"{row['case']:<30}{times}{ratios}  {row['exit_codes']}")
-    owner = report["owner"]
-    print(f"owner: {owner['rss_bytes'] / 2**20:.1f} MiB RSS after {owner['requests']} requests")
+def told(one: Figure, floor: float) -> Figure:
+    """With the tail of a live hook beside its goal."""
+    if not one.case.startswith("hooks"):
+        return one
+    return replace(one, extra={**one.extra, "p95 x": ratio(one.p95_s / floor), "p95 goal": P95_GOAL})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+"""How benches tell what they measured: one figure a line, beside its limit, as a table and as JSON.
+
+A figure is *ours*, a *limit* (the best that the machine or the library below does for the same work), a
+*rival* (another way to the same end) or a *twin* (our readable version of a kernel). Ratios are to the limit
+of the same workload, measured in the same rounds: they survive another machine, times don't.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Kind = Literal["ours", "limit", "rival", "twin"]
+ORDER: tuple[Kind, ...] = ("limit", "ours", "rival", "twin")
+UNITS = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One case of a workload; times in seconds, of one operation."""
+
+    workload: str
+    case: str
+    kind: Kind
+    p10_s: float
+    p50_s: float
+    p95_s: float
+    rounds: int
+    ratio: float = 1.0
+    """Median over the limit's median."""
+    ratio_p10: float = 1.0
+    """The same of the fastest tenth, which other processes disturb less."""
+    goal: float | None = None
+    """What ``ratio`` is to stay under, where a goal was given."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The key in baselines."""
+        return f"{self.workload} / {self.case}"
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The ``share`` quantile of sorted numbers, by nearest rank below."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def figures(
+    workload: str,
+    kinds: Mapping[str, Kind],
+    samples: Mapping[str, Sequence[float]],
+    *,
+    goals: Mapping[str, float] | None = None,
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Figure]:
+    """The cases of one workload, the limit first; exactly one of ``kinds`` is the limit."""
+    limits = [case for case, kind in kinds.items() if kind == "limit" and case in samples]
+    if len(limits) != 1:
+        raise ValueError(f"{workload}: one case must be the limit, not {len(limits)}")
+    spreads = {
+        case: (quantile(sorted(times), 0.1), statistics.median(times), quantile(sorted(times), 0.95))
+        for case, times in samples.items()
+    }
+    base_p10, base_p50, _ = spreads[limits[0]]
+    return [
+        Figure(
+            workload,
+            case,
+            kinds[case],
+            p10,
+            p50,
+            p95,
+            len(samples[case]),
+            p50 / base_p50,
+            p10 / base_p10,
+            (goals or {}).get(case),
+            (extra or {}).get(case, {}),
+        )
+        for case, (p10, p50, p95) in sorted(
+            spreads.items(), key=lambda item: (ORDER.index(kinds[item[0]]), item[0])
+        )
+    ]
+
+
+def human(seconds: float) -> str:
+    """Three digits and a unit."""
+    for below, factor, unit in UNITS:
+        if seconds < below:
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError(seconds)
+
+
+def table(found: Iterable[Figure]) -> str:
+    """The table for people: workloads as headings, cases below."""
+    lines, last = [], ""
+    for one in found:
+        if one.workload != last:
+            last = one.workload
+            lines.append(f"\n{last:<44}{'kind':<7}{'p50':>9}{'p95':>9}{'x limit':>9}{'goal':>7}{'rounds':>8}")
+        goal = f"{one.goal:g}" if one.goal is not None else ""
+        missed = "  MISSED" if one.goal is not None and one.ratio > one.goal else ""
+        more = "".join(f"  {name} {value}" for name, value in one.extra.items())
+        lines.append(
+            f"  {one.case:<42}{one.kind:<7}{human(one.p50_s):>9}{human(one.p95_s):>9}"
+            f"{ratio(one.ratio):>9}{goal:>7}{one.rounds:>8}{missed}{more}"
+        )
+    return "\n".join(lines)
+
+
+def markdown(found: Iterable[Figure]) -> str:
+    """The same as rows for benches/README.md."""
+    lines = ["| workload | case | | p50 | p95 | x limit | goal |", "|---|---|---|---|---|---|---|"]
+    last = ""
+    for one in found:
+        shown = one.workload if one.workload != last else ""
+        last = one.workload
+        goal = f"{one.goal:g}" if one.goal is not None else ""
+        times = f"{human(one.p50_s)} | {human(one.p95_s)}"
+        lines.append(f"| {shown} | {one.case} | {one.kind} | {times} | {ratio(one.ratio)} | {goal} |")
+    return "\n".join(lines)
+
+
+def ratio(value: float) -> str:
+    """Three digits, no exponent."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def machine() -> dict[str, Any]:
+    """What a reader must know of the machine."""
+    return {
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def write(path: Path, found: Iterable[Figure], **more: Any) -> None:
+    """The JSON that `make bench-compare` reads."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = {"machine": machine(), **more, "figures": [asdict(one) for one in found]}
+    path.write_text(json.dumps(body, indent=1) + "\n")
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Figure]]:
+    """What `write` wrote: all but the figures, and the figures."""
+    body = json.loads(path.read_text())
+    return body, [Figure(**one) for one in body.pop("figures")]

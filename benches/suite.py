@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""The bench suite: every figure beside its limit, and rivals where installed, by turns in one run.
+
+    python benches/suite.py [--smoke] [--only GROUP ...] [--json FILE] [--markdown]
+
+Groups: kernels store recall consolidation processes mcp. Data roots are temporary. `--smoke` takes small
+sizes and few rounds: its ratios show that the suite runs, and gross changes, no more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy: BLAS gets as many threads as each kernel here
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches import processes
+from benches.groups import consolidation, kernels, mcp, recall, store
+from benches.report import Figure, machine, markdown, table, write
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    name: str
+    rounds: int
+    scanned: int
+    close_rows: int
+    memories: int
+    process_rounds: int
+    dream_rounds: int
+    dream_modes: tuple[str, ...]
+
+
+FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 5, ("light", "deep", "rem"))
+SMOKE = Size("smoke", 25, 2_000, 2048, 1_000, 30, 1, ("light",))
+
+GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
+    "kernels": lambda folder, size: kernels.run(size.rounds, size.scanned, size.close_rows),
+    "store": lambda folder, size: store.run(folder, size.rounds, size.memories),
+    "recall": lambda folder, size: recall.run(size.rounds, size.memories),
+    "consolidation": lambda folder, size: consolidation.run(
+        folder, size.dream_rounds, size.memories, size.dream_modes
+    ),
+    "processes": lambda folder, size: processes.run(size.process_rounds),
+    "mcp": lambda folder, size: mcp.run(size.rounds, size.memories),
+}
+
+
+def main() -> None:
+    """Run the groups, print each as it is done."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", action="store_true", help="end with rows for benches/README.md")
+    given = parser.parse_args()
+    size, found = SMOKE if given.smoke else FULL, []
+    print(f"{size.name}: {machine()}")
+    for name in given.only:
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="context-graph-bench-") as scratch:
+            os.environ["CONTEXT_GRAPH_HOME"] = scratch
+            of_group = GROUPS[name](Path(scratch), size)
+        print(table(of_group), flush=True)
+        print(f"  ({name}: {time.perf_counter() - began:.0f} s)", flush=True)
+        found += of_group
+    if given.json:
+        write(given.json, found, size=size.name)
+    if given.markdown:
+        print(markdown(found))
+
+
+if __name__ == "__main__":
+    main()
