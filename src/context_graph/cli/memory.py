@@ -21,6 +21,7 @@ from context_graph.cli.memory_tables import (
     stats_text,
 )
 from context_graph.cli.options import DbPath
+from context_graph.cli.shown import shown
 from context_graph.errors import InvalidInputError
 
 __all__ = ["app"]
@@ -400,7 +401,7 @@ def _ask(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
 
 def _print(found: Any, output: Format, text: str) -> None:
-    print(json.dumps(found, ensure_ascii=False) if output is Format.JSON else text)
+    print(json.dumps(found, ensure_ascii=False) if output is Format.JSON else shown(text))
 
 
 def _content(text: str) -> str:

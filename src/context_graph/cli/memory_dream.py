@@ -22,6 +22,7 @@ from context_graph.cli.dream_text import (
     undone_text,
 )
 from context_graph.cli.options import DbPath, Json
+from context_graph.cli.shown import shown
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 __all__ = ["add_to"]
@@ -245,7 +246,7 @@ def _ask(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
 def _print(found: Any, output: Format, as_json: bool, text: Callable[[Any], str]) -> None:
     wants_json = as_json or output is Format.JSON
-    print(json.dumps(found, ensure_ascii=False) if wants_json else text(found))
+    print(json.dumps(found, ensure_ascii=False) if wants_json else shown(text(found)))
 
 
 def _followed(verb: str, given: dict[str, Any], what: str, db_path: str | None) -> Any:

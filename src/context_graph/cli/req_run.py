@@ -56,10 +56,11 @@ def run(command: str, given: dict[str, Any], site: Site | None = None) -> int:
         print(plain_json.dumps(found))
     else:
         from context_graph.cli import req_text
+        from context_graph.cli.shown import shown
 
         text = req_text.TEXT[command](found, given, place)
         if text:
-            print(text)
+            print(shown(text))
     return code
 
 

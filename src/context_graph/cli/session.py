@@ -10,6 +10,7 @@ import typer
 
 from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.options import DbPath, Json, SessionId
+from context_graph.cli.shown import shown
 from context_graph.cli.tables import chain_text, session_table, session_text
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
@@ -130,10 +131,10 @@ def list_sessions(
     if json_:
         finish(ask("session.list", params, db_path=db_path, timeout_s=_PERSIST_S))
     found = ask_json("session.list", params, db_path=db_path, timeout_s=_PERSIST_S)
-    print(session_table(found["sessions"]))
-    shown, total = len(found["sessions"]), found.get("total", 0)
+    print(shown(session_table(found["sessions"])))
+    count, total = len(found["sessions"]), found.get("total", 0)
     if found.get("next_cursor"):
-        print(f"{shown} of {total}; the next: --cursor {found['next_cursor']}")
+        print(f"{count} of {total}; the next: --cursor {found['next_cursor']}")
 
 
 @app.command("show", short_help="Show one session")
@@ -151,8 +152,8 @@ def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbP
     if json_:
         finish(ask("session.show", params, db_path=db_path))
     found = ask_json("session.show", params, db_path=db_path)
-    print(session_text(found))
-    print(chain_text(found.get("chain", []), found.get("chain_end", "")))
+    print(shown(session_text(found)))
+    print(shown(chain_text(found.get("chain", []), found.get("chain_end", ""))))
 
 
 @app.command("export", short_help="Write sessions as JSON")
