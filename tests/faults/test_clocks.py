@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def _remembered_then(world: World, number: int, ahead: float) -> None:
     assert found is not None
     shown = world.cli.run("memory", "show", found, "--format", "json")
     assert shown.returncode == 0, shown.stderr
-    made_s = json.loads(shown.stdout)["created_at_ms"] / 1000
+    made_s = datetime.fromisoformat(json.loads(shown.stdout)["created_at"]).timestamp()
     assert abs(made_s - time.time() - ahead) < 60, "the shim does not reach the owner"
     listed = world.cli.run("memory", "recall", f"clock test number {number} bucket", "--format", "json")
     assert listed.returncode == 0, listed.stderr

@@ -25,7 +25,8 @@ from tests.faults.report import Log, Row
 from tests.memory_support import open_memex
 from tests.support import Cli
 
-from context_graph.config import data_root, lock_path, store_dir
+from context_graph.client import request as client_request
+from context_graph.config import Location, data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.sessions import SessionStore
 
@@ -218,10 +219,14 @@ class World:
     def drain(self) -> dict[str, Any]:
         """Have an owner without faults apply what waits; what each session says of itself."""
         shown = {}
-        for session in self.sent:
-            done = self.cli.run("session", "show", "--session-id", session, "--json", timeout=90)
-            assert done.returncode == 0, done.stderr
-            shown[session] = json.loads(done.stdout)
+        woken = self.cli.run("session", "list", "--json", timeout=90)
+        assert woken.returncode == 0, woken.stderr
+        where = Location(self.root, self.store, self.cli.project)
+        for session in self.sent:  # a command each would take a third of a second each
+            params = {"session-id": session, "json": True}
+            reply = client_request("session.show", params, location=where, timeout_s=90)
+            assert reply.exit_code == 0, reply.stderr
+            shown[session] = json.loads(reply.stdout)
             assert shown[session]["spool_pending"] == 0, shown[session]
         stopped = self.cli.run("owner", "stop")
         assert stopped.returncode == 0, stopped.stderr

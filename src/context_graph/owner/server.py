@@ -48,6 +48,13 @@ _EVERYBODY: Final = 1 << 16
 _PAUSE_S: Final = 0.5
 _TIDY_S: Final = 0.25
 """From an answer to the work that can wait: long enough that the next hooks of a burst don't wait for it."""
+_REFUSALS: Final = {
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "close some sessions, or raise its limit (`ulimit -n`)"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on the disk of the data root"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "make the data root writable"),
+    **dict.fromkeys((errno.ENOMEM, errno.EIO), "its log names the file"),
+}
+"""What the system refuses for reasons that are not ours, and what helps."""
 _OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -344,13 +351,21 @@ class OwnerServer:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
             exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
             text = str(error)
-        except Exception:
-            self._status.errors += 1
-            self._log.exception("%s failed", request.verb)
-            flags, exit_code, text = SPOOL_IT, 1, "the owner failed to serve this; its log says why"
+        except Exception as error:
+            flags, exit_code, text = SPOOL_IT, 1, self._unforeseen(request.verb, error)
         if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
             exit_code = 0  # a hook of the real client never fails (D2.3)
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
+
+    def _unforeseen(self, verb: str, error: Exception) -> str:
+        """Log what no error of ours names, and say it: the system's refusals in a line, bugs in full."""
+        self._status.errors += 1
+        number = (error.errno or 0) if isinstance(error, OSError) else 0
+        if number not in _REFUSALS:
+            self._log.exception("%s failed", verb)
+            return "the owner failed to serve this; its log says why"
+        self._log.error("%s failed: %s", verb, error)
+        return f"the system refused the owner something ({os.strerror(number)}); {_REFUSALS[number]}"
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":
