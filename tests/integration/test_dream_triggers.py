@@ -102,6 +102,18 @@ def test_a_store_that_was_changed_and_is_idle_is_consolidated_once(cli: Cli) -> 
     until(lambda: (owner.stats()["last"] or {}).get("seq", 0) > last["seq"], "another run")
 
 
+def test_a_store_whose_memories_were_all_deleted_leaves_its_owner_in_peace(cli: Cli) -> None:
+    """What changed has nothing left in it to consolidate: that wish must not come again and again."""
+    owner = _owner(cli, facts=1, dream_idle="light", dream_idle_s=1)
+    for node in owner.ask("memory.list")["nodes"]:
+        owner.ask("memory.forget", id=node["id"], permanent=True, reason="user_requested")
+    assert owner.ask("memory.stats")["memory"]["nodes"] == 0
+    assert owner.stats()["scheduled"] == [], "nothing is left to consolidate"
+    owner.ask("memory.store", content="A thing that nobody knew before", rationale="kept by a test")
+    (scheduled,) = owner.stats()["scheduled"]
+    assert scheduled["trigger"] == "idle", "and as soon as there is something, it is due again"
+
+
 def test_entropy_that_stays_high_asks_for_a_run(cli: Cli) -> None:
     owner = _owner(cli, 0, dream_idle="light", dream_idle_s=3600, dream_entropy_s=1)
     with owner.memex() as memex:  # what has nothing to do with each other

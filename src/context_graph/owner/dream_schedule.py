@@ -163,11 +163,17 @@ class Schedule:
         return min((at for at in times if at is not None), default=None)
 
     def _idle_at(self, context: StoreContext) -> float | None:
-        """When the store will have been idle long enough; None if it has not changed since its last run."""
+        """When the store will have been idle long enough; None if it has not changed since its last run.
+
+        Nor is an empty one wished for, however it became so: there would be no run that could be noted, and
+        the wish would come again at once.
+        """
         settings, seq = context.settings, context.memory_seq()
         if not settings.dream or settings.dream_idle == "off" or not seq:
             return None
-        if self.wishes.has(context.folder) or seq == self._notes(context.folder).seq:
+        if not context.memory_count() or self.wishes.has(context.folder):
+            return None
+        if seq == self._notes(context.folder).seq:
             return None
         return self.busy_at + settings.dream_idle_s
 
