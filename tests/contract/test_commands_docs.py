@@ -84,6 +84,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         "repair",
         "setup",
         "doctor",
+        "status",
     }
 
 

@@ -77,6 +77,11 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             statusline::run(&ARENA.0, &env);
             sys::exit(0)
         }
+        (Some(b"status"), Some(b"--line")) if words.next().is_none() => {
+            guard::exit_on_panic(0);
+            statusline::run_with_state(&ARENA.0, &env);
+            sys::exit(0)
+        }
         (Some(b"mcp"), _) if !args(2).any(|arg| matches!(arg, b"--help" | b"-h")) => {
             guard::exit_on_panic(1);
             sys::exit(bridge::run(&ARENA.0, &env, args(2)))

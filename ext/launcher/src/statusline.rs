@@ -1,12 +1,15 @@
 //! `req statusline`: the client's status line about requirements, asked of the owner, else of Python.
+//! `status --line`: the session's state from brief.bin before it.
 //!
 //! Pure: no event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
 
 use crate::arena::Arena;
+use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Client};
 use crate::env::Env;
 use crate::gate::{self, Question};
 use crate::input::{self, Input};
+use crate::json::top_text;
 use crate::paths::{self, Places};
 use crate::sys::{self, Deadline};
 use crate::wire::{self, Progress, Request};
@@ -16,20 +19,50 @@ const OWNER_MS: u32 = 150;
 const WITHIN_MS: u32 = 2_000;
 const STDIN_MS: u32 = 1_000;
 
-/// Prints the line; the exit code is 0 whatever happens.
+/// What a project without requirements is told; nothing that a line about the whole session needs.
+const UNGOVERNED: &[u8] = b"no requirements here\n";
+
+/// Prints the line about requirements; the exit code is 0 whatever happens.
 pub fn run(arena: &Arena, env: &Env<'_>) {
+    sys::ignore_write_signals();
+    let started_us = sys::monotonic_us();
+    let line = match paths::locate(arena, env, None) {
+        Ok(places) => requirements(arena, env, &places, &body(started_us), started_us),
+        Err(error) => format!("requirements ? ({})\n", error.text()).into_bytes(),
+    };
+    sys::write_all(sys::STDOUT, &line);
+}
+
+/// Prints the session's state, and the line about requirements where some hold; as `run`.
+pub fn run_with_state(arena: &Arena, env: &Env<'_>) {
     sys::ignore_write_signals();
     let started_us = sys::monotonic_us();
     let line = match paths::locate(arena, env, None) {
         Ok(places) => {
             let body = body(started_us);
-            from_owner(arena, env, &places, &body)
-                .or_else(|| from_python(env, &places, &body, started_us))
-                .unwrap_or_else(|| b"requirements ?\n".to_vec())
+            let mut line = state(arena, env, &places, &body);
+            match requirements(arena, env, &places, &body, started_us) {
+                told if told == UNGOVERNED => line.push(b'\n'),
+                told => line.extend(b"  ".iter().chain(&told)),
+            }
+            line
         }
-        Err(error) => format!("requirements ? ({})\n", error.text()).into_bytes(),
+        Err(error) => format!("context-graph: {}\n", error.text()).into_bytes(),
     };
     sys::write_all(sys::STDOUT, &line);
+}
+
+/// The brief of the session that the client's JSON names, else the environment's, else the store's newest.
+fn state(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) -> Vec<u8> {
+    let named = top_text(body, b"session_id").filter(|id| !id.is_empty());
+    let slot = brief::lookup(arena, places.store, named.as_deref().or(env.session_id));
+    slot.as_ref().map_or(COLD_LINE, |slot| slot.line()).to_vec()
+}
+
+fn requirements(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8], started_us: i64) -> Vec<u8> {
+    from_owner(arena, env, places, body)
+        .or_else(|| from_python(env, places, body, started_us))
+        .unwrap_or_else(|| b"requirements ?\n".to_vec())
 }
 
 /// The client's JSON as it came; nothing from a terminal.

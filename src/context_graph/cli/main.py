@@ -71,6 +71,7 @@ def build_app() -> typer.Typer:
         req,
         session,
         setup,
+        status,
     )
 
     app = typer.Typer(
@@ -106,6 +107,7 @@ def build_app() -> typer.Typer:
         app.add_typer(group, name=name)
     app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
+    app.command("status", short_help="This project at a glance")(status.status)
     app.command("doctor", short_help="Try hooks and memory tools out, and say what is wrong")(doctor.doctor)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
     return app

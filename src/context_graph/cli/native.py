@@ -25,7 +25,9 @@ def is_native(words: Sequence[str]) -> bool:
     """Whether the launcher itself serves ``words``; a question for help is ours."""
     if any(word in _HELP for word in words):
         return False
-    if list(words[:2]) == ["consciousness", "brief"] or list(words) == ["req", "statusline"]:
+    if list(words[:2]) == ["consciousness", "brief"]:
+        return True
+    if list(words) in (["req", "statusline"], ["status", "--line"]):
         return True
     if list(words[:1]) == ["mcp"]:
         return True

@@ -16,10 +16,13 @@ __all__ = ["ALLOWED", "SERVER", "add_server", "add_to_settings", "drop_server", 
 
 SERVER: Final = "context-graph"
 _SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
-_STATUS_LINE: Final = {
-    "type": "command",
-    "command": "command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli req statusline || true",
-}
+_STATUS_LINE, _STATUS_LINE_BEFORE = (
+    {
+        "type": "command",
+        "command": f"command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli {call} || true",
+    }
+    for call in ("status --line", "req statusline")
+)
 ALLOWED: Final = tuple(
     f"mcp__{SERVER}__{tool}"
     for tool in (
@@ -74,7 +77,7 @@ def take_from_settings(text: str) -> str:
     """``text`` without our hooks, permissions and status line; what is empty for want of them goes too."""
     text = _drop_each(text, _our_hooks)
     text = _drop_each(text, _our_permissions)
-    if _parsed(text).value.get("statusLine") == _STATUS_LINE:
+    if _parsed(text).value.get("statusLine") in (_STATUS_LINE, _STATUS_LINE_BEFORE):
         text = without(text, ("statusLine",))
     return text
 

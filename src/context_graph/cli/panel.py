@@ -1,0 +1,27 @@
+"""Names and what belongs to them: in colour where a person's terminal is, else plain."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from context_graph.cli.tables import columns
+
+__all__ = ["show"]
+
+
+def show(rows: Sequence[tuple[str, str]]) -> None:
+    """Print them one below the other. rich is Typer's own dependency, and loaded for a terminal only."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        print(columns(rows))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, text in rows:
+        wrong = name == "problem" or text.startswith(("✗", "⚠"))
+        table.add_row(Text(name, style="bold red" if wrong else "bold cyan"), Text(text))
+    Console().print(table)
