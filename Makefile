@@ -19,7 +19,10 @@ $(STAMPS)/venv:
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/launcher: $(STAMPS)/venv $(LAUNCHER_SOURCES)
-	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./ext/launcher && touch $@
+	@command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./ext/launcher || \
+	  { command -v cargo >/dev/null || echo "the launcher needs Rust, and none could be fetched: install it (https://rustup.rs) and run make again" >&2; exit 1; }
+	touch $@
 
 $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
 	$(BIN)/python -m pip install --quiet --editable . --group dev && touch $@

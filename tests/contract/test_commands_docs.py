@@ -82,6 +82,8 @@ def test_the_commands_are_those_of_the_issue() -> None:
         *(f"owner {name}" for name in ("start", "stop", "status", "restart", "serve")),
         "mcp",
         "repair",
+        "backup",
+        "restore",
         "setup",
         "doctor",
         "status",

@@ -61,6 +61,7 @@ def build_app() -> typer.Typer:
 
     from context_graph import __version__
     from context_graph.cli import (
+        backup,
         consciousness,
         doctor,
         hooks,
@@ -109,6 +110,8 @@ def build_app() -> typer.Typer:
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
     app.command("status", short_help="This project at a glance")(status.status)
     app.command("doctor", short_help="Try hooks and memory tools out, and say what is wrong")(doctor.doctor)
+    app.command("backup", short_help="Copy this project's store while it is in use")(backup.backup)
+    app.command("restore", short_help="Put a backup in the store's place")(backup.restore)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
     return app
 

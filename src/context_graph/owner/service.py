@@ -17,6 +17,7 @@ from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
 from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
 from context_graph.owner import (
+    backup_commands,
     consciousness_commands,
     doctor_commands,
     dream_commands,
@@ -52,6 +53,7 @@ _HANDLERS: dict[str, Handler] = {
     **dream_commands.HANDLERS,
     **req_commands.HANDLERS,
     **doctor_commands.HANDLERS,
+    **backup_commands.HANDLERS,
 }
 
 

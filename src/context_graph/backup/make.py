@@ -1,0 +1,97 @@
+"""A backup from a checkpoint: copied beside its place, opened, listed, then moved there whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from context_graph.backup import manifest
+from context_graph.backup.copying import copy_files, sync_folder
+from context_graph.backup.manifest import Manifest
+from context_graph.backup.probe import probe
+from context_graph.errors import InvalidInputError
+
+__all__ = ["bytes_of", "make", "place_for"]
+
+
+def place_for(folder: Path) -> Path:
+    """``folder``, absolute, if a backup can be made there.
+
+    Raises:
+        InvalidInputError: It exists and holds something, or the folder above it does not exist.
+    """
+    place = Path(os.path.abspath(folder))
+    try:
+        if any(place.iterdir()):
+            raise InvalidInputError(f"{place} is not empty; name a new folder for the backup")
+    except FileNotFoundError:
+        pass
+    except NotADirectoryError as error:
+        raise InvalidInputError(f"{place} is a file; name a new folder for the backup") from error
+    except OSError as error:
+        raise InvalidInputError(f"{place}: {error.strerror}") from error
+    if not place.parent.is_dir():
+        raise InvalidInputError(f"{place.parent} is no folder; make it first")
+    return place
+
+
+def bytes_of(database: Path) -> int:
+    """Bytes of the files in ``database``; raises OSError."""
+    return sum(entry.stat().st_size for entry in os.scandir(database) if entry.is_file())
+
+
+def make(checkpoint: Mapping[str, Any], place: Path, advance: Callable[[int], None]) -> Manifest:
+    """Copy the checkpoint that the owner answered to `backup.checkpoint` to ``place``.
+
+    Killed at any instant it leaves at most a folder `….partial`, never a backup that is not whole.
+
+    Raises:
+        InvalidInputError: Something can't be written.
+        StoreError: The copy does not open; then it does not stay.
+    """
+    draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
+    try:
+        os.mkdir(draft, mode=0o700)
+        files = copy_files(Path(checkpoint["database"]), draft / manifest.DATABASE, advance)
+        made = _checked(checkpoint, draft / manifest.DATABASE, files)
+        manifest.write(draft, made)
+        sync_folder(draft)
+        os.rename(draft, place)  # takes the place of an empty folder, too
+        sync_folder(place.parent)
+    except OSError as error:
+        _discard(draft)
+        raise InvalidInputError(f"backup {place}: {error.filename or ''}: {error.strerror}") from error
+    except BaseException:
+        _discard(draft)
+        raise
+    return made
+
+
+def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[manifest.File, ...]) -> Manifest:
+    """The manifest, with what a process of its own finds in the copy; what that leaves there goes again."""
+    found = probe(database)
+    copied = {file.name for file in files}
+    for entry in list(os.scandir(database)):
+        if entry.name not in copied:
+            os.unlink(entry.path)
+    return Manifest(
+        created_at_ms=time.time_ns() // 1_000_000,
+        project=str(checkpoint["project"]),
+        store=str(checkpoint["store"]),
+        program_version=str(checkpoint["version"]),
+        memories=found["memories"],
+        sessions=found["sessions"],
+        last_commit=found["last_commit"],
+        files=files,
+    )
+
+
+def _discard(draft: Path) -> None:
+    with contextlib.suppress(OSError):
+        shutil.rmtree(draft)

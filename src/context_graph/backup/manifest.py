@@ -1,0 +1,145 @@
+"""What a backup is made of: `backup.json`, with size and SHA-256 of each file of the database beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from context_graph.errors import InvalidInputError
+
+__all__ = ["DATABASE", "NAME", "File", "Manifest", "check", "digest", "read", "write"]
+
+NAME: Final = "backup.json"
+DATABASE: Final = "db"
+FORMAT: Final = "context-graph/backup"
+VERSION: Final = 1
+_BLOCK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of the database: its name, bytes and SHA-256 in hex."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A backup: when it was made (Unix ms), of which project and store, what is in it."""
+
+    created_at_ms: int
+    project: str
+    store: str
+    program_version: str
+    memories: int
+    sessions: int
+    last_commit: int
+    files: tuple[File, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Of the database's files together."""
+        return sum(file.bytes for file in self.files)
+
+
+def digest(path: Path) -> File:
+    """Size and SHA-256 of the file ``path``; raises OSError."""
+    found = hashlib.sha256()
+    size = 0
+    with open(path, "rb") as source:
+        while block := source.read(_BLOCK):
+            found.update(block)
+            size += len(block)
+    return File(path.name, size, found.hexdigest())
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Write `backup.json` into ``folder``, durably; raises OSError."""
+    document = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    handle = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        json.dump(document, out, indent=2)
+        out.write("\n")
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of the backup in ``folder``.
+
+    Raises:
+        InvalidInputError: There is none, or it is not one of this format and version.
+    """
+    path = folder / NAME
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path}: {error.strerror}; name a folder that `context-graph-cli backup` made"
+        ) from error
+    except ValueError as error:
+        raise InvalidInputError(f"{path} is not JSON: {error}") from error
+    if not isinstance(given, dict) or given.get("format") != FORMAT:
+        raise InvalidInputError(f"{path} has another format than {FORMAT!r}")
+    if given.get("version") != VERSION:
+        raise InvalidInputError(
+            f"{path} has version {given.get('version')!r}; this program reads version {VERSION}"
+        )
+    return _manifest(path, given)
+
+
+def _manifest(path: Path, given: Mapping[str, Any]) -> Manifest:
+    try:
+        found = Manifest(
+            created_at_ms=int(given["created_at_ms"]),
+            project=str(given["project"]),
+            store=str(given["store"]),
+            program_version=str(given["program_version"]),
+            memories=int(given["memories"]),
+            sessions=int(given["sessions"]),
+            last_commit=int(given["last_commit"]),
+            files=tuple(
+                File(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in given["files"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"{path} lacks or misstates {error}") from error
+    if any(file.name != os.path.basename(file.name) or file.name in ("", ".", "..") for file in found.files):
+        raise InvalidInputError(f"{path}: a file's name leads out of its folder")
+    return found
+
+
+def check(folder: Path, manifest: Manifest) -> None:
+    """Compare every file of the backup in ``folder`` with what ``manifest`` says of it.
+
+    Raises:
+        InvalidInputError: Naming the files that lack, differ, or should not be there.
+
+    Cost: it reads everything once.
+    """
+    wrong = []
+    for file in manifest.files:
+        try:
+            found = digest(folder / DATABASE / file.name)
+        except OSError as error:
+            wrong.append(f"{file.name}: {error.strerror}")
+            continue
+        if found != file:
+            wrong.append(f"{file.name}: differs from what was written")
+    try:
+        there = {entry.name for entry in os.scandir(folder / DATABASE)}
+    except OSError:
+        there = set()
+    wrong += [
+        f"{name}: is not part of the backup" for name in sorted(there - {f.name for f in manifest.files})
+    ]
+    if wrong:
+        shown = "; ".join(wrong[:8]) + ("; …" if len(wrong) > 8 else "")
+        raise InvalidInputError(f"backup {folder} is not as it was written: {shown}")

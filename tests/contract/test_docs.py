@@ -1,0 +1,113 @@
+"""Every page: its links lead somewhere, its commands, options and make targets exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from context_graph.cli.main import build_app
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path
+    for place in (".", "docs", "docs/adr", "benches", "src/context_graph/data/plugin", ".claude/skills")
+    for path in (ROOT / place).glob("*.md" if place != ".claude/skills" else "*/*.md")
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+CALL = re.compile(r"context-graph-cli(?= )[^\n`|;&()#>]*")
+MAKE = re.compile(r"(?:^|`)make ([a-z][a-z-]*)", re.MULTILINE)
+PLACEHOLDER = re.compile(r"^(?:…|\.\.\.|\[.*|[A-Z_]+…?|<.*)$")
+COMMAND = typer.main.get_command(build_app())
+
+
+def ids(pages: list[Path]) -> list[str]:
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+def prose_and_code(page: Path) -> str:
+    """The page with its fences, but without what they hold in other languages."""
+    text = page.read_text(encoding="utf-8")
+    return FENCE.sub(lambda found: found[2] if found[1] in ("", "sh", "bash") else "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that headings get, as the usual renderers make them."""
+    heads = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
+def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
+    for target in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        place = (page.parent / name).resolve() if name else page
+        assert place.exists(), f"{target} leads nowhere"
+        if anchor and place.suffix == ".md":
+            assert anchor in anchors(place), f"{target}: no such heading"
+
+
+def calls(page: Path) -> Iterator[str]:
+    """What a page tells people to type: in fences, in indented blocks, and between backticks."""
+    text = prose_and_code(page)
+    yield from (found[0].strip() for found in CALL.finditer(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
+def test_commands_and_their_options_exist(page: Path) -> None:
+    for call in calls(page):
+        try:
+            words = shlex.split(call)[1:]
+        except ValueError:
+            words = call.partition('"')[0].split()[1:]  # a call within JSON
+        fault = fault_of(words)
+        assert not fault, f"{call!r}: {fault}"
+
+
+def fault_of(words: list[str]) -> str:
+    """What is wrong with a call, or nothing; words behind a placeholder are not judged."""
+    command: Any = COMMAND
+    while words and hasattr(command, "commands"):
+        if words[0].startswith("-") or PLACEHOLDER.match(words[0]):
+            break
+        if words[0] not in command.commands:
+            return f"no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    for word in words:
+        if word.startswith("--") and len(word) > 2:
+            name = word.partition("=")[0].strip("[]")
+            if name not in (*known, "--help"):
+                return f"no option {name!r}"
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(MAKE.findall(prose_and_code(page))) <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
+def test_python_files_that_are_to_be_run_exist(page: Path) -> None:
+    for name in re.findall(
+        r"python (?:-m pytest )?((?:benches|tools|tests)/[\w/]+\.py)", prose_and_code(page)
+    ):
+        assert (ROOT / name).is_file(), name
+
+
+def test_the_checks_find_what_is_wrong() -> None:
+    """A check that lets everything pass is none."""
+    assert fault_of(["memory", "recal", "x"]) == "no command 'recal'"
+    assert fault_of(["memory", "recall", "x", "--topk", "3"]) == "no option '--topk'"
+    assert fault_of(["memory", "…"]) == ""
+    assert fault_of(["setup", "--remove", "--user"]) == ""
+    assert len([page for page in PAGES if any(calls(page))]) > 5
