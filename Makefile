@@ -5,10 +5,11 @@ STAMPS := .make
 LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 BENCH_JSON ?= artifacts/bench.json
+BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-mcp bench-smoke bench-processes safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -66,21 +67,43 @@ conformance: build ## The MCP conformance suite against our HTTP endpoint (Node 
 torture: build ## Random kills, long
 	$(BIN)/python -m pytest -m torture tests
 
-bench: build ## All benchmarks, saved as JSON
-	mkdir -p $(dir $(BENCH_JSON))
-	$(BIN)/python -m pytest benches -p no:xdist --benchmark-only --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
-	$(MAKE) bench-processes
+bench: build rivals ## Every figure beside its limit, rivals too; compared with benches/baselines
+	$(BIN)/python benches/suite.py --json artifacts/suite.json
+	$(BIN)/python benches/compare.py artifacts/suite.json --tell
 
-bench-processes: build ## Whole-process times beside a static no-op
-	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/processes.py --json artifacts/processes.json
+bench-compare: ## Judge the last `make bench` by the saved ratios: exit 1 where one grew by half
+	$(BIN)/python benches/compare.py artifacts/suite.json
+
+bench-baseline: ## Make the last `make bench` and `make bench-smoke` what later ones are compared with
+	$(BIN)/python benches/compare.py artifacts/suite.json --save
+	$(BIN)/python benches/compare.py artifacts/suite-smoke.json --save
+
+bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, redaction, store, socket
+	mkdir -p $(dir $(BENCH_JSON))
+	$(BENCHES) --benchmark-only
+
+bench-processes: build ## Hooks from start to exit, beside a static no-op and plain hooks of interpreters
+	$(BIN)/python benches/processes.py --json artifacts/processes.json
 
 bench-mcp: build ## MCP through the bridge, over 10,000 memories
 	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp_calls.py --json artifacts/mcp.json
 
-bench-smoke: build ## Each benchmark once, to see that it runs
+bench-smoke: build ## Each bench at a small size, to see that it runs; compared, not judged
 	mkdir -p $(dir $(BENCH_JSON))
-	$(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) --benchmark-min-rounds=1 --benchmark-max-time=0.05 --benchmark-warmup=off -q -o python_files='bench_*.py'
-	$(BIN)/python benches/processes.py --runs 20 --json artifacts/processes.json
+	CONTEXT_GRAPH_BENCH_SMOKE=1 $(BENCHES) --benchmark-min-rounds=1 --benchmark-max-time=0.005 --benchmark-warmup=off --benchmark-columns=median,rounds -q
+	CONTEXT_GRAPH_BENCH_SMOKE=1 $(BIN)/python benches/suite.py --json artifacts/suite-smoke.json
+	$(BIN)/python benches/compare.py artifacts/suite-smoke.json --tell
+
+rivals: ## npm's peers for `make bench`, into .make/rivals (skipped with a word where npm is missing)
+	@if command -v npm >/dev/null; then mkdir -p $(STAMPS)/rivals && cp benches/rivals/package.json $(STAMPS)/rivals/ && \
+	npm install --silent --no-audit --no-fund --prefix $(STAMPS)/rivals || echo "rivals: npm could not install them; the suite runs without"; \
+	else echo "rivals: no npm here; the suite runs without"; fi
+
+profile-owner: build ## py-spy beside a busy owner: artifacts/owner.svg (needs py-spy: pip install py-spy)
+	$(BIN)/python tools/profile_owner.py --with py-spy
+
+perf: build ## perf beside a busy owner: artifacts/owner.perf.txt (needs perf and leave to use it)
+	$(BIN)/python tools/profile_owner.py --with perf
 
 safe: build ## Rebuild the kernels with bounds checks and run their tests
 	CONTEXT_GRAPH_SAFE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --inplace && $(BIN)/python -m pytest tests/kernels

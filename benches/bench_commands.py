@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benches.scale import scaled
 
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 COMMANDS = {
@@ -46,7 +47,7 @@ def test_a_command_from_start_to_exit(benchmark: Any, environment: dict[str, str
         done = subprocess.run([CLI, *args], input=INPUT, env=environment, capture_output=True, check=False)
         return done.returncode
 
-    assert benchmark.pedantic(run, rounds=20, warmup_rounds=1) == 0
+    assert benchmark.pedantic(run, rounds=scaled(20, 2), warmup_rounds=1) == 0
     if benchmark.stats is not None:
         times = sorted(benchmark.stats.stats.data)
         benchmark.extra_info.update(p95_ms=times[int(0.95 * (len(times) - 1))] * 1e3, budget_ms=budget_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from benches.scale import scaled
 from tests.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph._kernels import _reference, _reference_features, _reference_goals, _reference_purpose
@@ -15,7 +16,7 @@ from context_graph.identity import consciousness, continuity, ego, kuramoto, liv
 from context_graph.identity.live import LiveSession
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, SessionIdentitySnapshot
 
-ROUNDS = {"compiled": 2000, "reference": 60}
+ROUNDS = {"compiled": scaled(2000, 100), "reference": scaled(60, 3)}
 WARM_UP_EVENTS = 40
 
 

@@ -28,6 +28,7 @@ from types import ModuleType
 from uuid import UUID
 
 import pytest
+from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph._kernels import _reference_topics
@@ -38,8 +39,8 @@ from context_graph.memory.memex import Memex
 from context_graph.memory.utl import JOIN_COSINE, TOPIC_SLOTS, Utl
 from context_graph.model.memory import MemoryNode
 
-MEMORIES = 10_000
-ROUNDS = 300
+MEMORIES = scaled(10_000, 1_000)
+ROUNDS = scaled(300, 20)
 WHY = "a memory of the bench"
 WORDS_EACH = 44
 
@@ -211,7 +212,9 @@ def test_status(measure, memex) -> None:
 def test_inject(measure, memex, mode, max_tokens) -> None:
     queries = iter(" ".join(text.split()[:9]) for text in texts(10**4, seed=4))
     measure(
-        "inject_context", lambda: memex.inject(next(queries), mode=mode, max_tokens=max_tokens), rounds=200
+        "inject_context",
+        lambda: memex.inject(next(queries), mode=mode, max_tokens=max_tokens),
+        rounds=min(200, ROUNDS),
     )
 
 
@@ -228,7 +231,7 @@ def test_inject_with_everything(measure, memex) -> None:
 def test_recall_of_the_same_depth(measure, memex) -> None:
     """What of an injection is its recall."""
     queries = iter(" ".join(text.split()[:9]) for text in texts(10**4, seed=6))
-    measure("inject_context", lambda: memex.recall(next(queries), top_k=24), rounds=200)
+    measure("inject_context", lambda: memex.recall(next(queries), top_k=24), rounds=min(200, ROUNDS))
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from benches.scale import SMOKE, scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.memory.embed import default_provider, dense_part
@@ -41,10 +42,15 @@ from context_graph.memory.index_file import load_index, save_index
 from context_graph.memory.recall import Recaller
 from context_graph.model.memory import MemoryNode
 
-SIZES = [10_000, 100_000] + [1_000_000] * (os.environ.get("CONTEXT_GRAPH_BENCH_MILLION", "") not in ("", "0"))
+SIZES = [scaled(10_000, 1_000)]
+if not SMOKE:
+    SIZES += [100_000] + [1_000_000] * (os.environ.get("CONTEXT_GRAPH_BENCH_MILLION", "") not in ("", "0"))
 WORDS_EACH = 42  # some 60 tokens
 QUESTIONS = 200
-ROUNDS = 200
+ROUNDS = scaled(200, 20)
+ADDS = scaled(100, 5)
+WORDS = scaled(10**9, 100_000)
+"""Of prose, at most: reading all of the standard library takes seconds."""
 STORE = b"a store of the bench"
 
 
@@ -56,6 +62,8 @@ def prose() -> list[str]:
         spec = find_spec(module.name) if module.name not in sys.builtin_module_names else None
         if spec is None or not (spec.origin or "").endswith(".py"):
             continue
+        if len(words) >= WORDS:
+            break
         with tokenize.open(str(spec.origin)) as source:
             try:
                 for token in tokenize.generate_tokens(source.readline):
@@ -161,11 +169,12 @@ def test_add(benchmark) -> None:
     provider = default_provider()
     made = MemoryIndex(provider.digest, provider.vocabulary_size)
     ready = [
-        (node(number, text), provider.encode(text)) for number, text in enumerate(islice(texts(3), 20_200))
+        (node(number, text), provider.encode(text))
+        for number, text in enumerate(islice(texts(3), 200 * (ADDS + 1)))
     ]
     coming = iter(ready)
-    benchmark.pedantic(lambda: made.add(*next(coming)), rounds=100, iterations=200)
-    assert len(made) >= 20_000
+    benchmark.pedantic(lambda: made.add(*next(coming)), rounds=ADDS, iterations=200)
+    assert len(made) == 200 * ADDS
 
 
 def test_snapshot(benchmark, index, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from benches.scale import scaled
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -21,7 +22,7 @@ from context_graph._kernels import _reference_salience
 from context_graph.dream.telling import telling
 from context_graph.model.spaces import DIM, SLICES
 
-ROWS = 4096
+ROWS = scaled(4096, 256)
 COMPILED = import_module("context_graph._kernels.salience")
 _STARTS = np.array([part.start for part in SLICES.values()])
 

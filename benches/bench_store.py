@@ -24,14 +24,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store.sessions import SessionStore
 
-ROUNDS = 2000
-SESSIONS = 10_000
-RSS_EVENTS = 20_000
+ROUNDS = scaled(2000, 100)
+SESSIONS = scaled(10_000, 500)
+RSS_EVENTS = scaled(20_000, 1_000)
 rng = random.Random(13)
 
 
@@ -114,7 +115,7 @@ def test_save_full(store: SessionStore, measure: Callable[..., None]) -> None:
 def test_save_full_synced(tmp_path: Path, measure: Callable[..., None]) -> None:
     snapshot = full_snapshot("one")
     with SessionStore.open(tmp_path / "power", durability="power") as store:
-        measure(lambda number: store.save_snapshot(snapshot), rounds=200)
+        measure(lambda number: store.save_snapshot(snapshot), rounds=min(200, ROUNDS))
 
 
 def test_load_hot(store: SessionStore, measure: Callable[..., None]) -> None:
@@ -148,7 +149,7 @@ def test_commit(store: SessionStore, measure: Callable[..., None], goals: bytes 
             goals_seq=None if goals is None else seq,
         )
 
-    measure(commit, rounds=ROUNDS if goals is None else 200)
+    measure(commit, rounds=ROUNDS if goals is None else min(200, ROUNDS))
 
 
 def test_is_applied_missing(store: SessionStore, measure: Callable[..., None]) -> None:
@@ -176,7 +177,7 @@ def test_alias(many: SessionStore, measure: Callable[..., None]) -> None:
 
 
 def test_open(many_path: Path, measure: Callable[..., None]) -> None:
-    measure(lambda number: SessionStore.open(many_path).close(), rounds=20)
+    measure(lambda number: SessionStore.open(many_path).close(), rounds=scaled(20, 3))
 
 
 def test_memory_of_twenty_thousand_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

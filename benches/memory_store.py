@@ -31,10 +31,14 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.scale import scaled
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
-WRITES = 10_000
 THREADS = 50
+WRITES = scaled(10_000, 1_000)
+A_THREAD = WRITES // THREADS
 RATIONALE = "kept because the conversation came back to it"
 SPEECH = (
     "the deploy script reads its settings from a file in the repository and fails when the key is missing "
@@ -152,7 +156,7 @@ def threaded(folder: Path) -> dict[str, object]:
     def work(number: int) -> None:
         gate.wait()
         try:
-            for text in given[number * 200 : (number + 1) * 200]:
+            for text in given[number * A_THREAD : (number + 1) * A_THREAD]:
                 order[number].append(memex.store(text, rationale=RATIONALE, agent_id=f"a{number}").commit_seq)
         except BaseException as error:
             errors.append(error)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The bench suite: every figure beside its limit, and rivals where installed, by turns in one run.
 
-    python benches/suite.py [--smoke] [--only GROUP ...] [--json FILE] [--markdown]
+    python benches/suite.py [--only GROUP ...] [--json FILE] [--markdown]
 
-Groups: kernels store recall consolidation processes mcp. Data roots are temporary. `--smoke` takes small
-sizes and few rounds: its ratios show that the suite runs, and gross changes, no more.
+Groups: kernels store recall consolidation processes mcp. Data roots are temporary. With
+CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: that shows that the suite runs, and gross changes.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches import processes
 from benches.groups import consolidation, kernels, mcp, recall, store
 from benches.report import Figure, machine, markdown, table, write
+from benches.scale import SMOKE
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Size:
 
 
 FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 5, ("light", "deep", "rem"))
-SMOKE = Size("smoke", 25, 2_000, 2048, 1_000, 30, 1, ("light",))
+SMALL = Size("smoke", 25, 2_000, 2048, 1_000, 30, 1, ("light",))
 
 GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
     "kernels": lambda folder, size: kernels.run(size.rounds, size.scanned, size.close_rows),
@@ -62,12 +63,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", action="store_true", help="end with rows for benches/README.md")
     given = parser.parse_args()
-    size, found = SMOKE if given.smoke else FULL, []
+    size, found = SMALL if SMOKE else FULL, []
     print(f"{size.name}: {machine()}")
     for name in given.only:
         began = time.perf_counter()
