@@ -20,6 +20,9 @@ from context_graph.errors import ContextGraphError
 
 _STDIN, _STDOUT = 0, 1
 _USAGE = 64
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""One: finders share out what is worth it themselves, and BLAS's threads wait for each other at work, which
+on a busy machine is most of what they do."""
 _OOM_SCORE = "600"
 """Of 1000: when memory runs out, this process goes before the owner and the user's programs."""
 
@@ -38,6 +41,7 @@ def main(argv: list[str]) -> int:
     except (msgspec.DecodeError, ContextGraphError) as error:
         return _fail(getattr(error, "code", "usage"), str(error))
     _give_way(idle=task.idle)
+    os.environ.setdefault(_BLAS_THREADS, "1")
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     return _compute(Path(argv[1]), task)
 

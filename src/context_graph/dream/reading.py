@@ -15,7 +15,7 @@ from context_graph.dream.progress import Progress, silent
 from context_graph.dream.snapshot import I32, I64, Links, Snapshot, numbered
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.memory import MemoryNode
-from context_graph.model.spaces import DIM
+from context_graph.model.spaces import DIM, EMBEDDING_BYTES
 from context_graph.store.columns import (
     EDGE_FIELDS,
     EMBEDDING_AT,
@@ -33,8 +33,8 @@ __all__ = ["read"]
 
 _NODE: Final = np.dtype(list(NODE_FIELDS))
 _EDGE: Final = np.dtype(list(EDGE_FIELDS))
-_JOINED: Final = 256
-"""Embeddings that are copied at a time."""
+KEPT_ROWS: Final = 16_384
+"""Memories up to which their embeddings stay in memory: 96 MiB."""
 _EVERY: Final = 4096
 """Records between two calls of progress."""
 _MODALITY_NAMES: Final = [one.value for one in MODALITIES]
@@ -69,7 +69,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
             accesses[row], accessed_ms[row] = access
     sources: dict[bytes, str] = {}
     seqs = fixed["seq"].astype(np.int64)
-    missing: set[int] = set()
+    embeddings = _Embeddings(columns, store, seqs)
     return Snapshot(
         seq=store.counters.seq,
         taken_ms=taken_ms,
@@ -90,9 +90,9 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         links=links,
         read_node=lambda node_id: _node(store, node_id),
         read_text=partial(_text, columns, rows),
-        read_blocks=partial(_blocks, columns, store, seqs, missing),
+        read_blocks=embeddings.blocks,
         paths=list(store.paths.all()),
-        unreadable=missing,
+        unreadable=embeddings.missing,
         left_out=columns.unreadable,
     )
 
@@ -160,22 +160,43 @@ def _text(columns: Columns, rows: list[NodeHead], row: int) -> str:
     return columns.content(head.id) if head.content is None else bytes_text(head.content)
 
 
-def _blocks(
-    columns: Columns, store: GraphStore, seqs: I64, missing: set[int], size: int
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The embeddings of the memories with these commit numbers, ``size`` at a time, in one pass.
+class _Embeddings:
+    """The embeddings of the memories with these commit numbers, read as often as they are asked for.
 
-    A memory whose embedding is not there or can't be read has zeros and is added to ``missing``.
+    Those of a small store stay in memory from the first pass on. Of a large one each pass reads the store
+    again, but checks no record twice: nobody writes to it meanwhile.
     """
-    records = columns.embeddings(store.vectors, seqs.tolist())
-    for start in range(0, len(seqs), size):
-        block = np.empty((min(size, len(seqs) - start), DIM), np.float32)
-        raw = block.view(np.uint8)
-        for first in range(0, len(block), _JOINED):
-            part = list(islice(records, min(_JOINED, len(block) - first)))
-            missing.update(start + first + at for at, record in enumerate(part) if record is None)
-            packed = b"".join(record or EMPTY_RECORD for record in part)
-            raw[first : first + len(part)] = np.frombuffer(packed, np.uint8).reshape(len(part), -1)[
-                :, EMBEDDING_AT
-            ]
-        yield start, block
+
+    def __init__(self, columns: Columns, store: GraphStore, seqs: I64) -> None:
+        self._columns = columns
+        self._vectors = store.vectors
+        self._seqs: list[int] = seqs.tolist()
+        self._kept: NDArray[np.float32] | None = None
+        self._checked = False
+        self.missing: set[int] = set()
+        """Rows whose embedding is not there or can't be read, and is given as zeros."""
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """(first row, float32[k, 1536]), ``size`` rows at a time; nobody may write to them."""
+        count = len(self._seqs)
+        if self._kept is not None:
+            for start in range(0, count, size):
+                yield start, self._kept[start : start + size]
+            return
+        kept = np.empty((count, DIM), np.float32) if count <= KEPT_ROWS else None
+        records = self._columns.embeddings(self._vectors, self._seqs, checked=self._checked)
+        for start in range(0, count, size):
+            block = (
+                np.empty((min(size, count - start), DIM), np.float32) if kept is None else kept[start:][:size]
+            )
+            self._fill(block, start, records)
+            yield start, block
+        self._kept, self._checked = kept, True
+
+    def _fill(self, block: NDArray[np.float32], start: int, records: Iterator[bytes | None]) -> None:
+        raw = memoryview(block.data).cast("B")
+        for at, record in enumerate(islice(records, len(block))):
+            if record is None or start + at in self.missing:
+                self.missing.add(start + at)
+                record = EMPTY_RECORD
+            raw[at * EMBEDDING_BYTES : (at + 1) * EMBEDDING_BYTES] = memoryview(record)[EMBEDDING_AT]

@@ -111,7 +111,7 @@ class Work:
     def _forget(self) -> None:
         """Every mode: duplicates become one, what says too little goes."""
         snap, request = self._snap, self._request
-        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE",)))
+        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE", "Causal")))
         scores = salience.score(snap, self._stored, progress=self.stages.begin("salience"))
         progress = self.stages.begin("duplicates")
         self._merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress)

@@ -168,9 +168,18 @@ class Columns:
             except UNREADABLE_RECORD as error:
                 self._pass_over(error)
 
-    def embeddings(self, vectors: VectorTable, seqs: Iterable[int]) -> Iterator[bytes | None]:
+    def embeddings(
+        self, vectors: VectorTable, seqs: Iterable[int], *, checked: bool = False
+    ) -> Iterator[bytes | None]:
         """The embedding's record of each memory with these commit numbers, which ascend; None where there is
-        none that can be read. EMBEDDING_AT says where the numbers are. Cost: 8 us each."""
+        none that can be read. EMBEDDING_AT says where the numbers are.
+
+        Args:
+            checked: They were all read before, and whoever asks knows which of them were damaged: only their
+                length is looked at again.
+
+        Cost: 8 us each, 3 us if checked.
+        """
         wanted = iter(seqs)
         first = next(wanted, None)
         if first is None:
@@ -180,7 +189,12 @@ class Columns:
         for seq in chain((first,), wanted):
             while found < seq:  # of a memory that was soft-deleted
                 found, record = next(records, _NO_RECORD)
-            yield self._checked(vectors, seq, record) if found == seq else None
+            if found != seq:
+                yield None
+            elif checked:
+                yield record if len(record) == len(EMPTY_RECORD) else None
+            else:
+                yield self._checked(vectors, seq, record)
 
     def _checked(self, vectors: VectorTable, seq: int, record: bytes) -> bytes | None:
         end, crc = len(record) - 4, zlib.crc32(vectors.key(seq))
