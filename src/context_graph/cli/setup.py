@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Annotated
 
 import typer
 
+from context_graph.client import find_owner_command
 from context_graph.config import checkout_top, data_root
 from context_graph.errors import ConfigError, UsageError
 from context_graph.hooks_config import apply_changes, diff_of
+from context_graph.setup.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.setup.plan import (
     Options,
     Setup,
@@ -50,6 +53,12 @@ def setup(
     status_line: Annotated[
         bool, typer.Option("--status-line", help="Also a status line, if there is none.")
     ] = False,
+    autostart: Annotated[
+        bool,
+        typer.Option(
+            "--autostart", help="Only this: start the owner at login (a systemd user unit); see --remove."
+        ),
+    ] = False,
     plugin: Annotated[
         bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
     ] = False,
@@ -66,6 +75,9 @@ def setup(
     """
     if plugin:
         print(plugin_folder())
+        return
+    if autostart:
+        _autostart(remove=remove, yes=yes, dry_run=dry_run)
         return
     if user and local:
         raise UsageError("--user and --local exclude each other")
@@ -87,6 +99,22 @@ def setup(
         print(f"note: {note}")
     if not remove:
         _tell_what_is_missing()
+
+
+def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
+    made = (
+        plan_no_autostart(os.environ)
+        if remove
+        else plan_autostart(find_owner_command(), data_root(), os.environ)
+    )
+    print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
+    if made.needed and not dry_run:
+        if not yes:
+            _ask(1)
+        write_autostart(made, os.environ)
+        print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
+    for note in made.notes:
+        print(f"note: {note}")
 
 
 def _show(made: Setup) -> None:

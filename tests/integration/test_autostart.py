@@ -1,0 +1,90 @@
+"""`setup --autostart`: a unit that systemd takes and that starts a real owner, and its removal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.owner_dreams import until
+from tests.support import Cli
+
+UNIT = "context-graph-owner.service"
+
+
+def units(cli: Cli) -> Path:
+    return Path(cli.env["XDG_CONFIG_HOME"]) / "systemd" / "user"
+
+
+def command_of(unit: Path) -> list[str]:
+    """ExecStart as systemd would run it."""
+    (line,) = [row for row in unit.read_text().splitlines() if row.startswith("ExecStart=")]
+    return [word.replace("%%", "%").replace("$$", "$") for word in shlex.split(line.partition("=")[2])]
+
+
+def test_it_is_written_once_and_leaves_nothing(cli: Cli) -> None:
+    config = Path(cli.env["XDG_CONFIG_HOME"])
+    done = cli.run("setup", "--autostart", "--yes")
+    assert done.returncode == 0, done.stderr
+    unit, link = units(cli) / UNIT, units(cli) / "default.target.wants" / UNIT
+    assert link.resolve() == unit.resolve() and "ExecStart" in done.stdout, "and it is shown"
+    before = unit.read_bytes()
+    assert "nothing to change" in cli.run("setup", "--autostart", "--yes").stdout
+    assert unit.read_bytes() == before
+    cli.run("setup", "--autostart", "--remove", "--yes")
+    assert not os.path.lexists(link) and not [path for path in config.rglob("*") if path.is_file()]
+    assert not (cli.project / ".claude").exists(), "the project is none of its business"
+
+
+def test_nothing_is_written_unasked_or_over_somebody_else_s_unit(cli: Cli) -> None:
+    assert cli.run("setup", "--autostart").returncode == 1
+    assert cli.run("setup", "--autostart", "--dry-run").returncode == 0
+    assert not units(cli).exists()
+    units(cli).mkdir(parents=True)
+    (units(cli) / UNIT).write_text("[Service]\nExecStart=/bin/true\n")
+    done = cli.run("setup", "--autostart", "--yes")
+    assert done.returncode == 1 and "not ours" in done.stderr
+    cli.run("setup", "--autostart", "--remove", "--yes")
+    assert (units(cli) / UNIT).read_text().endswith("/bin/true\n")
+
+
+def test_its_command_starts_an_owner_that_serves_this_data_root(cli: Cli, tmp_path: Path) -> None:
+    """Also where the root's path has characters that systemd gives a meaning."""
+    root = tmp_path / 'a %h "$x" root'
+    cli.run("setup", "--autostart", "--yes", env={"CONTEXT_GRAPH_HOME": str(root)})
+    process = subprocess.Popen(command_of(units(cli) / UNIT), env=dict(cli.env), stderr=subprocess.DEVNULL)
+    try:
+
+        def status() -> dict[str, object] | None:
+            done = cli.run("owner", "status", "--json", env={"CONTEXT_GRAPH_HOME": str(root)})
+            found: dict[str, object] = json.loads(done.stdout)
+            return found if found["running"] else None
+
+        assert until(status, "the owner")["pid"] == process.pid
+        second = subprocess.run(
+            command_of(units(cli) / UNIT), env=dict(cli.env), capture_output=True, timeout=30
+        )
+        assert second.returncode == 75, "which the unit takes for good: another owner runs"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_finds_no_fault_in_it(cli: Cli, tmp_path: Path) -> None:
+    cli.run("setup", "--autostart", "--yes")
+    env = {**cli.env, "XDG_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", str(units(cli) / UNIT)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    ours = [line for line in done.stderr.splitlines() if UNIT in line]
+    assert ours == [], done.stderr
