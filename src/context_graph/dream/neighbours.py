@@ -7,9 +7,14 @@ function of arrays and gives edges, so cells can be done in any order and anywhe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +27,7 @@ F32 = NDArray[np.float32]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]
+Made = TypeVar("Made")
 
 EXACT_ROWS: Final = 8_000
 """Up to here each row is compared with all; some 0.4 s."""
@@ -34,6 +40,8 @@ SAMPLE: Final = 24
 ROUNDS: Final = 4
 DENSE: Final = 4
 """Times as many neighbours as are wanted: from there on the best are picked out without sorting all."""
+AT_ONCE: Final = 8192
+"""Rows that are compared with all centres at a time."""
 BLOCK_VALUES: Final = 4_000_000
 """Similarities in memory at a time: 16 MiB."""
 
@@ -68,15 +76,32 @@ def nearest(unit: F32, count: int, least: float, *, progress: Progress = silent)
     Cost: up to 8,000 rows n^2, exact; above about n, and some neighbours are missed. Memory: the edges,
     and 16 MiB.
     """
-    found = [
-        compare(unit, rows, others, count, least)
-        for rows, others in (_blocks(len(unit)) if len(unit) <= EXACT_ROWS else _in_cells(unit, progress))
-    ]
+    parts = _blocks(len(unit)) if len(unit) <= EXACT_ROWS else _in_cells(unit)
+    found = list(_shared(unit, parts, count, least, progress))
     source = np.concatenate([part[0] for part in found] or [np.zeros(0, np.int32)])
     target = np.concatenate([part[1] for part in found] or [np.zeros(0, np.int32)])
     weight = np.concatenate([part[2] for part in found] or [np.zeros(0, np.float32)])
     del found
     return _joined(len(unit), *_best(*_once(len(unit), source, target, weight), count))
+
+
+def _shared(
+    unit: F32, parts: Sequence[tuple[I32, I32]], count: int, least: float, progress: Progress
+) -> Iterator[tuple[I32, I32, F32]]:
+    """`compare` of each part, in their order; a thread for each processor."""
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads) as pool:
+        left = iter(parts)
+        running = deque(pool.submit(compare, unit, *part, count, least) for part in islice(left, 2 * threads))
+        done = 0
+        try:
+            while running:
+                yield running.popleft().result()
+                running.extend(pool.submit(compare, unit, *part, count, least) for part in islice(left, 1))
+                done += 1
+                progress(done, len(parts))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tuple[I32, I32, F32]:
@@ -141,27 +166,31 @@ def _joined(rows: int, source: Rows, target: Rows, weight: F32) -> Graph:
     return Graph(rows, *_once(rows, low, high, weight))
 
 
-def _blocks(rows: int) -> Iterator[tuple[I32, I32]]:
-    yield np.arange(rows, dtype=np.int32), np.arange(rows, dtype=np.int32)
+def _blocks(rows: int) -> list[tuple[I32, I32]]:
+    everyone = np.arange(rows, dtype=np.int32)
+    step = max(1, BLOCK_VALUES // max(1, rows))
+    return [(everyone[start : start + step], everyone) for start in range(0, rows, step)]
 
 
-def _in_cells(unit: F32, progress: Progress) -> Iterator[tuple[I32, I32]]:
+def _in_cells(unit: F32) -> list[tuple[I32, I32]]:
     centres = _centres(unit)
-    cells = len(centres)
-    own = np.concatenate(
-        [
-            np.argpartition(-(unit[start : start + 8192] @ centres.T), CELLS_OF_A_ROW, axis=1)[
-                :, :CELLS_OF_A_ROW
-            ]
-            for start in range(0, len(unit), 8192)
-        ]
-    ).astype(np.int32)
+    nearest_centres = _side_by_side(
+        lambda start: np.argpartition(-(unit[start : start + AT_ONCE] @ centres.T), CELLS_OF_A_ROW, axis=1)[
+            :, :CELLS_OF_A_ROW
+        ].astype(np.int32),
+        len(unit),
+    )
+    own = np.concatenate(nearest_centres)
     order = np.argsort(own, axis=None, kind="stable")
-    ends = np.searchsorted(own.ravel()[order], np.arange(cells + 1))
-    for cell in range(cells):
-        rows = np.sort(order[ends[cell] : ends[cell + 1]] // CELLS_OF_A_ROW).astype(np.int32)
-        yield rows, rows
-        progress(cell + 1, cells)
+    ends = np.searchsorted(own.ravel()[order], np.arange(len(centres) + 1))
+    cells = (np.sort(order[ends[cell] : ends[cell + 1]] // CELLS_OF_A_ROW) for cell in range(len(centres)))
+    return [(rows, rows) for rows in (cell.astype(np.int32) for cell in cells)]
+
+
+def _side_by_side(work: Callable[[int], Made], rows: int) -> list[Made]:
+    """``work`` of the first of each AT_ONCE rows, on all processors, in order."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(work, range(0, rows, AT_ONCE)))
 
 
 def _centres(unit: F32) -> F32:
@@ -170,10 +199,14 @@ def _centres(unit: F32) -> F32:
     sample = unit[np.linspace(0, len(unit) - 1, min(len(unit), SAMPLE * cells)).astype(np.int64)]
     centres = sample[np.linspace(0, len(sample) - 1, cells).astype(np.int64)].copy()
     for _ in range(ROUNDS):
-        nearest_centre = np.argmax(sample @ centres.T, axis=1)
+        nearest_centre = np.concatenate(_side_by_side(partial(_nearest_centre, sample, centres), len(sample)))
         order = np.argsort(nearest_centre, kind="stable")
         taken, firsts = np.unique(nearest_centre[order], return_index=True)
         centres[taken] = np.add.reduceat(sample[order], firsts, axis=0)
         lengths = np.sqrt(np.einsum("ij,ij->i", centres, centres))[:, None]
         np.divide(centres, lengths, out=centres, where=lengths > 0)
     return centres
+
+
+def _nearest_centre(sample: F32, centres: F32, start: int) -> I64:
+    return np.asarray(np.argmax(sample[start : start + AT_ONCE] @ centres.T, axis=1))
