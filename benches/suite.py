@@ -43,7 +43,7 @@ class Size:
     dream_modes: tuple[str, ...]
 
 
-FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 5, ("light", "deep", "rem"))
+FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 3, ("light", "deep", "rem"))
 SMALL = Size("smoke", 25, 2_000, 2048, 1_000, 30, 1, ("light",))
 
 GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {

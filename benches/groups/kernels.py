@@ -27,7 +27,7 @@ KINDS: dict[str, Kind] = {"ours": "ours", "twin": "twin"}
 
 def run(rounds: int, rows: int, close_rows: int) -> list[Figure]:
     """Scan ``rows`` vectors, find close ones among ``close_rows``, score salience, read events and texts."""
-    return [*scan(rounds, rows), *close(max(3, rounds // 8), close_rows), *score(rounds), *texts(rounds)]
+    return [*scan(rounds, rows), *close(max(3, rounds // 20), close_rows), *score(rounds), *texts(rounds)]
 
 
 def scan(rounds: int, rows: int) -> list[Figure]:
