@@ -7,7 +7,10 @@ the disk filled up because of the logs; because the disk was full, the backup fa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -146,15 +149,25 @@ def _chained(
     causes: F32, effects: F32, blocks: Sequence[tuple[I64, I64]], progress: Progress
 ) -> Iterator[Chained]:
     """(source, target, forward cosine, backward cosine) of pairs whose direction is clear."""
-    for number, (sources, targets) in enumerate(blocks):
-        forward = effects[sources] @ causes[targets].T
-        one, other = np.nonzero(forward >= LEAST_FORWARD)
-        ahead = forward[one, other]
-        source, target = sources[one], targets[other]
-        back = np.einsum("ij,ij->i", effects[target], causes[source])
-        clear = (source != target) & (ahead - back >= LEAST_LEAD)
-        yield source[clear], target[clear], ahead[clear], back[clear]
-        progress(number + 1, len(blocks))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        try:
+            for number, found in enumerate(pool.map(partial(_chained_in, causes, effects), blocks), 1):
+                yield found
+                progress(number, len(blocks))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _chained_in(causes: F32, effects: F32, block: tuple[I64, I64]) -> Chained:
+    sources, targets = block
+    forward = effects[sources] @ causes[targets].T
+    at = np.flatnonzero(forward >= LEAST_FORWARD)
+    one, other = at // len(targets), at % len(targets)
+    ahead = forward[one, other]
+    source, target = sources[one], targets[other]
+    back = np.einsum("ij,ij->i", effects[target], causes[source])
+    clear = (source != target) & (ahead - back >= LEAST_LEAD)
+    return source[clear], target[clear], ahead[clear], back[clear]
 
 
 def _surest(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,8 @@ SAMPLE: Final = 2000
 MAX_CHARS: Final = 2000
 """Of each text that are looked at."""
 WORDS: Final = 3
+KNOWN: Final = 8192
+"""Texts whose words are remembered: the same ones are asked for by several finders."""
 RARE: Final = 0.02
 """Share of all memories that have a rare word, at most; in a small store, some ten memories."""
 FEW: Final = 10
@@ -39,11 +41,8 @@ class RareWords:
     """
 
     def __init__(self, snap: Snapshot) -> None:
-        import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
-
-        self._stem = lru_cache(maxsize=65_536)(Stemmer.Stemmer("english", 0).stemWord)
         rows = np.linspace(0, len(snap) - 1, min(len(snap), SAMPLE)).astype(int).tolist() if len(snap) else []
-        self._seen = Counter(stem for row in rows for stem in self._stems(snap.text(row)))
+        self._seen = Counter(stem for row in rows for stem in _stems(snap.text(row)))
         self._texts = len(rows)
 
     def terms(self, texts: Sequence[str], limit: int = WORDS) -> list[str]:
@@ -54,7 +53,7 @@ class RareWords:
         forms: dict[str, Counter[str]] = {}
         shared: Counter[str] = Counter()
         for text in texts:
-            found = self._stems(text)
+            found = _stems(text)
             shared.update(found.keys())
             for stem, form in found.items():
                 forms.setdefault(stem, Counter())[form] += 1
@@ -74,13 +73,23 @@ class RareWords:
     def shared(self, one: str, other: str) -> int:
         """Rare words that both texts have."""
         most = max(RARE * self._texts, FEW)
-        return sum(self._seen[stem] <= most for stem in self._stems(one).keys() & self._stems(other).keys())
+        return sum(self._seen[stem] <= most for stem in _stems(one).keys() & _stems(other).keys())
 
-    def _stems(self, text: str) -> dict[str, str]:
-        """Stem -> the form of its first occurrence, in lower case."""
-        found: dict[str, str] = {}
-        for match in _WORD.finditer(text[:MAX_CHARS]):
-            word = match[0].lower()
-            if len(word) > 2 and word not in _COMMON:
-                found.setdefault(self._stem(word), word)
-        return found
+
+@lru_cache(maxsize=KNOWN)
+def _stems(text: str) -> Mapping[str, str]:
+    """Stem -> the form of its first occurrence, in lower case."""
+    stem = _stemmer()
+    found: dict[str, str] = {}
+    for match in _WORD.finditer(text[:MAX_CHARS]):
+        word = match[0].lower()
+        if len(word) > 2 and word not in _COMMON:
+            found.setdefault(stem(word), word)
+    return found
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer  # type: ignore[import-not-found]  # here, as in memory.embed
+
+    return lru_cache(maxsize=65_536)(Stemmer.Stemmer("english", 0).stemWord)

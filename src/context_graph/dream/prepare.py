@@ -92,6 +92,8 @@ class _Preparation:
         self._taken: set[UUID] = set()
         """Memories that are merged or pruned, survivors too: each is so once."""
         self._gone: set[UUID] = set()
+        self._known: dict[UUID, bool] = {}
+        """Memories at edges' ends, and whether they are live."""
         self._sets = _Sets()
 
     def merge(self, item: Item, merge: Merge) -> None:
@@ -147,7 +149,7 @@ class _Preparation:
             or self._edges.find(slot) is not None
         ):
             return
-        if any(self._live(end) is None for end in ends):
+        if not all(self._there(end) for end in ends):
             return
         edge = _new_edge(link, self._free_id(b"".join((*slot[:2], slot[2].encode()))), self._plan.taken_ms)
         self._edges.put(edge)
@@ -183,6 +185,13 @@ class _Preparation:
             return self._store.get(node_id.bytes)
         except UNREADABLE_RECORD:
             return None
+
+    def _there(self, node_id: UUID) -> bool:
+        """Whether it is live, as often as it is asked for."""
+        found = self._known.get(node_id)
+        if found is None:
+            found = self._known[node_id] = self._live(node_id) is not None
+        return found
 
     def _take(self, item: Item, ids: Iterable[UUID], edits: list[Edit]) -> None:
         self._taken.update(ids)
