@@ -5,11 +5,12 @@ STAMPS := .make
 LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 BENCH_JSON ?= artifacts/bench.json
+FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -64,8 +65,20 @@ e2e: build ## Drive the real Claude Code client (needs one, see tests/e2e)
 conformance: build ## The MCP conformance suite against our HTTP endpoint (Node and suite from npm)
 	$(BIN)/python tests/conformance/run.py
 
-torture: build ## Random kills, long
-	$(BIN)/python -m pytest -m torture tests
+torture: build ## Fault suite, long: kills, pauses, disks, clocks, descriptors, crowds, damage, versions; a table at its end
+	mkdir -p artifacts && rm -f artifacts/torture.log
+	$(BIN)/python -m pytest -m torture tests -p no:xdist
+
+torture-short: build ## The same with a few rounds each, as CI runs it with all tests
+	mkdir -p artifacts && rm -f artifacts/torture.log
+	$(BIN)/python -m pytest -m "not torture" tests/faults tests/integration/test_torture.py tests/integration/test_run_torture.py tests/integration/test_memory_torture.py -p no:xdist
+
+fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
+	CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
+
+sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder; launcher's tests with overflow checks
+	$(BIN)/python tools/sanitize.py
+	@if command -v cargo >/dev/null; then cd ext/launcher && RUSTFLAGS="-C debug-assertions -C overflow-checks" cargo test --quiet --target-dir target/checked; fi
 
 bench: build rivals ## Every figure beside its limit, rivals too; compared with benches/baselines
 	$(BIN)/python benches/suite.py --json artifacts/suite.json

@@ -21,7 +21,7 @@ FLAGS = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-saniti
 
 
 def main(words: list[str]) -> int:
-    """Copy, build, test; ``words`` are handed to pytest, by default the tests of the kernels."""
+    """Copy, build, test; ``words`` are handed to pytest, by default the kernels' tests and the records' fuzz."""
     library = _runtime("libasan.so")
     if library is None:
         print("sanitize: this compiler has no AddressSanitizer")
@@ -30,7 +30,7 @@ def main(words: list[str]) -> int:
         top = Path(scratch)
         _copy(top)
         _build(top)
-        return _test(top, library, words or ["tests/kernels"])
+        return _test(top, library, words or ["tests/kernels", "tests/fuzz/test_fuzz_records.py"])
 
 
 def _runtime(name: str) -> str | None:
@@ -68,7 +68,19 @@ def _test(top: Path, library: str, words: list[str]) -> int:
         "PYTHONPATH": os.fspath(top / "src"),
         "PYTHONMALLOC": "malloc",  # else small buffers live in CPython's pools, where no read past them is seen
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=0"]
+    origin = "import context_graph._kernels.pairs as k; print('sanitized:', k.__file__)"
+    subprocess.run([sys.executable, "-c", origin], cwd=top, env=env, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--timeout=0",
+    ]
     done = subprocess.run([*command, *words], cwd=top, env=env, check=False)
     return done.returncode
 
