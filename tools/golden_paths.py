@@ -72,9 +72,13 @@ def sockets() -> bytes:
 
 def places() -> bytes:
     """Environment and folders -> data root, project folder, project top. `!` for a root that is refused."""
-    worktree = "d:main/.git/worktrees/w d:main/src f:w/.git=gitdir:%20{T}/main/.git/worktrees/w%0A d:w/sub"
-    relative = "d:main/.git/worktrees/w f:w/.git=gitdir:%20../main/.git/worktrees/w%0A"
-    bare = "d:bare.git/worktrees/w f:w/.git=gitdir:%20{T}/bare.git/worktrees/w%0A"
+    back = "f:main/.git/worktrees/w/gitdir={T}/w/.git%0A"
+    worktree = f"{back} d:main/src f:w/.git=gitdir:%20{{T}}/main/.git/worktrees/w%0A d:w/sub"
+    one_sided = "d:main/.git/worktrees/w f:w/.git=gitdir:%20{T}/main/.git/worktrees/w%0A"
+    claimed = f"{back} f:w/.git=x f:evil/.git=gitdir:%20{{T}}/main/.git/worktrees/w%0A"
+    named = "f:main/.git/worktrees/w/gitdir=../../../../w/.git%0A"
+    relative = f"{named} f:w/.git=gitdir:%20../main/.git/worktrees/w%0A"
+    bare = "f:bare.git/worktrees/w/gitdir={T}/w/.git%0A f:w/.git=gitdir:%20{T}/bare.git/worktrees/w%0A"
     submodule = "d:top/.git/modules/m f:top/m/.git=gitdir:%20../.git/modules/m%0A"
     nested = "d:outer/.git d:outer/inner/.git d:outer/inner/src"
     home = "HOME={T}/h"
@@ -114,6 +118,8 @@ def places() -> bytes:
         ("worktree-main", worktree, home, "main/src", local, "{T}/main/src", "{T}/main"),
         ("worktree-relative", relative, home, "w", local, "{T}/w", "{T}/main"),
         ("worktree-of-bare", bare, home, "w", local, "{T}/w", "{T}/bare.git"),
+        ("worktree-unknown-to-it", one_sided, home, "w", local, "{T}/w", "{T}/w"),
+        ("worktree-of-another", claimed, home, "evil", local, "{T}/evil", "{T}/evil"),
         ("submodule", submodule, home, "top/m", local, "{T}/top/m", "{T}/top/m"),
         ("git-file-garbage", "f:p/.git=hello d:p/a", home, "p/a", local, "{T}/p/a", "{T}/p"),
         ("git-file-empty", "f:p/.git=", home, "p", local, "{T}/p", "{T}/p"),

@@ -132,17 +132,42 @@ fn project_top<'a>(arena: &'a Arena, project: CPath<'a>) -> Option<CPath<'a>> {
 }
 
 /// `.git` as a file: a linked worktree belongs to its repository, anything else (a submodule) to itself. The one
-/// case in which the brief opens a second file.
-fn top_of_git_file<'a>(arena: &'a Arena, folder: &[u8], mut git: Builder<'a>) -> Option<CPath<'a>> {
+/// case in which the brief opens a second file, and a third: what the repository says of the worktree.
+fn top_of_git_file<'a>(arena: &'a Arena, folder: &[u8], git: Builder<'a>) -> Option<CPath<'a>> {
+    let dot_git = git.finish()?;
     let mut buffer = [0u8; 4096];
-    let read = sys::open(git.peek()?, Open::Read).and_then(|fd| sys::pread(&fd, &mut buffer, 0)).unwrap_or(0);
-    drop(git);
-    let first_line = buffer.get(..read).unwrap_or(&[]).split(|byte| *byte == b'\n').next().unwrap_or(&[]);
-    let Some(named) = first_line.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else {
+    let Some(named) = first_line(dot_git, &mut buffer).strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else {
         return arena.join(&[folder]);
     };
-    let git_dir = if named.starts_with(b"/") { normal(arena, &[named]) } else { normal(arena, &[folder, named]) }?;
-    arena.join(&[repository_of_worktree(git_dir.bytes()).unwrap_or(folder)])
+    let git_dir = absolute(arena, folder, named)?;
+    match repository_of_worktree(git_dir.bytes()) {
+        Some(top) if names_back(arena, git_dir, dot_git)? => arena.join(&[top]),
+        _ => arena.join(&[folder]),
+    }
+}
+
+/// Whether the repository knows this worktree: else an unpacked archive could claim another project's memories.
+fn names_back(arena: &Arena, git_dir: CPath<'_>, dot_git: CPath<'_>) -> Option<bool> {
+    let mut buffer = [0u8; 4096];
+    let named = first_line(below(arena, git_dir, b"gitdir")?, &mut buffer).trim_ascii();
+    if named.is_empty() {
+        return Some(false);
+    }
+    let back = absolute(arena, git_dir.bytes(), named)?;
+    Some(matches!((sys::lstat(back), sys::lstat(dot_git)), (Ok(one), Ok(other)) if one.identity == other.identity))
+}
+
+fn absolute<'a>(arena: &'a Arena, folder: &[u8], named: &[u8]) -> Option<CPath<'a>> {
+    if named.starts_with(b"/") {
+        normal(arena, &[named])
+    } else {
+        normal(arena, &[folder, named])
+    }
+}
+
+fn first_line<'b>(path: CPath<'_>, buffer: &'b mut [u8; 4096]) -> &'b [u8] {
+    let read = sys::open(path, Open::Read).and_then(|fd| sys::pread(&fd, buffer, 0)).unwrap_or(0);
+    buffer.get(..read).unwrap_or(&[]).split(|byte| *byte == b'\n').next().unwrap_or(&[])
 }
 
 /// `<common>/worktrees/<name>` -> the repository's folder: what holds `<common>` if that is called `.git`.

@@ -90,7 +90,7 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 def project_top(folder: Path) -> Path:
     """The top folder of ``folder``'s git repository, shared by its worktrees; ``folder`` itself outside git.
 
-    Reads at most one small file (`.git` of a linked worktree or submodule); runs no git.
+    Reads at most two small files (of a linked worktree, `.git` and what names it back); runs no git.
     """
     for place in (folder, *folder.parents):
         dot_git = place / ".git"
@@ -106,20 +106,36 @@ def project_top(folder: Path) -> Path:
 
 
 def _top_of_git_file(place: Path, dot_git: Path) -> Path:
-    try:
-        with open(dot_git, "rb") as source:
-            first = source.read(4096).split(b"\n", 1)[0]
-    except OSError:
-        return place
+    first = _first_line(dot_git)
     if not first.startswith(b"gitdir:"):
         return place
     named = os.fsdecode(first[len(b"gitdir:") :].strip())
     git_dir = os.path.normpath(os.path.join(place, named))
     common, _, worktrees_name = git_dir.rpartition("/")
     common, _, folder_name = common.rpartition("/")
-    if folder_name != "worktrees" or not common or not worktrees_name:
+    if folder_name != "worktrees" or not common or not worktrees_name or not _names_back(git_dir, dot_git):
         return place
     return Path(common).parent if common.endswith("/.git") else Path(common)
+
+
+def _names_back(git_dir: str, dot_git: Path) -> bool:
+    """Whether the repository knows this worktree: else an unpacked archive could claim another's memories."""
+    named = os.fsdecode(_first_line(Path(git_dir) / "gitdir").strip())
+    try:
+        return bool(named) and os.path.samestat(
+            os.lstat(os.path.normpath(os.path.join(git_dir, named))), os.lstat(dot_git)
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _first_line(path: Path) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(handle, "rb", buffering=0) as source:
+            return (source.read(4096) or b"").split(b"\n", 1)[0]
+    except OSError:
+        return b""
 
 
 def checkout_top(folder: Path) -> Path:

@@ -63,6 +63,7 @@ def prepare_folders(root: Path) -> None:
     """
     try:
         os.makedirs(root, mode=_PRIVATE, exist_ok=True)
+        _keep_others_from_writing(root)
         for folder in (lock_path(root).parent, log_dir(root), root / "stores", root / "cache"):
             _make_private(folder)
         sockets = socket_path(root).parent
@@ -143,6 +144,14 @@ def _verify_handed(handle: int, path: Path) -> int | None:
     except OSError:
         pass
     return None
+
+
+def _keep_others_from_writing(root: Path) -> None:
+    """Who may write the root could put folders in the place of ours. Reading it tells names only."""
+    found = os.stat(root)
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid == os.geteuid() and mode & 0o022:
+        os.chmod(root, mode & ~0o022)
 
 
 def _make_private(folder: Path) -> None:

@@ -112,14 +112,25 @@ def compile_rules(root: str, claude_dir: str) -> tuple[dict[str, Any], list[list
 
 
 def deep_merge(
-    under: dict[object, object], over: dict[object, object], depth: int = 0
+    under: dict[object, object],
+    over: dict[object, object],
+    depth: int = 0,
+    known: dict[tuple[int, int, int], dict[object, object]] | None = None,
 ) -> dict[object, object]:
-    """``over`` upon ``under``; neither is changed. Below 32 levels the upper one replaces."""
-    merged = dict(under)
+    """``over`` upon ``under``; neither is changed. Below 32 levels the upper one replaces.
+
+    What is one mapping under several names (a YAML alias) is merged once, so a few lines that would unfold
+    to billions of values cost a few steps. ``known``: what has been merged, by what it was made of.
+    """
+    known = {} if known is None else known
+    made_of = (id(under), id(over), depth)
+    if made_of in known:
+        return known[made_of]
+    merged = known[made_of] = dict(under)
     for key, value in over.items():
-        below = merged.get(key)
+        below = under.get(key)
         if isinstance(value, dict) and isinstance(below, dict) and depth < 32:
-            merged[key] = deep_merge(below, value, depth + 1)
+            merged[key] = deep_merge(below, value, depth + 1, known)
         else:
             merged[key] = value
     return merged

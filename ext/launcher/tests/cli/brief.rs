@@ -35,6 +35,9 @@ fn the_brief_of_a_worktree_is_that_of_its_repository() {
     let git = format!("gitdir: {}/.git/worktrees/w\n", world.project().display());
     std::fs::write(tree.join(".git"), git).unwrap();
     let world = world.with("CLAUDE_PROJECT_DIR", &tree.display().to_string());
+    assert_eq!(brief(&world, &[]), COLD, "a repository that does not name it back");
+    let back = format!("{}/.git\n", tree.display());
+    std::fs::write(world.project().join(".git/worktrees/w/gitdir"), back).unwrap();
     assert_eq!(brief(&world, &[]), "[C:CON r=0.88 IC=0.91]\n");
 }
 
