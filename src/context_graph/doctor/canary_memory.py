@@ -90,15 +90,18 @@ def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Se
     return Server(tuple(map(expanded, words)), named, source)
 
 
-def try_memory(server: Server, project: Path, session_id: str, env: Mapping[str, str]) -> MemoryTrial:
-    """Store a canary, find it, delete it for good; nothing of it stays, and no other memory is touched."""
+def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryTrial:
+    """Store a canary, find it, delete it for good; of it a tombstone stays. No other memory is touched.
+
+    It belongs to no session: a name of one would stay in the index.
+    """
     trial = MemoryTrial()
     environment = {
         **env,
         "CLAUDE_PROJECT_DIR": str(project),
-        "CLAUDE_CODE_SESSION_ID": session_id,
         **server.env,
     }
+    environment.pop("CLAUDE_CODE_SESSION_ID", None)
     try:
         began = time.perf_counter()
         with McpClient(_argv(server), project, environment) as client:
@@ -106,7 +109,7 @@ def try_memory(server: Server, project: Path, session_id: str, env: Mapping[str,
             trial.steps_ms["connect"] = (time.perf_counter() - began) * 1000
             trial.tools = len(_timed(trial, "list", lambda: client.ask("tools/list", {})).get("tools", ()))
             _sweep(client)
-            _through(client, trial, session_id)
+            _through(client, trial)
     except McpFailedError as error:
         done = ", ".join(trial.steps_ms) or "nothing"
         cure = "`context-graph-cli owner status`, and log/owner.log in the data root, may say why"
@@ -124,7 +127,7 @@ def _argv(server: Server) -> list[str]:
     return argv
 
 
-def _through(client: McpClient, trial: MemoryTrial, session_id: str) -> None:
+def _through(client: McpClient, trial: MemoryTrial) -> None:
     words = " ".join(secrets.choice(_WORDS) for _ in range(4))
     text = f"A canary of the doctor command, to be deleted at once: {words} {secrets.randbelow(10**6)}"
     stored = _timed(
@@ -137,13 +140,12 @@ def _through(client: McpClient, trial: MemoryTrial, session_id: str) -> None:
                 "rationale": "Shows that memories can be stored and found; deleted at once.",
                 "importance": 0.1,
                 "tags": [TAG],
-                "session_id": session_id,
             },
         ),
     )
     node_id = stored.get("node_id")
     try:
-        found = _timed(trial, "recall", lambda: _found(client, text, {"session_id": session_id}))
+        found = _timed(trial, "recall", lambda: _found(client, text, {"tags": [TAG]}))
         if node_id not in found:
             trial.findings.append(
                 Finding(
@@ -152,7 +154,7 @@ def _through(client: McpClient, trial: MemoryTrial, session_id: str) -> None:
             )
     finally:
         _timed(trial, "forget", lambda: _forget(client, node_id))
-    if _found(client, text, {"session_id": session_id}):
+    if node_id in _found(client, text, {"tags": [TAG]}):
         trial.findings.append(Finding(ERROR, f"the canary {node_id} is still found after its deletion"))
 
 

@@ -86,7 +86,7 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     _hooks(report, hooks_in_use(folder, settings, env), child_env)
     server, found = server_in_use(folder, settings, env, plugin_folder())
     report.findings += found
-    trial = try_memory(server, folder, _canary_id(), child_env)
+    trial = try_memory(server, folder, child_env)
     report.findings += trial.findings
     report.memory_tools = {
         "source": server.source or None,

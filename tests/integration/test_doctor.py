@@ -1,0 +1,296 @@
+"""`doctor` and `status` with real hooks, tools, owners and stores: what they find, and that nothing stays."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.session_support import hook, memory, remember, work_session
+from tests.support import Cli
+
+from context_graph.config import locate
+from context_graph.doctor.findings import Finding, is_sound
+from context_graph.model import EventKind, HookEvent
+from context_graph.protocol.canary import CANARY_PREFIX, CANARY_TOOL
+from context_graph.requirements.event import GateEvent
+from context_graph.requirements.hooks import decide
+from context_graph.store.canary_events import LEFT_MS, CanaryEvents
+from context_graph.store.engine import Engine
+from context_graph.store.layout import EVENTS, FORMAT_KEY
+from context_graph.store.sessions import SessionStore
+
+REQUIRED = """version: "1.0"
+enabled: true
+requirements:
+  commit_plan: {enabled: true, trigger_tools: [ContextGraphDoctor, Edit]}
+"""
+
+
+@pytest.fixture
+def project(cli: Cli) -> Cli:
+    """A project whose hooks find the program, as a user's search path has it; nothing set up."""
+    path = f"{cli.launcher.parent}:{os.environ['PATH']}"
+    return Cli(cli.launcher, cli.project, {**cli.env, "PATH": path, "CONTEXT_GRAPH_DREAM": "off"})
+
+
+def examine(cli: Cli, **env: str) -> tuple[int, dict[str, Any]]:
+    """(exit code, the report)."""
+    done = cli.run("doctor", "--json", env=env, timeout=100)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["sound"] == (done.returncode == 0)
+    return done.returncode, found
+
+
+def problems(report: Mapping[str, Any]) -> str:
+    return "\n".join(one["what"] for one in report["findings"] if one["level"] != "note")
+
+
+def state(cli: Cli) -> dict[str, Any]:
+    """All that can be told of sessions and memories."""
+    return {
+        "sessions": json.loads(cli.run("session", "list", "--json").stdout),
+        "all": cli.run("session", "export", "--all").stdout,
+        "identity": cli.run("consciousness", "status", "--json").stdout,
+        "brief": cli.run("consciousness", "brief").stdout,
+        "memories": [row for row in _exported(cli) if row.get("type") not in ("end", "tombstone")],
+        "injected": memory(cli, "list", "--injected"),
+    }
+
+
+def _exported(cli: Cli) -> list[dict[str, Any]]:
+    return [json.loads(row) for row in cli.run("memory", "export").stdout.splitlines()]
+
+
+def test_a_sound_project_is_called_sound_and_nothing_of_it_is_changed(project: Cli) -> None:
+    project.run("setup", "--yes")
+    work_session(project, "s-1")
+    remember(project, "Staging listens on port 8443")
+    before = state(project)
+    code, report = examine(project)
+    assert (code, problems(report)) == (0, "")
+    assert (report["hooks"]["sent"], report["hooks"]["recorded"]) == (10, 10)
+    assert set(report["hooks"]["tried"]) == {"PreToolUse", "PostToolUse"}
+    assert report["hooks"]["sources"] == [str(project.project / ".claude/settings.json")]
+    assert report["memory_tools"]["source"] == str(project.project / ".mcp.json")
+    assert set(report["memory_tools"]["steps_ms"]) == {"connect", "list", "store", "recall", "forget"}
+    assert report["owner"]["pid"] and report["owner"]["rss_bytes"] > 1 << 20
+    assert report["store"]["ages"]["last_event_age_s"] is not None
+    assert report["store"]["ages"]["last_capture_age_s"] is not None, "the session was captured"
+    assert report["store"]["memory"]["agrees"] and report["store"]["spool_pending"] == 0
+    assert report["cost"]["day"]["total"] >= report["cost"]["session_start"] > 1000
+    assert state(project) == before
+    (stone,) = [row for row in _exported(project) if row.get("type") == "tombstone"]
+    assert stone["soft"] is False and "canary" not in json.dumps(stone), (
+        "that something was deleted, not what"
+    )
+
+
+def test_its_canaries_leave_no_record_behind(project: Cli) -> None:
+    project.run("setup", "--yes")
+    assert examine(project)[0] == 0
+    place = locate(None, project.env, project.project)
+    project.run("owner", "stop")
+    with SessionStore.open(place.store / "db") as store:
+        assert _events(store) == [] and store.load_latest() is None
+    found = [path for path in place.store.rglob("*") if path.is_file() and _names_a_canary(path)]
+    assert [path for path in found if path.parent.name != "db"] == [], "in tables until they are rewritten"
+
+
+def _events(store: SessionStore) -> list[bytes]:
+    return [key for key, _ in store.engine.scan(EVENTS) if key != FORMAT_KEY]
+
+
+def _names_a_canary(path: Path) -> bool:
+    return CANARY_PREFIX.encode() in path.read_bytes()
+
+
+def test_a_project_that_is_not_set_up_is_told_how(project: Cli) -> None:
+    code, report = examine(project)
+    assert code == 1 and not report["hooks"]["configured"]
+    (finding,) = [one for one in report["findings"] if one["level"] != "note"]
+    assert "nothing is recorded" in finding["what"] and "context-graph-cli setup" in finding["cure"]
+    assert report["hooks"]["recorded"] == 10, "the plugin's own commands were tried"
+
+
+def test_a_hook_that_blocks_or_goes_elsewhere_is_found(project: Cli, tmp_path: Path) -> None:
+    settings = project.project / ".claude/settings.json"
+    project.run("setup", "--yes")
+    good = settings.read_text()
+
+    settings.write_text(
+        good.replace("hooks pre-tool --format claude || true", "hooks pre-tool >/dev/null; exit 2")
+    )
+    code, report = examine(project)
+    assert code == 1 and "ends with 2, which blocks every tool call" in problems(report)
+
+    elsewhere = f"CONTEXT_GRAPH_HOME={tmp_path / 'other'} context-graph-cli hooks post-tool"
+    settings.write_text(good.replace("&& context-graph-cli hooks post-tool ", f"&& {elsewhere} "))
+    try:
+        code, report = examine(project)
+    finally:
+        project.run("owner", "stop", env={"CONTEXT_GRAPH_HOME": str(tmp_path / "other")})
+    assert code == 1 and "5 of 5 PostToolUse canaries are not in the store" in problems(report)
+    assert "PreToolUse canaries" not in problems(report)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "the client drops the whole file"),
+        ('{"disableAllHooks": true}', "disableAllHooks"),
+        (
+            '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": "5s"}]}]}}',
+            "timeout",
+        ),
+    ],
+)
+def test_settings_that_the_client_would_drop_are_named(project: Cli, text: str, said: str) -> None:
+    (project.project / ".claude").mkdir()
+    (project.project / ".claude/settings.json").write_text(text)
+    code, report = examine(project)
+    assert code == 1 and said in problems(report)
+
+
+def test_a_wrapper_script_counts_as_ours(project: Cli) -> None:
+    folder = project.project / ".claude/hooks"
+    folder.mkdir(parents=True)
+    hooks = {}
+    for event, verb in (("PreToolUse", "pre-tool"), ("PostToolUse", "post-tool")):
+        script = folder / f"{verb}.sh"
+        script.write_text(f"#!/bin/sh\nexec context-graph-cli hooks {verb} --stdin --format json\n")
+        script.chmod(0o755)
+        call = {"type": "command", "command": f'"$CLAUDE_PROJECT_DIR"/.claude/hooks/{verb}.sh', "timeout": 5}
+        hooks[event] = [{"hooks": [call]}]
+    (project.project / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
+    _, report = examine(project)
+    assert (report["hooks"]["sent"], report["hooks"]["recorded"]) == (10, 10)
+    assert "no settings file calls us for SessionStart" in problems(report)
+    assert project.run("session", "list").stdout == "no sessions yet\n"
+
+
+def test_damage_to_the_index_s_snapshot_is_found_and_its_cure_works(project: Cli) -> None:
+    project.run("setup", "--yes")
+    remember(project, "Staging listens on port 8443")
+    project.run("owner", "stop")
+    snapshot = locate(None, project.env, project.project).store / "memory.index"
+    raw = bytearray(snapshot.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    snapshot.write_bytes(raw)
+    code, report = examine(project)
+    assert code == 1 and "index snapshot is not usable" in problems(report)
+    assert report["store"]["memory"]["agrees"], "the index was made anew from the records"
+    project.run("owner", "restart")
+    assert examine(project)[0] == 0
+
+
+def test_a_server_that_does_not_serve_is_told(project: Cli) -> None:
+    project.run("setup", "--yes")
+    servers = {"mcpServers": {"context-graph": {"command": "context-graph-cli", "args": ["--version"]}}}
+    (project.project / ".mcp.json").write_text(json.dumps(servers))
+    code, report = examine(project)
+    assert code == 1 and "memory tools: initialize" in problems(report)
+
+
+def test_an_owner_that_can_t_be_had_is_told_and_hooks_keep_their_events(project: Cli) -> None:
+    project.run("setup", "--yes")
+    place = locate(None, project.env, project.project)
+    place.root.mkdir(parents=True, exist_ok=True)
+    (place.root / "run").write_text("in its way\n")
+    code, report = examine(project)
+    assert code == 1 and "no owner can be started" in problems(report)
+    (place.root / "run").unlink()
+    assert any((place.store / "spool").iterdir()), "the canaries wait"
+    assert project.run("session", "list").stdout == "no sessions yet\n", "and begin no session when applied"
+
+
+def test_of_the_client_s_state_nothing_but_trust_is_told(project: Cli) -> None:
+    folder = Path(project.env["CLAUDE_CONFIG_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    secret = "sk-ant-somebody-s-own"
+    for trusted in (True, False):
+        entry = {"hasTrustDialogAccepted": trusted, "history": [secret]}
+        (folder / ".claude.json").write_text(
+            json.dumps({"oauth": secret, "projects": {str(project.project): entry}})
+        )
+        done = project.run("doctor", "--json", timeout=100)
+        assert json.loads(done.stdout)["client"]["trusted"] is trusted
+        assert secret not in done.stdout + done.stderr
+    fake = project.project.parent / "bin"
+    fake.mkdir()
+    (fake / "claude").write_text("#!/bin/sh\necho '9.8.7 (Claude Code)'\n")
+    (fake / "claude").chmod(0o755)
+    _, report = examine(project, PATH=f"{fake}:{project.env['PATH']}")
+    assert report["client"]["version"] == "9.8.7"
+
+
+def test_no_gate_looks_at_a_canary_and_a_canary_s_id_exempts_nothing_else(project: Cli) -> None:
+    project.run("setup", "--yes")
+    (project.project / ".git/HEAD").write_text("ref: refs/heads/feature\n")
+    (project.project / ".claude/requirements.yaml").write_text(REQUIRED)
+    code, report = examine(project)
+    assert report["requirements"] == {"governed": True, "enabled": ["commit_plan"], "branch": "feature"}
+    assert (code, report["hooks"]["recorded"]) == (0, 10), problems(report)
+    assert not list((project.project / ".git").glob("requirements/*.json")), "nothing was armed"
+    asked = {
+        "cwd": str(project.project),
+        "session_id": f"{CANARY_PREFIX}x",
+        "home": project.env["HOME"],
+        "at": 1e9,
+    }
+    assert decide(GateEvent("PreToolUse", tool_name="Edit", **asked)).decision == "deny"
+    assert decide(GateEvent("PreToolUse", tool_name=CANARY_TOOL, **asked)).decision == ""
+
+
+def test_canaries_that_were_left_go_with_the_next_one_that_is_taken(tmp_path: Path) -> None:
+    """A doctor that was killed must not leave its events for good; one at work must keep its own."""
+    with SessionStore(Engine.open(tmp_path / "db")) as store:
+        canaries, now = CanaryEvents(store), 10 * LEFT_MS
+
+        def send(name: str, at_ms: int) -> None:
+            event = HookEvent(
+                EventKind.POST_TOOL, CANARY_PREFIX + name, f"id-{name}", at_ms, tool_name=CANARY_TOOL
+            )
+            canaries.append(event)
+            canaries.append(event)  # as a hook's second try
+
+        send("left", now - LEFT_MS - 1)
+        send("other", now - 1)
+        send("own", now)
+        assert [one.event_id for one in canaries.take(f"{CANARY_PREFIX}own", now)] == ["id-own"]
+        assert [one.event_id for one in canaries.take(f"{CANARY_PREFIX}left", now)] == []
+        assert [one.event_id for one in canaries.take(f"{CANARY_PREFIX}other", now)] == ["id-other"]
+        assert _events(store) == []
+
+
+def test_people_read_problems_with_their_cures(project: Cli) -> None:
+    done = project.run("doctor", timeout=100)
+    assert done.returncode == 1 and done.stdout.endswith("1 to mend\n")
+    assert "! no settings file" in done.stdout and "`context-graph-cli setup`" in done.stdout
+    assert is_sound([Finding("note", "x")]) and not is_sound([Finding("warning", "x")])
+
+
+def test_status_shows_the_session_and_its_line(project: Cli) -> None:
+    assert "nothing measured yet" in project.run("status").stdout
+    work_session(project, "s-1", end=False)
+    shown = project.run("status").stdout
+    assert "IC 0." in shown or "IC 1." in shown
+    found = json.loads(project.run("status", "--json").stdout)
+    assert found["identity"]["session_id"] == "s-1" and found["store"]["sessions"]["count"] == 1
+    brief = project.run("consciousness", "brief", "--session-id", "s-1").stdout
+    asked = json.dumps({"session_id": "s-1", "cwd": str(project.project)})
+    assert project.run("status", "--line", stdin=asked).stdout == brief, "no requirements, no word of them"
+    (project.project / ".git/HEAD").write_text("ref: refs/heads/feature\n")
+    (project.project / ".claude").mkdir(exist_ok=True)
+    (project.project / ".claude/requirements.yaml").write_text(REQUIRED)
+    line = project.run("status", "--line", stdin=asked).stdout
+    told = project.run("req", "statusline", stdin=asked).stdout
+    assert line == f"{brief.strip()}  {told}" and "commit_plan" in line
+    project.run("owner", "stop")
+    assert project.run("status", "--line", stdin=asked).stdout == line, "an owner is not needed"
+    assert json.loads(project.run("owner", "status", "--json").stdout)["running"] is False
+    hook(project, "session-end", "s-1", reason="other")
