@@ -107,18 +107,18 @@ def telling(text: str) -> float:
     phrase, first, blanks = 0.0, True, False
     seen: set[str] = set()
     for raw in text[start : start + MAX_CHARS].split():
-        word = _word(raw)
-        if word.key not in seen:
-            seen.add(word.key)
-            if word.worth < 0.0:
+        key, worth, number, spoken_to, ends = _word(raw)
+        if key not in seen:
+            seen.add(key)
+            if worth < 0.0:
                 blanks = True
-            elif word.spoken_to and not first:
+            elif spoken_to and not first:
                 phrase += ADDRESSED
-            elif not (blanks and word.number):  # testing 123
-                phrase += word.worth
+            elif not (blanks and number):  # testing 123
+                phrase += worth
         first = False
-        if word.ends:
-            total += phrase * word.ends
+        if ends:
+            total += phrase * ends
             phrase, first = 0.0, True
     total += phrase
     return total + WEAK if blanks and total > LABEL else total

@@ -83,8 +83,8 @@ SHORT_BYTES: Final = 256
 """Of a content that is read along with what has a fixed size."""
 _NO_RECORD: Final = (1 << 63, b"")
 """Behind the last of them."""
-_LENGTHS: Final = slice(13, 18)
-"""Fields of NODE: bytes of rationale, agent, session, project, source."""
+_LENGTHS: Final = struct.Struct("<6HII")
+"""The end of NODE: bytes of rationale, agent, session, project, source, another text, metadata, content."""
 
 
 class NodeHead(NamedTuple):
@@ -220,19 +220,20 @@ def _node_head(key: bytes, record: bytes) -> NodeHead:
     if version != NODE_VERSION:
         node, deleted = decode_node(key, record)
         payload = open_record(key, encode_node(key, node, deleted=deleted))[1]
-    try:
-        fields = NODE.unpack_from(payload)
-    except struct.error as error:
-        raise damaged_memory(key, f"content: {error}") from error
-    rationale, agent, session, project, source = (
-        0 if length == NO_TEXT else length for length in fields[_LENGTHS]
-    )
-    at = NODE.size + rationale + agent
+    if len(payload) < NODE.size:
+        raise damaged_memory(key, f"content: {len(payload)} bytes, must be at least {NODE.size}")
+    lengths = _LENGTHS.unpack_from(payload, NODE.size - _LENGTHS.size)
+    size = lengths[-1]
+    if NO_TEXT in lengths[:5]:
+        lengths = tuple(0 if length == NO_TEXT else length for length in lengths[:5])
+    at = NODE.size + lengths[0] + lengths[1]
+    to_project = at + lengths[2]
+    to_source = to_project + lengths[3]
     return NodeHead(
         key,
         payload[: NODE.size],
-        payload[at : at + session],
-        payload[at + session : at + session + project],
-        payload[at + session + project : at + session + project + source],
-        payload[len(payload) - size :] if (size := fields[-1]) <= SHORT_BYTES else None,
+        payload[at:to_project],
+        payload[to_project:to_source],
+        payload[to_source : to_source + lengths[4]],
+        payload[len(payload) - size :] if size <= SHORT_BYTES else None,
     )
