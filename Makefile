@@ -83,6 +83,7 @@ sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder;
 bench: build rivals ## Every figure beside its limit, rivals too; compared with benches/baselines
 	$(BIN)/python benches/suite.py --json artifacts/suite.json
 	$(BIN)/python benches/compare.py artifacts/suite.json --tell
+	$(MAKE) bench-kernels
 
 bench-compare: ## Judge the last `make bench` by the saved ratios: exit 1 where one grew by half
 	$(BIN)/python benches/compare.py artifacts/suite.json

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import shutil
 import statistics
 import sys
@@ -22,12 +20,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benches.dream_store import make
+from benches.processes import CLI, live_env
+from benches.report import described, grid, machine
 from tests.owner_dreams import Owner
 from tests.realclient_support import CLIENT, DRIVER, drive
 from tests.support import Cli
-
-from dream_store import make
-from processes import CLI, live_env
 
 TURNS: list[Any] = [{"tool": "Bash", "input": {"command": "echo deployed"}}, "Deployed."]
 CASES = ("off", "light")
@@ -66,7 +64,7 @@ def measure(folder: Path, turns: int, memories: int) -> dict[str, Any]:
             )
     runs = {case: sum("begins" in line for line in owner.log().splitlines()) for case, owner in made.items()}
     return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+        "machine": machine(),
         "memories": memories,
         "sessions": sessions,
         "runs": runs,
@@ -87,12 +85,13 @@ def _project(folder: Path, case: str, memories: int) -> Owner:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(f"{report['machine']}; {report['memories']} memories")
-    print(f"{'after the end':<16}{'n':>4}{'wall p50 s':>12}{'last result to exit, p50 s':>28}{'runs':>6}")
+    print(f"{described(report['machine'])}; {report['memories']} memories")
+    rows: list[list[object]] = []
     for case, sessions in report["sessions"].items():
         wall = statistics.median(one["wall_s"] for one in sessions)
         leaving = statistics.median(one["exit_s"] for one in sessions)
-        print(f"{case:<16}{len(sessions):>4}{wall:>12.2f}{leaving:>28.3f}{report['runs'][case]:>6}")
+        rows.append([case, len(sessions), wall, leaving, report["runs"][case]])
+    print(grid(("after the end", "n", "wall p50 s", "last result to exit, p50 s", "runs"), rows))
 
 
 if __name__ == "__main__":

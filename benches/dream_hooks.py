@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -25,10 +23,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.dream_store import make
+from benches.processes import CLI, FLOOR, NATIVE, SESSION, case, live_env, tool_event
+from benches.report import described, grid, machine, quantile
+
 from context_graph.client.request import request
 from context_graph.config import Location, locate
-from dream_store import make
-from processes import CLI, FLOOR, NATIVE, SESSION, case, live_env, tool_event
 
 P95_GOAL = 2.0
 GONE_GOAL_MS = 100.0
@@ -58,7 +60,7 @@ def main() -> None:
         make(bench.place.store, given.memories)
         bench.command("owner", "start", **_OFF)
         report: dict[str, Any] = {
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+            "machine": machine(),
             "memories": given.memories,
             "mode": given.mode,
             **bench.turns(given.mode, given.turns),
@@ -184,7 +186,7 @@ def _rows(walls: dict[str, list[float]]) -> dict[str, dict[str, float]]:
         name: {
             "n": len(times),
             "p50_ms": statistics.median(times),
-            "p95_ms": sorted(times)[min(len(times) - 1, int(0.95 * len(times)))],
+            "p95_ms": quantile(sorted(times), 0.95),
             "max_ms": max(times),
         }
         for name, times in walls.items()
@@ -193,14 +195,17 @@ def _rows(walls: dict[str, list[float]]) -> dict[str, dict[str, float]]:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(f"{report['machine']}; {report['memories']} memories, {report['mode']}, runs: {report['runs']}")
-    print(f"{'case':<28}{'':<8}{'n':>6}{'p50 ms':>9}{'p95 ms':>9}{'max ms':>9}{'p95 x':>8}{'goal':>6}")
+    print(
+        f"{described(report['machine'])}; {report['memories']} memories, {report['mode']}, runs: {report['runs']}"
+    )
+    rows: list[list[object]] = []
     for name, alone in report["alone"].items():
         beside = report["beside"][name]
-        ratio = beside["p95_ms"] / alone["p95_ms"]
-        for what, row, more in (("alone", alone, ""), ("beside", beside, f"{ratio:>8.2f}{P95_GOAL:>6}")):
-            times = f"{row['p50_ms']:>9.2f}{row['p95_ms']:>9.2f}{row['max_ms']:>9.1f}"
-            print(f"{name:<28}{what:<8}{row['n']:>6}{times}{more}")
+        for what, row in (("alone", alone), ("beside", beside)):
+            rows.append([name, what, row["n"], row["p50_ms"], row["p95_ms"], row["max_ms"]])
+        rows[-2] += ["", ""]
+        rows[-1] += [beside["p95_ms"] / alone["p95_ms"], P95_GOAL]
+    print(grid(("case", "", "n", "p50 ms", "p95 ms", "max ms", "p95 x", "goal"), rows))
     print(f"commits took (ms): {report['commits_ms']}")
     gives = report["gives_way"]
     gone, answered = gives["gone_ms"], gives["answered_ms"]

@@ -14,7 +14,6 @@ import argparse
 import fcntl
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -24,7 +23,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from processes import CLI, FLOOR, NATIVE, case
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.processes import CLI, FLOOR, NATIVE, case
+from benches.report import described, grid, machine, quantile
 
 PYTHON = "bare Python, pass"
 GOALS = {
@@ -157,7 +159,7 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
             done = subprocess.run(spawner, capture_output=True, cwd=folder, check=True)
             rows += judge(done.stdout.decode().splitlines())
     return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+        "machine": machine(),
         "runs": runs,
         "cases": rows,
     }
@@ -229,7 +231,7 @@ def judge(lines: list[str]) -> list[dict[str, Any]]:
             {
                 "case": name,
                 "p50_us": medians["wall"][name],
-                "p95_us": sorted(walls[name])[min(len(walls[name]) - 1, int(0.95 * len(walls[name])))],
+                "p95_us": quantile(sorted(walls[name]), 0.95),
                 "cpu_p50_us": medians["cpu"][name],
                 "compared": f"{what} / {base.partition(',')[0].partition(':')[0]}",
                 "ratio": medians[what][name] / medians[what][base],
@@ -310,14 +312,10 @@ def denials(root: Path, env: dict[str, str], repo: Path, size: int) -> dict[str,
 
 def print_tables(report: dict[str, Any]) -> None:
     """The tables for people."""
-    print(f"{report['machine']}; {report['runs']} rounds")
-    print(f"{'case':<36}{'p50 us':>9}{'p95 us':>9}{'cpu us':>9}{'ratio':>8}{'goal':>6}  compared")
-    for row in report["cases"]:
-        times = f"{row['p50_us']:>9.0f}{row['p95_us']:>9.0f}{row['cpu_p50_us']:>9.0f}"
-        print(
-            f"{row['case']:<36}{times}{row['ratio']:>8.2f}{row['goal'] or '':>6}  "
-            f"{row['compared']} {row['exit_codes']}"
-        )
+    print(f"{described(report['machine'])}; {report['runs']} rounds")
+    names = ("case", "p50_us", "p95_us", "cpu_p50_us", "ratio", "goal", "compared", "exit_codes")
+    headers = ("case", "p50 us", "p95 us", "cpu us", "ratio", "goal", "compared", "exits")
+    print(grid(headers, ([row[name] for name in names] for row in report["cases"])))
     for one in report["crowds"]:
         print(
             f"{one['size']} at once, {one['case']}: slowest {one['slowest_s']:.2f} s (goal {CROWD_S} s), "

@@ -26,6 +26,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report import machine, quantile
+
 CLIENT = {"name": "bench", "version": "1"}
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 GOALS = {
@@ -112,9 +116,9 @@ class Bench:
     def note(self, name: str, times: list[float], **more: float) -> None:
         times.sort()
         found = {
-            "p50": at(times, 0.5),
-            "p95": at(times, 0.95),
-            "max": at(times, 1.0),
+            "p50": round(quantile(times, 0.5) * 1e3, 3),
+            "p95": round(quantile(times, 0.95) * 1e3, 3),
+            "max": round(times[-1] * 1e3, 3),
             "n": len(times),
             **more,
         }
@@ -188,11 +192,6 @@ class Bench:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
-def at(times: list[float], share: float) -> float:
-    """The ``share`` quantile of sorted seconds, in milliseconds."""
-    return round(times[min(len(times) - 1, int(len(times) * share))] * 1e3, 3)
-
-
 def store(client: Client, number: int) -> None:
     client.call("store_memory", content=text(10_000_000 + number), rationale="stored by a bench")
 
@@ -249,7 +248,9 @@ def main() -> int:
         bench.close()
     if given.json:
         given.json.write_text(
-            json.dumps({"memories": given.memories, "ms": bench.results, "rss_bytes": memory})
+            json.dumps(
+                {"machine": machine(), "memories": given.memories, "ms": bench.results, "rss_bytes": memory}
+            )
         )
     return 0
 

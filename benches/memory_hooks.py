@@ -14,18 +14,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.processes import CLI, FLOOR, NATIVE, SESSION, case, live_env
+from benches.report import described, grid, machine, quantile
+
 from context_graph import Memex
 from context_graph.config import locate
-from processes import CLI, FLOOR, NATIVE, SESSION, case, live_env
 
 P95_GOALS_MS = {10_000: 10.0, 100_000: 16.0}
 TEAMS = ("payment", "ledger", "identity", "search", "catalogue", "shipping", "billing", "analytics")
@@ -95,7 +99,7 @@ def measure(folder: Path, homes: dict[int, Path], runs: int) -> dict[str, Any]:
         assert code == "0", line
         walls.setdefault(name, []).append(int(wall) / 1e6)
     return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.release()}",
+        "machine": machine(),
         "runs": runs,
         "floor_ms": statistics.median(walls[FLOOR]),
         "cases": [row(size, walls[str(size)], homes[size], runs) for size in homes],
@@ -147,7 +151,7 @@ def row(size: int, times: list[float], home: Path, runs: int) -> dict[str, Any]:
     return {
         "memories": size,
         "p50_ms": statistics.median(times),
-        "p95_ms": ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))],
+        "p95_ms": quantile(ordered, 0.95),
         "max_ms": ordered[-1],
         "goal_p95_ms": P95_GOALS_MS.get(size),
         "brought": json.loads(listed.stdout)["injections"].get("injections", 0) / (runs + 1),
@@ -157,14 +161,10 @@ def row(size: int, times: list[float], home: Path, runs: int) -> dict[str, Any]:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(f"{report['machine']}; {report['runs']} rounds; floor p50 {report['floor_ms']:.2f} ms")
-    print(f"{'memories':>9}{'p50 ms':>9}{'p95 ms':>9}{'goal':>7}{'max ms':>9}{'owner MiB':>11}{'brought':>9}")
-    for one in report["cases"]:
-        goal = one["goal_p95_ms"] or ""
-        print(
-            f"{one['memories']:>9}{one['p50_ms']:>9.2f}{one['p95_ms']:>9.2f}{goal:>7}{one['max_ms']:>9.2f}"
-            f"{one['rss_mib']:>11.0f}{one['brought']:>9.0%}"
-        )
+    print(f"{described(report['machine'])}; {report['runs']} rounds; floor p50 {report['floor_ms']:.2f} ms")
+    names = ("memories", "p50_ms", "p95_ms", "goal_p95_ms", "max_ms", "rss_mib", "brought")
+    headers = ("memories", "p50 ms", "p95 ms", "goal", "max ms", "owner MiB", "brought")
+    print(grid(headers, ([one[name] for name in names] for one in report["cases"])))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import os
 import pstats
 import random
 import shutil
-import statistics
 import struct
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benches.report import machine, quantile
 from benches.scale import scaled
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
@@ -61,11 +61,8 @@ def texts(count: int, seed: int = 7) -> list[str]:
 
 def spread(samples: list[float]) -> dict[str, float]:
     ordered = sorted(samples)
-    return {
-        "p50_us": round(statistics.median(ordered) * 1e6, 1),
-        "p95_us": round(ordered[int(len(ordered) * 0.95)] * 1e6, 1),
-        "p99_us": round(ordered[int(len(ordered) * 0.99)] * 1e6, 1),
-    }
+    shares = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
+    return {name: round(quantile(ordered, share) * 1e6, 1) for name, share in shares.items()}
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -239,7 +236,10 @@ def main() -> None:
     os.environ["CONTEXT_GRAPH_HOME"] = str(work / "home")
     try:
         size = 6153 + 520
-        found: dict[str, object] = {"sequential": sequential(work / "seq", given.profile)}
+        found: dict[str, object] = {
+            "machine": machine(),
+            "sequential": sequential(work / "seq", given.profile),
+        }
         found["raw_puts_s"] = round(raw_puts(work / "raw", size), 3)
         found["raw_batches_s"] = round(raw_batches(work / "batches", size), 3)
         found["threads"] = threaded(work / "threads")

@@ -126,6 +126,22 @@ def markdown(found: Iterable[Figure]) -> str:
     return "\n".join(lines)
 
 
+def grid(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of anything: the first column to the left, the others to the right, numbers to three digits."""
+    cells = [list(headers), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(headers))]
+    lines = []
+    for first, *others in cells:
+        lines.append("  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]))
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return ratio(value) if isinstance(value, float) else str(value)
+
+
 def ratio(value: float) -> str:
     """Three digits, no exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
@@ -140,6 +156,12 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def described(found: Mapping[str, Any]) -> str:
+    """`machine()` in a line."""
+    system = f"{found['processor']}, {found['cores']} cores, {found['system']}, Python {found['python']}"
+    return f"{system}, load {found['load']}"
 
 
 def write(path: Path, found: Iterable[Figure], **more: Any) -> None:

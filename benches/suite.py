@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches import processes
 from benches.groups import consolidation, kernels, mcp, recall, store
-from benches.report import Figure, machine, markdown, table, write
+from benches.report import Figure, described, machine, markdown, table, write
 from benches.scale import SMOKE
 
 
@@ -54,7 +54,7 @@ GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
         folder, size.dream_rounds, size.memories, size.dream_modes
     ),
     "processes": lambda folder, size: processes.run(size.process_rounds),
-    "mcp": lambda folder, size: mcp.run(size.rounds, size.memories),
+    "mcp": lambda folder, size: mcp.run(max(25, size.rounds // 2), size.memories),
 }
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="end with rows for benches/README.md")
     given = parser.parse_args()
     size, found = SMALL if SMOKE else FULL, []
-    print(f"{size.name}: {machine()}")
+    print(f"{size.name}: {described(machine())}")
     for name in given.only:
         began = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="context-graph-bench-") as scratch:

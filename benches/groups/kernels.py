@@ -18,6 +18,7 @@ from context_graph._kernels import pairs as pairs_kernel
 from context_graph.dream import closeness
 from context_graph.identity.ego import EventReader
 from context_graph.memory.embed import default_provider
+from context_graph.memory.index import DENSE_DIM
 from context_graph.model.spaces import DIM, SLICES
 
 SALIENCE_ROWS = 1024
@@ -31,15 +32,15 @@ def run(rounds: int, rows: int, close_rows: int) -> list[Figure]:
 
 
 def scan(rounds: int, rows: int) -> list[Figure]:
-    """One query over all rows, 1,536 signed bytes each, as recall does it."""
+    """One query over all rows, 256 signed bytes each, as recall does it."""
     chance = np.random.default_rng(1)
-    vectors = dense.Vectors(DIM)
+    vectors = dense.Vectors(DENSE_DIM)
     for _ in range(rows):
-        vectors.append(chance.standard_normal(DIM, np.float32))
-    query, live = chance.standard_normal(DIM, np.float32), bytes([1]) * rows
+        vectors.append(chance.standard_normal(DENSE_DIM, np.float32))
+    query, live = chance.standard_normal(DENSE_DIM, np.float32), bytes([1]) * rows
     scores = array("f", bytes(4 * rows))
     packed = np.frombuffer(vectors.to_bytes(), np.uint8)
-    copy, floats = np.empty_like(packed), chance.standard_normal((rows, DIM), np.float32)
+    copy, floats = np.empty_like(packed), chance.standard_normal((rows, DENSE_DIM), np.float32)
     copied, blas = "memcpy of the same bytes", "BLAS sgemv, 4 times the bytes"
     samples = measure(
         {
