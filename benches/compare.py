@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.report import Figure, ratio, read
+from benches.report import Figure, described, ratio, read
 
 BASELINES = Path(__file__).resolve().parent / "baselines"
 
@@ -102,7 +102,7 @@ def main() -> int:
 def show(changes: list[Change], missing: list[str], machine: dict[str, Any], tolerance: float) -> None:
     """The table, worst first."""
     print(
-        f"baseline: {machine}; x limit, p50, and by how much it grew in p50 and p10; tolerance {tolerance:g}"
+        f"baseline: {described(machine)}; x limit, p50, and by how much it grew in p50 and p10; tolerance {tolerance:g}"
     )
     for one in changes:
         grown = f"{one.factor:>7.2f}{one.factor_p10:>7.2f}"

@@ -195,9 +195,8 @@ def _rows(walls: dict[str, list[float]]) -> dict[str, dict[str, float]]:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(
-        f"{described(report['machine'])}; {report['memories']} memories, {report['mode']}, runs: {report['runs']}"
-    )
+    print(described(report["machine"]))
+    print(f"{report['memories']} memories, {report['mode']}, runs: {report['runs']}")
     rows: list[list[object]] = []
     for name, alone in report["alone"].items():
         beside = report["beside"][name]
