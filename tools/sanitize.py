@@ -1,7 +1,7 @@
-"""Build the kernels with AddressSanitizer and UndefinedBehaviorSanitizer in a scratch folder and run their tests.
+"""Build the kernels with ASan and UBSan in a scratch folder and run their tests.
 
 `make sanitize`. The sources are copied, so neither the working tree nor the installed kernels change. Leak
-detection is off: CPython itself frees little at its end. Exit code: that of pytest, or 1 if gcc has no sanitizers.
+detection is off: CPython itself frees little at its end. Exit code: pytest's, or 1 without sanitizers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 COPIED = ("src", "ext/kernels", "tests", "tools", "setup.py", "pyproject.toml", "README.md", "LICENSE")
-# A report ends the process, so that no test can pass beside it. Overflow of float to int and alignment are checked
-# too; `-fno-sanitize=function` is clang's and needs no mention.
+# A report ends the process, so that no test can pass beside it.
 FLAGS = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 
 
 def main(words: list[str]) -> int:
-    """Copy, build, test; ``words`` are handed to pytest, by default the kernels' tests and the records' fuzz."""
+    """Copy, build, test; ``words`` are handed to pytest, by default the tests of the kernels."""
     library = _runtime("libasan.so")
     if library is None:
         print("sanitize: this compiler has no AddressSanitizer")
@@ -66,7 +65,7 @@ def _test(top: Path, library: str, words: list[str]) -> int:
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         "PYTHONPATH": os.fspath(top / "src"),
-        "PYTHONMALLOC": "malloc",  # else small buffers live in CPython's pools, where no read past them is seen
+        "PYTHONMALLOC": "malloc",  # in CPython's own pools no read past a small buffer is seen
     }
     origin = "import context_graph._kernels.pairs as k; print('sanitized:', k.__file__)"
     subprocess.run([sys.executable, "-c", origin], cwd=top, env=env, check=True)

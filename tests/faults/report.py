@@ -66,26 +66,28 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     """The rows as lines, and a line of their sums."""
     if not rows:
         return []
-    head = f"{'scenario':<44} {'seed':>10}" + "".join(f" {name:>12}" for name in _SUMMED) + f" {'slowest':>9}"
+    head = f"{'scenario':<56} {'seed':>10}" + "".join(f" {name:>12}" for name in _SUMMED) + f" {'slowest':>9}"
     lines = [head, "-" * len(head), *map(_line, rows), "-" * len(head)]
     total = ", ".join(f"{name} {sum(row[name] for row in rows)}" for name in _SUMMED)
-    return [*lines, f"{len(rows)} scenarios: {total}"]
+    failed = sum("FAILED" in row["note"] for row in rows)
+    return [*lines, f"{len(rows)} scenarios, {failed} failed: {total}"]
 
 
 def _line(row: dict[str, Any]) -> str:
     figures = "".join(f" {row[name]:>12}" for name in _SUMMED)
-    return f"{row['scenario']:<44} {row['seed']:>10}{figures} {row['slowest_ms']:>6.0f} ms  {row['note']}"
+    return f"{row['scenario']:<56} {row['seed']:>10}{figures} {row['slowest_ms']:>6.0f} ms  {row['note']}"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The table at the end of a run; imported by tests/conftest.py."""
-    found = {
-        value: json.loads(str(value))
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        for name, value in getattr(report, "user_properties", ())
-        if name == PROPERTY
-    }
+    failed = {report.nodeid for report in terminalreporter.stats.get("failed", ())}
+    found: dict[str, dict[str, Any]] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == PROPERTY:
+                    found[str(value)] = json.loads(str(value))
+                    found[str(value)]["note"] += " FAILED" if report.nodeid in failed else ""
     lines = table(sorted(found.values(), key=lambda row: str(row["scenario"])))
     if lines:
         terminalreporter.section("faults")

@@ -117,11 +117,13 @@ def _live_on(world: World, number: int) -> bool:
 
 
 def _restore(template: Template, world: World) -> None:
-    """The database from its copy; the spool stays, it has what came since."""
+    """Database, settings and the owner's own files from their copies; the spool has what came since."""
     world.cli.run("owner", "stop")
     world.signal_owner(signal.SIGKILL)
     (store,) = (template.kept["root"] / "stores").iterdir()
     replace_tree(store / "db", world.store / "db")
+    replace_tree(template.kept["root"] / "run", world.root / "run")
+    replace_tree(template.kept["root"] / "cache", world.root / "cache")
     for name in ("memory.index", "memory.figures"):
         target = world.store / name
         shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)

@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.report import Row
+from tests.faults.world import SEED
 from tests.integration.owner_harness import PROGRAM, OwnerHarness
 
 from context_graph.store.engine import Engine
@@ -56,3 +58,13 @@ def engine(db: Path) -> Iterator[Engine]:
 def store(engine: Engine) -> SessionStore:
     """A session store over ``engine``."""
     return SessionStore(engine)
+
+
+@pytest.fixture
+def fault_row(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Iterator[Row]:
+    """A row of the fault suite's table, named after the test."""
+    row = Row(request.node.name.removeprefix("test_"), SEED)
+    yield row
+    row.hand_in(record_property)

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.faults.report import Row
 from tests.memory_support import open_memex
 
 from context_graph.memory.filters import RecallFilters
@@ -162,7 +163,7 @@ def _judge_derived(memex: Memex, live: list[MemoryNode]) -> None:
         assert found and found[0].score > 0
 
 
-def _torture(folder: Path, rounds: int, judge_every: int) -> str:
+def _torture(folder: Path, rounds: int, judge_every: int, row: Row) -> str:
     rng, told = random.Random(SEED), Told({}, set(), set())
     for number in range(rounds):
         _round(folder, number, told, rng.uniform(0.0, 0.35))
@@ -174,6 +175,10 @@ def _torture(folder: Path, rounds: int, judge_every: int) -> str:
                 memex.close()  # else the next one finds no snapshot of this state
             else:
                 memex._core.store.close()
+    count_told = len(told.stored) + len(told.forgotten) + len(told.linked)
+    row.faults += rounds
+    row.sent += count_told
+    row.acknowledged += count_told
     return (
         f"seed {SEED}: {rounds} kills of {WRITERS} writers; acknowledged {len(told.stored)} stores, "
         f"{len(told.forgotten)} forgets, {len(told.linked)} links; {count} memories live; lost 0, half 0"
@@ -181,10 +186,10 @@ def _torture(folder: Path, rounds: int, judge_every: int) -> str:
 
 
 def test_random_kills_of_fifty_writers_lose_nothing_short_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault_row: Row
 ) -> None:
     """AC-CORE-06-01 to 03, TC-CORE-009, EC-CORE-013: six rounds of the long run."""
-    summary = _torture(tmp_path / "store", rounds=6, judge_every=2)
+    summary = _torture(tmp_path / "store", rounds=6, judge_every=2, row=fault_row)
     with capsys.disabled():
         print(f"\n{summary}")
 
@@ -192,10 +197,10 @@ def test_random_kills_of_fifty_writers_lose_nothing_short_run(
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 def test_random_kills_of_fifty_writers_lose_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault_row: Row
 ) -> None:
     """AC-CORE-06-01 to 03, TC-CORE-009: 1,000 rounds, over ten stores."""
     for part in range(10):
-        summary = _torture(tmp_path / f"store-{part}", rounds=100, judge_every=5)
+        summary = _torture(tmp_path / f"store-{part}", rounds=100, judge_every=5, row=fault_row)
         with capsys.disabled():
             print(f"\n{summary}")

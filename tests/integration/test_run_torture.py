@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.faults.report import Row
 from tests.memory_support import WHY, open_memex
 from tests.run_support import judge, raw
 
@@ -109,7 +110,7 @@ def _judge(memex: Memex, states: dict[str, dict[tuple[str, bytes], bytes]]) -> s
     return state
 
 
-def _torture(folder: Path, rounds: int) -> str:
+def _torture(folder: Path, rounds: int, row: Row) -> str:
     rng = random.Random(SEED)
     before = _fill(folder)
     states = {"before": before, "after": _after(folder, before)}
@@ -123,6 +124,7 @@ def _torture(folder: Path, rounds: int) -> str:
             memex.close()
         else:
             memex.core.store.close()  # the next one finds no snapshot of this state
+    row.faults, row.sent, row.acknowledged = rounds, told, told
     return (
         f"seed {SEED}: {rounds} kills, {told} runs and undoings acknowledged; the store was as before "
         f"{found['before']} times, as after {found['after']}, between 0"
@@ -130,10 +132,10 @@ def _torture(folder: Path, rounds: int) -> str:
 
 
 def test_random_kills_of_runs_leave_before_or_after_short(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault_row: Row
 ) -> None:
     """Five rounds of the long run."""
-    summary = _torture(tmp_path / "store", rounds=5)
+    summary = _torture(tmp_path / "store", rounds=5, row=fault_row)
     with capsys.disabled():
         print(f"\n{summary}")
 
@@ -141,9 +143,9 @@ def test_random_kills_of_runs_leave_before_or_after_short(
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 def test_random_kills_of_runs_leave_before_or_after(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault_row: Row
 ) -> None:
     """Two hundred kills."""
-    summary = _torture(tmp_path / "store", rounds=200)
+    summary = _torture(tmp_path / "store", rounds=200, row=fault_row)
     with capsys.disabled():
         print(f"\n{summary}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.faults.report import Row
 from tests.support import Cli
 
 from context_graph.config import data_root, lock_path, store_dir
@@ -136,7 +137,7 @@ def _start(cli: Cli, session: str) -> None:
     assert started.returncode == 0, started.stderr
 
 
-def _torture(cli: Cli, rounds: int) -> str:
+def _torture(cli: Cli, rounds: int, row: Row) -> str:
     sessions = [f"torture-{index}" for index in range(SESSIONS)]
     ledger = Ledger({session: set() for session in sessions}, {session: set() for session in sessions})
     for session in sessions:
@@ -151,12 +152,12 @@ def _torture(cli: Cli, rounds: int) -> str:
     assert cli.run("owner", "stop").returncode == 0
     store = SessionStore.open(store_dir(data_root(kept), cli.project) / "db")
     try:
-        return _judge(store, ledger)
+        return _judge(store, ledger, row)
     finally:
         store.close()
 
 
-def _judge(store: SessionStore, ledger: Ledger) -> str:
+def _judge(store: SessionStore, ledger: Ledger, row: Row) -> str:
     sent = acknowledged = applied_in_all = 0
     for session, ids in ledger.sent.items():
         applied = {name for name in ids if store.is_applied(session, _key(session, name))}
@@ -168,6 +169,7 @@ def _judge(store: SessionStore, ledger: Ledger) -> str:
         assert ledger.counted[session] == len(applied), f"{session}: the session counts otherwise"
         sent, acknowledged = sent + len(ids), acknowledged + len(ledger.acknowledged[session])
         applied_in_all += len(applied)
+    row.faults, row.sent, row.acknowledged = ledger.owners_killed + ledger.hooks_killed, sent, acknowledged
     killed = f"{ledger.owners_killed} owners and {ledger.hooks_killed} hooks killed"
     counted = f"sent {sent}, acknowledged {acknowledged}, applied {applied_in_all}, lost 0, twice 0"
     return f"seed {SEED}: {killed}; {counted}"
@@ -178,17 +180,21 @@ def _key(session: str, tool_use_id: str) -> str:
     return event.dedupe_key()
 
 
-def test_random_kills_lose_and_double_nothing_short_run(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_kills_lose_and_double_nothing_short_run(
+    cli: Cli, capsys: pytest.CaptureFixture[str], fault_row: Row
+) -> None:
     """Invariants 5 and 6, ten rounds of the long run."""
-    summary = _torture(cli, rounds=10)
+    summary = _torture(cli, 10, fault_row)
     with capsys.disabled():
         print(f"\n{summary}")
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(1800)
-def test_random_kills_lose_and_double_nothing(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_kills_lose_and_double_nothing(
+    cli: Cli, capsys: pytest.CaptureFixture[str], fault_row: Row
+) -> None:
     """Invariants 5 and 6: 200 rounds, 8 sessions side by side."""
-    summary = _torture(cli, rounds=200)
+    summary = _torture(cli, 200, fault_row)
     with capsys.disabled():
         print(f"\n{summary}")
