@@ -101,9 +101,8 @@ def main() -> int:
 
 def show(changes: list[Change], missing: list[str], machine: dict[str, Any], tolerance: float) -> None:
     """The table, worst first."""
-    print(
-        f"baseline: {described(machine)}; x limit, p50, and by how much it grew in p50 and p10; tolerance {tolerance:g}"
-    )
+    print(f"baseline: {described(machine)}")
+    print(f"x limit, p50, then and now; by how much it grew in p50 and in p10; tolerance {tolerance:g}")
     for one in changes:
         grown = f"{one.factor:>7.2f}{one.factor_p10:>7.2f}"
         print(

@@ -121,9 +121,12 @@ def load(bench: Bench, client: Client, watching: subprocess.Popen[bytes]) -> int
 def listed(perf: str, out: Path) -> None:
     """perf's record as a table."""
     data = str(out.with_suffix(".data"))
-    with out.open("w") as table:
-        options = ["--stdio", "--no-children", "--sort", "dso,symbol", "--percent-limit", "0.5", "-g", "none"]
-        subprocess.run([perf, "report", "--input", data, *options], stdout=table, check=True)
+    options = ["--stdio", "--no-children", "--sort", "dso,symbol", "--percent-limit", "0.5", "-g", "none"]
+    told = subprocess.run(
+        [perf, "report", "--input", data, *options], capture_output=True, text=True, check=True
+    )
+    lines = (line.rstrip(" -") for line in told.stdout.splitlines())
+    out.write_text("\n".join(line for line in lines if line) + "\n")
 
 
 if __name__ == "__main__":
