@@ -171,7 +171,7 @@ def test_a_git_file_can_t_claim_another_project_s_memories(cli: Cli, tmp_path: P
 
 
 def test_looking_at_a_project_runs_none_of_its_commands(cli: Cli, tmp_path: Path) -> None:
-    """`doctor` and the status line are for looking; a calculation is run by hooks and by `req`."""
+    """A calculation is run by the gates' hooks, `req status` and `req check` alone."""
     subprocess.run(["git", "init", "-q", str(cli.project)], check=True)
     ran = tmp_path / "ran"
     entry = {

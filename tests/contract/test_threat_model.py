@@ -1,0 +1,40 @@
+"""docs/threat-model.md: each claim names tests, and each of them is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## What holds\n")[1].split("\n## ")[0]
+CLAIMS = [line for line in SECTION.splitlines() if line.startswith("| ") and not line.startswith("| claim")]
+
+
+def _tests(path: Path) -> set[str]:
+    return {
+        item.name
+        for item in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(item, ast.FunctionDef) and item.name.startswith("test_")
+    }
+
+
+def test_every_claim_says_how_and_names_a_test() -> None:
+    assert len(CLAIMS) > 20
+    for line in CLAIMS:
+        claim, how, tests = (cell.strip() for cell in line.strip("|").split("|"))
+        assert claim and how and re.fullmatch(r"`[^`]+::test_\w+`(, `[^`]+::test_\w+`)*", tests), line
+
+
+def test_every_named_test_is_there() -> None:
+    named = re.findall(r"`(tests/[^`:]+)::(test_\w+)`", SECTION)
+    assert named
+    for path, name in named:
+        assert name in _tests(ROOT / path), f"{path}::{name}"
+
+
+def test_every_security_test_backs_a_claim_or_is_the_control_of_one() -> None:
+    """A file of security tests that no claim names would be looked for in vain."""
+    for path in sorted((ROOT / "tests" / "security").glob("test_*.py")):
+        assert f"`tests/security/{path.name}::" in SECTION, path.name
