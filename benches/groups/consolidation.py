@@ -21,7 +21,9 @@ from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
 
 READER = """
-import sys
+import os, sys
+os.nice(19)  # gives way as the process beside the owner does
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 import numpy
 from rocksdict import AccessType, Options, Rdict
 path = sys.argv[1]
