@@ -156,6 +156,21 @@ def test_settings_that_the_client_would_drop_are_named(project: Cli, text: str, 
     assert code == 1 and said in problems(report)
 
 
+def test_an_installed_plugin_counts(project: Cli) -> None:
+    """As the client notes them: installed_plugins.json of version 2, and enabledPlugins in the settings."""
+    folder = project.run("setup", "--plugin").stdout.strip()
+    claude = Path(project.env["CLAUDE_CONFIG_DIR"])
+    (claude / "plugins").mkdir(parents=True)
+    entries = [{"scope": "user", "installPath": folder, "version": "0.1.0"}]
+    installed = {"version": 2, "plugins": {"context-graph@here": entries}}
+    (claude / "plugins/installed_plugins.json").write_text(json.dumps(installed))
+    settings = claude / "settings.json"
+    for enabled in (True, False):
+        settings.write_text(json.dumps({"enabledPlugins": {"context-graph@here": enabled}}))
+        code, report = examine(project)
+        assert report["hooks"]["configured"] is enabled and code == (0 if enabled else 1), problems(report)
+
+
 def test_a_wrapper_script_counts_as_ours(project: Cli) -> None:
     folder = project.project / ".claude/hooks"
     folder.mkdir(parents=True)

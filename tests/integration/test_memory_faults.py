@@ -151,7 +151,7 @@ def test_a_damaged_table_is_reported_on_opening(tmp_path: Path) -> None:
         open_memex(tmp_path / "s")
     assert (
         rpc_fault(caught.value).data["next"]
-        == "context-graph-cli owner status, then context-graph-cli repair"
+        == "context-graph-cli doctor, then context-graph-cli repair"
     )
 
 

@@ -116,7 +116,7 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     most = "at most " if cost["at_most"] else ""
     yield (
         "tokens a day",
-        f"{most}{day['total']} on {cost['days']} days of the last week: {day['starts']} session starts, "
+        f"{most}{day['total']} (mean of the {cost['days']} days used of 7): {day['starts']} starts, "
         f"{day['briefs']} briefs, {day['state_blocks']} state blocks, {day['memories']} memories",
     )
 

@@ -63,8 +63,8 @@ def read_object(path: Path) -> dict[str, Any] | None:
     return value
 
 
-def plugin_folders(settings: list[SettingsFile], env: Mapping[str, str]) -> Iterator[Path]:
-    """Folders of the plugins that are installed and that ``settings`` enable."""
+def plugin_folders(settings: list[SettingsFile], project: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    """Folders of the plugins that are installed for ``project`` and that ``settings`` enable."""
     enabled: dict[str, Any] = {}
     for one in settings:
         named = one.content.get("enabledPlugins")
@@ -78,7 +78,9 @@ def plugin_folders(settings: list[SettingsFile], env: Mapping[str, str]) -> Iter
         if enabled.get(name) is not True:
             continue
         for entry in entries if isinstance(entries, list) else [entries]:
-            folder = entry.get("installPath") if isinstance(entry, dict) else None
+            if not isinstance(entry, dict) or entry.get("projectPath") not in (None, str(project)):
+                continue
+            folder = entry.get("installPath")
             if isinstance(folder, str) and os.path.isdir(folder):
                 yield Path(folder)
 

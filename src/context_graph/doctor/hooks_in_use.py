@@ -71,7 +71,7 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
                 Finding(ERROR, f"{one.path}: {problem}: the client drops the file", "mend it")
             )
         found.hooks += _ours(one.content, one.path, project)
-    for folder in plugin_folders(settings, env):
+    for folder in plugin_folders(settings, project, env):
         found.hooks += packaged_hooks(folder, project)
     if found.hooks:
         missing = [event.name for event in EVENTS if not found.of(event.name)]

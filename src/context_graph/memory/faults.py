@@ -45,7 +45,7 @@ _RECORD_CURE: Final = "Report to administrators with error ID for investigation"
 _BUSY_CURE: Final = "Retry operation. If persistent, reduce concurrent load."
 _REPLAY_CURE: Final = "Check WAL directory permissions and integrity. May require manual recovery."
 _SERIALIZATION: Final = "Internal error: Data serialization failed"
-_DOCTOR: Final = "context-graph-cli owner status, then context-graph-cli repair"
+_DOCTOR: Final = "context-graph-cli doctor, then context-graph-cli repair"
 
 
 def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
