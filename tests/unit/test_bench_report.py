@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +130,15 @@ def test_short_work_is_repeated_until_the_clock_does_not_matter() -> None:
     times = measure({"work": work}, 3)["work"]
     assert runs > 1000
     assert max(times) < 1e-3
+
+
+def test_the_page_names_targets_and_scripts_that_exist() -> None:
+    root = COMPARE.parents[1]
+    page = (root / "benches" / "README.md").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make\s([a-z-]+)`", page))
+    assert len(named) >= 6
+    assert named <= targets
+    scripts = set(re.findall(r"`[^`]*?(benches/\w+\.py)", page))
+    assert scripts
+    assert [name for name in scripts if not (root / name).exists()] == []
