@@ -102,27 +102,29 @@ def table(found: Iterable[Figure]) -> str:
     for one in found:
         if one.workload != last:
             last = one.workload
-            lines.append(f"\n{last:<44}{'kind':<7}{'p50':>9}{'p95':>9}{'x limit':>9}{'goal':>7}{'rounds':>8}")
+            heads = f"{'p50':>9}{'p95':>9}{'x limit':>9}{'p10 x':>8}{'goal':>7}{'rounds':>8}"
+            lines.append(f"\n{last:<44}{'kind':<7}{heads}")
         goal = f"{one.goal:g}" if one.goal is not None else ""
         missed = "  MISSED" if one.goal is not None and one.ratio > one.goal else ""
         more = "".join(f"  {name} {value}" for name, value in one.extra.items())
         lines.append(
             f"  {one.case:<42}{one.kind:<7}{human(one.p50_s):>9}{human(one.p95_s):>9}"
-            f"{ratio(one.ratio):>9}{goal:>7}{one.rounds:>8}{missed}{more}"
+            f"{ratio(one.ratio):>9}{ratio(one.ratio_p10):>8}{goal:>7}{one.rounds:>8}{missed}{more}"
         )
     return "\n".join(lines)
 
 
 def markdown(found: Iterable[Figure]) -> str:
     """The same as rows for benches/README.md."""
-    lines = ["| workload | case | | p50 | p95 | x limit | goal |", "|---|---|---|---|---|---|---|"]
+    lines = ["| workload | case | | p50 | p95 | x limit | p10 | goal |", "|---|---|---|---|---|---|---|---|"]
     last = ""
     for one in found:
         shown = one.workload if one.workload != last else ""
         last = one.workload
         goal = f"{one.goal:g}" if one.goal is not None else ""
         times = f"{human(one.p50_s)} | {human(one.p95_s)}"
-        lines.append(f"| {shown} | {one.case} | {one.kind} | {times} | {ratio(one.ratio)} | {goal} |")
+        ratios = f"{ratio(one.ratio)} | {ratio(one.ratio_p10)}"
+        lines.append(f"| {shown} | {one.case} | {one.kind} | {times} | {ratios} | {goal} |")
     return "\n".join(lines)
 
 
