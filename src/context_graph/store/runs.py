@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from context_graph.store.graph_records import decode_meta, encode_meta
+from context_graph.store.memory_envelope import damaged_memory
 
 __all__ = ["UNDO", "Run", "decode_run", "encode_run"]
 
@@ -59,6 +60,13 @@ def encode_run(key: bytes, run: Run) -> bytes:
 def decode_run(key: bytes, record: bytes) -> Run:
     """The run in ``record``. Raises as decode_node."""
     found = decode_meta(key, record)
+    try:
+        return _run(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged_memory(key, f"run: {error}") from error
+
+
+def _run(found: Mapping[str, Any]) -> Run:
     return Run(
         token=UUID(found["token"]),
         mode=found["mode"],
