@@ -21,12 +21,13 @@ use crate::{paths, spool};
 const TIMED_OUT: i32 = 2;
 const STORE_FAILED: i32 = 3;
 const BAD_INPUT: i32 = 4;
-/// The client never waits longer than this for a hook of ours.
+/// The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it.
 const CLAUDE_BUDGET_MS: u32 = 1_000;
 /// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
 const GOVERNED_BUDGET_MS: u32 = 500;
 const TOOL_NAME_MAX: usize = 1_000;
-/// How long a session start waits for an owner that is being started.
+/// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
+/// machine that takes longer than a hook may take else, and what it is told can't be made up for later.
 const START_WAIT_MS: u32 = 3_000;
 /// What an owner that has just come up is given for its answer, whatever its start has used of the budget.
 const FIRST_ANSWER_MS: u32 = 250;
@@ -153,7 +154,7 @@ impl Hook<'_> {
         let answer = match self.ask_once(&client, Deadline::after(asked_us, budget)) {
             Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.waits_for_owner() => {
                 self.debug(&format!("{}; starting one", why.text()));
-                self.ask_fresh_owner(&client, asked_us, budget)
+                self.ask_fresh_owner(&client, asked_us, budget.max(START_WAIT_MS))
             }
             other => other,
         };
