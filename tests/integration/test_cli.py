@@ -205,6 +205,10 @@ def test_check_identity_warns_on_stderr_only_and_always_exits_0(cli: Cli, ic: fl
 
 def test_check_identity_queues_one_dream_for_a_crisis(cli: Cli) -> None:
     """REQ-SESSION-08, REQ-SESSION-14, TC-SESSION-10: durable, said so, and not again within the cool-down."""
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude" / "context-graph.toml").write_text(
+        "dream = false\n"
+    )  # else it may be run already
     work(cli, "s-1", calls=12)
     topics = ("sourdough levain hydration", "candles ticker futures", "vim palette", "xylophone tuning")
     for number in range(12):

@@ -149,10 +149,7 @@ def test_a_damaged_table_is_reported_on_opening(tmp_path: Path) -> None:
     largest(tmp_path / "s" / "db", "*.sst").write_bytes(b"")
     with pytest.raises(DatabaseCorruptionError, match="repair") as caught:
         open_memex(tmp_path / "s")
-    assert (
-        rpc_fault(caught.value).data["next"]
-        == "context-graph-cli doctor, then context-graph-cli repair"
-    )
+    assert rpc_fault(caught.value).data["next"] == "context-graph-cli doctor, then context-graph-cli repair"
 
 
 def test_a_damaged_block_is_reported_when_it_is_read_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ today's, but where a consolidation added them up.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ _WHAT: Final = {
     Op.UNLINK: "unlinked",
     Op.RELINK: "relinked",
 }
-_LATE: Final = 1 << 64
+_LATE: Final = math.inf
 """Behind every commit of the same millisecond."""
 _NOT_TOLD: Final = ("id", "last_accessed_ms", "embedding")
 
@@ -90,9 +91,10 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
     versions = [*_of_node(store, key, [one for one in entries if one.subject == key], found)]
     edges = [one for one in entries if one.subject != key]
     versions += [_of_edge(store, one) for one in edges]
-    versions += _beginnings(store, node_id, edges)
-    versions.sort(key=lambda one: (one.at_ms or 0, _LATE if one.seq is None else one.seq), reverse=True)
-    return _with_runs(store, versions[:limit])
+    placed = [(one.at_ms or 0, _LATE if one.seq is None else float(one.seq), one) for one in versions]
+    placed += [(one.at_ms or 0, place, one) for place, one in _beginnings(store, node_id, edges)]
+    placed.sort(key=lambda item: item[:2], reverse=True)
+    return _with_runs(store, [one for _, _, one in placed[:limit]])
 
 
 def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
@@ -197,19 +199,22 @@ def _of_edge(store: GraphStore, entry: Entry) -> Version:
     return Version(entry.seq, entry.at_ms, _WHAT.get(entry.op, "relinked"), edge=edge)
 
 
-def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[Version]:
-    """How its edges came, as far as no entry tells it: of that only the time is kept, in the edge."""
+def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[tuple[float, Version]]:
+    """How its edges came, as far as no entry tells it, and each one's place among changes of the same time.
+
+    Only that time is kept, in the edge; what was done to the edge came later.
+    """
     first: dict[bytes, Entry] = {}
     for entry in entries:
         first.setdefault(entry.subject, entry)
-    edges = [edge for edge in store.edges.of(node_id.bytes) if edge.id.bytes not in first]
+    edges = [(_LATE, edge) for edge in store.edges.of(node_id.bytes) if edge.id.bytes not in first]
     for entry in first.values():
         image = entry.image(EDGES)
         if image is not None and image.before is not None:
-            edges.append(decode_edge(image.key, image.before))
-    for edge in edges:
+            edges.append((entry.seq - 0.5, decode_edge(image.key, image.before)))
+    for place, edge in edges:
         if node_id in (edge.source_id, edge.target_id):
-            yield Version(None, edge.created_at_ms, "linked", edge=edge)
+            yield place, Version(None, edge.created_at_ms, "linked", edge=edge)
 
 
 def _edge_then(store: GraphStore, edge_id: bytes, seq: int) -> GraphEdge | None:

@@ -173,9 +173,7 @@ def _apply_known(call: Call, fmt: str, event: HookEvent) -> Applied:
 
 
 def _is_known(call: Call, event: HookEvent) -> bool:
-    return (
-        is_canary(event.session_id, event.tool_name) or call.context.session(event.session_id) is not None
-    )
+    return is_canary(event.session_id, event.tool_name) or call.context.session(event.session_id) is not None
 
 
 def _notice(call: Call, outcome: Outcome | None) -> str:
