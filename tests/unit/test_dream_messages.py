@@ -48,12 +48,11 @@ def test_a_failure_is_an_error_of_its_class() -> None:
     threshold=st.floats(0, 1),
     most=st.integers(0, 2**31 - 1),
     at=st.integers(0, 2**62),
-    idle=st.booleans(),
 )
-def test_a_task_comes_back_as_it_was(mode: Mode, threshold: float, most: int, at: int, idle: bool) -> None:
+def test_a_task_comes_back_as_it_was(mode: Mode, threshold: float, most: int, at: int) -> None:
     request = Request(mode=mode, salience_threshold=threshold, max_memories=most, at_ms=at)
     for goals in (None, messages.GoalSearch(0.5, 7)):
-        task = messages.Task(request, idle, goals)
+        task = messages.Task(request, goals)
         assert messages.read_task(messages.write_line(task)) == task
 
 

@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         task = read_task(line)
     except (msgspec.DecodeError, ContextGraphError) as error:
         return _fail(getattr(error, "code", "usage"), str(error))
-    _give_way(idle=task.idle)
+    _give_way()
     os.environ.setdefault(_BLAS_THREADS, "1")
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     return _compute(Path(argv[1]), task)
@@ -61,11 +61,15 @@ def _compute(folder: Path, task: Task) -> int:
     return 0
 
 
-def _give_way(*, idle: bool) -> None:
-    """Run after everybody else: in time that is left over, or else as a batch of the lowest priority."""
+def _give_way() -> None:
+    """Run in time that nobody else wants, and leave one processor to whoever wakes up: a hook must not wait
+    for a slice of this process to end."""
     os.nice(19)
     try:
-        os.sched_setscheduler(0, os.SCHED_IDLE if idle else os.SCHED_BATCH, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        processors = sorted(os.sched_getaffinity(0))
+        if len(processors) > 1:
+            os.sched_setaffinity(0, processors[1:])
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
     except OSError as error:  # not everywhere allowed, and not needed for a right answer
         logging.warning("can't lower the priority further: %s", error)

@@ -67,8 +67,6 @@ class Task(msgspec.Struct, frozen=True):
     """The line that starts the work."""
 
     request: Request
-    idle: bool = False
-    """Use only time that nobody else wants: for runs that nobody waits for."""
     goals: GoalSearch | None = None
     """Look for goals, and for nothing else."""
 

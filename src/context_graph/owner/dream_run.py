@@ -131,7 +131,6 @@ class Run:
             checkpoint.take(core.store, self.folder)
         task = messages.Task(
             request=self.admission.request,
-            idle=order.trigger.automatic,
             goals=messages.GoalSearch(**order.goals) if order.kind is Kind.GOALS else None,
         )
         try:
