@@ -10,7 +10,7 @@ from uuid import UUID
 from context_graph.dream.modes import Consciousness
 from context_graph.dream.plan import Drift, Goal, Merge, Mode, NewLink, Plan, Prune
 
-__all__ = ["LISTED", "Result", "Skipped"]
+__all__ = ["LISTED", "Result", "Skipped", "goal_view"]
 
 LISTED: Final = 100
 """Entries of each list at most; the counts beside them are of all."""
@@ -98,7 +98,7 @@ class Result:
             "merged": [_merge(one) for one in plan.merges[:LISTED]],
             "pruned": [_prune(one) for one in plan.prunes[:LISTED]],
             "links_made": [_link(one) for one in plan.links[:LISTED]],
-            "goals": [_goal(one) for one in plan.goals[:LISTED]],
+            "goals": [goal_view(one) for one in plan.goals[:LISTED]],
             "notes": list(self.notes),
         }
         if plan.drift is not None:
@@ -146,7 +146,8 @@ def _link(one: NewLink) -> dict[str, Any]:
     }
 
 
-def _goal(one: Goal) -> dict[str, Any]:
+def goal_view(one: Goal) -> dict[str, Any]:
+    """A goal as answers tell it, JSON-able; without its members and its centroid."""
     return {
         "goal_id": str(one.goal_id),
         "description": one.description,

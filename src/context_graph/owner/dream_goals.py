@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from context_graph.dream import goal_records
 from context_graph.dream.plan import Goal, Plan
+from context_graph.dream.result import goal_view
 from context_graph.owner.goal_identity import alignments
 
 if TYPE_CHECKING:
@@ -43,13 +44,7 @@ def _view(context: StoreContext, session_id: str | None, goals: Sequence[Goal]) 
     return {
         "goals": [
             {
-                "goal_id": str(one.goal_id),
-                "description": one.description,
-                "level": one.level.value,
-                "confidence": round(one.confidence, 4),
-                "coherence": round(one.coherence, 4),
-                "parent": None if one.parent is None else str(one.parent),
-                "member_count": len(one.members),
+                **goal_view(one),
                 "members": [str(each) for each in one.members[:_MEMBERS]],
                 "alignment": aligned.get(one.goal_id),
             }
