@@ -7,7 +7,6 @@ the disk filled up because of the logs; because the disk was full, the backup fa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph.dream import processors
 from context_graph.dream.labels import RareWords
 from context_graph.dream.plan import Cluster, NewLink
 from context_graph.dream.progress import Progress, silent
@@ -149,7 +149,7 @@ def _chained(
     causes: F32, effects: F32, blocks: Sequence[tuple[I64, I64]], progress: Progress
 ) -> Iterator[Chained]:
     """(source, target, forward cosine, backward cosine) of pairs whose direction is clear."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(processors.usable()) as pool:
         try:
             for number, found in enumerate(pool.map(partial(_chained_in, causes, effects), blocks), 1):
                 yield found

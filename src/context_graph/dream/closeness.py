@@ -10,7 +10,6 @@ knows of nothing but its two blocks: threads share the work here, machines could
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_graph._kernels import pairs as kernel
+from context_graph.dream import processors
 from context_graph.dream.progress import Progress, silent
 
 __all__ = ["BLOCK_ROWS", "Bound", "Close", "close_pairs", "groups"]
@@ -137,7 +137,7 @@ def _blocks(
     order = ((one, other) for one in range(len(blocks)) for other in range(one, len(blocks)))
     total = len(blocks) * (len(blocks) + 1) // 2
     jobs = (lambda one=one, other=other: work(one, other) for one, other in order)
-    for done, close in enumerate(_shared(jobs, threads or os.cpu_count() or 1), 1):
+    for done, close in enumerate(_shared(jobs, threads or processors.usable()), 1):
         yield close
         progress(done, total)
 

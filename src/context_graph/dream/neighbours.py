@@ -7,7 +7,6 @@ function of arrays and gives edges, so cells can be done in any order and anywhe
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph.dream import processors
 from context_graph.dream.progress import Progress, silent
 
 __all__ = ["EXACT_ROWS", "Graph", "compare", "nearest"]
@@ -89,7 +89,7 @@ def _shared(
     unit: F32, parts: Sequence[tuple[I32, I32]], count: int, least: float, progress: Progress
 ) -> Iterator[tuple[I32, I32, F32]]:
     """`compare` of each part, in their order; a thread for each processor."""
-    threads = os.cpu_count() or 1
+    threads = processors.usable()
     with ThreadPoolExecutor(threads) as pool:
         left = iter(parts)
         running = deque(pool.submit(compare, unit, *part, count, least) for part in islice(left, 2 * threads))
@@ -189,7 +189,7 @@ def _in_cells(unit: F32) -> list[tuple[I32, I32]]:
 
 def _side_by_side(work: Callable[[int], Made], rows: int) -> list[Made]:
     """``work`` of the first of each AT_ONCE rows, on all processors, in order."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(processors.usable()) as pool:
         return list(pool.map(work, range(0, rows, AT_ONCE)))
 
 
