@@ -15,6 +15,7 @@ __all__ = [
     "add_by_class",
     "add_standardised",
     "clear",
+    "expect",
     "keep_classes",
     "keep_numbers",
     "keep_rows",
@@ -83,6 +84,23 @@ def add_standardised(scores, double mean, double deviation, double weight, bint 
         else:
             for i in range(n):
                 total[i] += <float>(factor * (value[i] - mean))
+
+
+def expect(like, double mean, double deviation, double its_mean, double slope, out):
+    """Where ``out`` is 0 and ``like`` is not, write its_mean + slope * (like - mean) / deviation."""
+    cdef const float[::1] known = like
+    cdef float[::1] score = out
+    cdef Py_ssize_t n = known.shape[0]
+    cdef Py_ssize_t i
+    cdef double factor
+    _fits("out", score.shape[0], n)
+    if deviation < 1e-9:
+        return
+    factor = slope / deviation
+    with nogil:
+        for i in range(n):
+            if score[i] == 0.0 and known[i] != 0.0:
+                score[i] = <float>(its_mean + factor * (known[i] - mean))
 
 
 def add_by_class(classes, weights, out):

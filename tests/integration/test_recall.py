@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -28,12 +27,6 @@ TEXTS = (
     "Redis holds the sessions, Postgres the accounts",
     "Tests of the scheduler need a frozen clock",
 )
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as opened:
-        yield opened
 
 
 def store_all(memex: Memex, texts=TEXTS, **fields) -> list:

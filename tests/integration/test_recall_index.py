@@ -283,16 +283,18 @@ def test_second_vectors_count_twice_where_there_are_any(tmp_path: Path) -> None:
             return array("f", [1.0, 0.0]).tobytes()
 
     with open_memex(tmp_path) as memex:
-        nodes = [memex.store("the same words", rationale=WHY) for _ in range(6)]
+        nodes = [memex.store("the same words", rationale=WHY) for _ in range(20)]
         index, provider = memex._core.derived.index, default_provider()
         index.begin_extra(2, "a model")
         near, far = array("f", [0.9, 0.1]).tobytes(), array("f", [-0.9, 0.1]).tobytes()
         seqs = [node.commit_seq for node in nodes]
-        index.put_extras([(seqs[2], near), (seqs[3], far)], seqs[3])
+        index.put_extras([(seq, near if place % 2 else far) for place, seq in enumerate(seqs[:18])], seqs[17])
         recaller = Recaller(index, provider, memex.get, extra=Model())
-        ranked = [one.node.id for one in recaller.recall("the same words", top_k=6).nodes]
-    assert ranked[0] == nodes[2].id
-    assert ranked[-1] == nodes[3].id
+        ranked = [one.node.id for one in recaller.recall("the same words", top_k=20).nodes]
+    places = {node.id: place for place, node in enumerate(nodes)}
+    assert {places[node] % 2 for node in ranked[:9]} == {1}
+    assert {places[node] for node in ranked[9:11]} == {18, 19}
+    assert {places[node] % 2 for node in ranked[11:]} == {0}
 
 
 def test_rows_of_memories_that_are_gone_are_swept_out(tmp_path: Path) -> None:

@@ -44,6 +44,20 @@ class Initials:
         return array("f", [v / length for v in values]).tobytes()
 
 
+class Stopping(Initials):
+    """Stops before the memory after so many, until it may go on."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after, self.stopped = after, threading.Event()
+
+    def encode(self, text: str) -> bytes:
+        if len(self.encoded) == self.after and not self.stopped.is_set():
+            self.go_on.clear()
+            self.stopped.set()
+        return super().encode(text)
+
+
 def with_model(path: Path, model: Initials) -> Memex:
     """A store whose second vectors are that model's."""
     memex = open_memex(path, model="off")
@@ -145,6 +159,45 @@ def test_second_vectors_help_to_find(tmp_path: Path) -> None:
         )
         settled(memex)
         assert memex.recall("quiet zealous judges").nodes[0].node.content == "quick zebras jump"
+
+
+def test_while_few_have_second_vectors_recall_is_as_without_any(tmp_path: Path) -> None:
+    """A ranking in which some have one and most do not is worse than one without."""
+    model = Stopping(after=16)
+    texts = [f"{word} lies in drawer {i}" for i, word in enumerate(["zeal", "anger", "mirth", "pride"] * 5)]
+
+    def ranked(memex: Memex) -> list[tuple[str, float]]:
+        return [(one.node.content, one.score) for one in memex.recall("which drawer holds zest?").nodes]
+
+    with with_model(tmp_path / "s", model) as memex:
+        settled(memex)
+        with open_memex(tmp_path / "without", model="off") as other:
+            other.store_many([{"content": text, "rationale": WHY} for text in texts])
+            without = ranked(other)
+        memex.store_many([{"content": text, "rationale": WHY} for text in texts])
+        assert model.stopped.wait(20)
+        assert memex.metrics()["index_with_extra"] == 16
+        assert ranked(memex) == without
+        model.go_on.set()
+        settled(memex)
+        assert ranked(memex) != without
+
+
+def test_a_memory_whose_second_vector_is_not_there_yet_ranks_by_its_first(tmp_path: Path) -> None:
+    model = Initials()
+    with with_model(tmp_path / "s", model) as memex:
+        texts = [f"{word} number {i} of many" for i, word in enumerate(["apples", "boats", "cranes"] * 10)]
+        memex.store_many([{"content": text, "rationale": WHY} for text in texts])
+        settled(memex)
+        model.encode("which key opens the cellar?")  # a query's own
+        before = list(model.encoded)
+        second = memex._core.second
+        assert second is not None
+        second.stop()
+        made = memex.store("the brass key opens the cellar", rationale=WHY)
+        best = memex.recall("which key opens the cellar?").nodes[0]
+        assert best.node.id == made.id
+        assert len(model.encoded) == len(before) + 1  # the query: second vectors counted
 
 
 def test_without_the_extra_memory_works_and_asking_for_it_says_how_to_get_it(tmp_path: Path) -> None:

@@ -46,6 +46,14 @@ def test_standardised_scores_are_added(module) -> None:
     assert list(out) == [0.0, 1.0]
 
 
+def test_rows_without_a_score_get_what_a_like_one_lets_expect(module) -> None:
+    out = floats(9, 0, 0, 0, 5)
+    module.expect(floats(1, 3, 0, 5), 3.0, 2.0, 0.5, 0.25, out)
+    assert list(out) == [9.0, 0.5, 0.0, 0.75, 5.0]
+    module.expect(floats(1, 1, 1), 1.0, 0.0, 0.5, 0.25, out)
+    assert list(out) == [9.0, 0.5, 0.0, 0.75, 5.0]
+
+
 def test_clear_leaves_zeros(module) -> None:
     out = floats(1, 2)
     module.clear(out)
@@ -131,6 +139,7 @@ def test_columns_that_dont_fit_are_refused(module) -> None:
     for call, message in [
         (lambda: module.moments(floats(0), b"\1\1"), "scores must have 2 values, got 1"),
         (lambda: module.add_standardised(two, 0, 1, 1, False, floats(0)), "out must have 2 values, got 1"),
+        (lambda: module.expect(two, 0, 1, 0, 1, floats(0)), "out must have 2 values, got 1"),
         (lambda: module.add_by_class(ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
         (lambda: module.add_by_age(array("q", [0, 0]), 0, 1, 1, floats(0)), "out must have 2 values"),
         (lambda: module.spread(two, mask, one, one, 0, 0, 0, two), "before must have 2 values, got 1"),
@@ -159,11 +168,13 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
     before = ordinals(*[data.draw(st.sampled_from([NONE, *range(row)])) for row in range(n)])
     flags, groups = ordinals(*column(st.integers(0, 3))), ordinals(*column(st.integers(0, 4)))
     times = array("q", column(st.integers(-(10**15), 10**15)))
+    likes = floats(*column(score))
     outs = []
     for module in (compiled, _reference_ranking):
         count, mean, deviation = module.moments(scores, live)
         out = floats(*[0.0] * n)
         module.add_standardised(scores, 0.5, 1.75, 0.7, True, out)
+        module.expect(likes, 0.25, 1.5, 0.5, 0.7, out)
         module.add_by_class(flags, floats(0.0, -0.3), out)
         module.add_by_age(times, 5 * 10**14, 1e12, 3.0, out)
         total = floats(*[0.0] * n)

@@ -21,6 +21,7 @@ __all__ = [
     "add_by_class",
     "add_standardised",
     "clear",
+    "expect",
     "keep_classes",
     "keep_numbers",
     "keep_rows",
@@ -76,6 +77,24 @@ def add_standardised(
     for row in range(len(value)):
         if value[row] != 0.0 or not skip_zeros:
             out[row] += _single(factor * (value[row] - mean))
+
+
+def expect(
+    like: Buffer, mean: float, deviation: float, its_mean: float, slope: float, out: array[float]
+) -> None:
+    """Write the score that a row may be expected to have into each row of ``out`` without one (of exactly 0).
+
+    Where ``like`` has a score: its_mean + slope * (like - mean) / deviation, the line through what the two
+    kinds of scores have in common. Nothing when the deviation is 0.
+    """
+    known = memoryview(like)
+    _fits("out", out, len(known))
+    if deviation < 1e-9:
+        return
+    factor = slope / deviation
+    for row in range(len(known)):
+        if out[row] == 0.0 and known[row] != 0.0:
+            out[row] = _single(its_mean + factor * (known[row] - mean))
 
 
 def add_by_class(classes: Buffer, weights: Buffer, out: array[float]) -> None:

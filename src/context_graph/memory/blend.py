@@ -40,9 +40,14 @@ class Blend:
     lexical: float = 1.0
     dense: float = 0.9
     dense_beside: float = 0.3
-    """The same where every memory has a second vector; in between in proportion."""
+    """The same beside second vectors."""
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
+    extra_from: float = 0.9
+    """Share of the memories that must have a second vector before any counts: below, a ranking with them is
+    worse than one without."""
+    extra_like_dense: float = 0.7
+    """Correlation of the two scores: what a memory whose second vector is not there yet may expect."""
     question: float = -0.3
     """A memory that asks says less than one that answers."""
     speaker: float = 0.7
@@ -160,8 +165,11 @@ def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, sc
         ranking.clear(scores.extra)
         query = memoryview(wanted.extra).cast("f")
         second, its_mean, its_deviation = index.extra.scan(query, live, scores.extra)
-        ranking.add_standardised(scores.extra, its_mean, its_deviation, blend.extra, True, scores.base)
-        weight += (blend.dense_beside - blend.dense) * min(second / count, 1.0)
+        if second >= blend.extra_from * count:
+            slope = blend.extra_like_dense * its_deviation
+            ranking.expect(scores.dense, mean, deviation, its_mean, slope, scores.extra)
+            ranking.add_standardised(scores.extra, its_mean, its_deviation, blend.extra, True, scores.base)
+            weight = blend.dense_beside
     ranking.add_standardised(scores.dense, mean, deviation, weight, True, scores.base)
 
 

@@ -98,6 +98,8 @@ class _Order:
     """How well the best match by themselves, in [0, 1]."""
     sweeps: int
     """When rows are renumbered, it is no use any more."""
+    seconds: int
+    """Up to which commit second vectors were counted in; -1: none were. A first page wants those of now."""
 
     def relevance(self, place: int) -> float:
         """From ``whole`` down with the score, never below 0."""
@@ -200,7 +202,7 @@ class Recaller:
                 return Recall([], 0)
             followed = self._rank(wanted, live, mask, recency)
             watermark = self.index.commit_seq if watermark is None else watermark
-            order = self._order(key, watermark, wanted, live, mask)
+            order = self._order(key, watermark, wanted, live, mask, first=start == 0)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page])
         nodes = self._nodes(page, parts)
@@ -218,9 +220,12 @@ class Recaller:
         return live if known == len(live) else live[:known] + bytes(len(live) - known)
 
     def _second(self, query: str) -> bytes | None:
-        """The query's second vector, outside the index's lock: it takes milliseconds."""
+        """The query's second vector, outside the index's lock: it takes milliseconds. None if not wanted."""
         held = self.index.extra
-        return None if self.extra is None or not held else self.extra.encode_query(query)
+        if self.extra is None or not held:
+            return None
+        enough = self._blend.extra_from * self.index.rows.live.count(1)
+        return self.extra.encode_query(query) if held.filled >= enough else None
 
     def _wanted(self, query: str, known: int, second: bytes | None) -> Wanted:
         index = self.index
@@ -281,15 +286,22 @@ class Recaller:
             if other is not None and mask[other] and other != row:
                 yield edge, other
 
-    def _order(self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray) -> _Order:
+    def _order(
+        self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray, *, first: bool
+    ) -> _Order:
         """The order of the first page's time, or the one of now."""
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
-        if order is None or order.sweeps != self.index.sweeps:
+        seconds = -1 if wanted.extra is None else self.index.extra_done
+        aged = order is not None and (
+            order.sweeps != self.index.sweeps or (first and order.seconds != seconds)
+        )
+        if order is None or aged:
             total = self._scores.total
             best = ranking.top(total, mask, MAX_DEPTH)
             scores = array("f", [total[row] for row in best])
-            order = _Order(best, scores, self._whole(best[:_EXPANDED], wanted, live), self.index.sweeps)
+            whole = self._whole(best[:_EXPANDED], wanted, live)
+            order = _Order(best, scores, whole, self.index.sweeps, seconds)
         self._orders[name] = order
         while len(self._orders) > _LISTS_KEPT:
             self._orders.popitem(last=False)
