@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -17,7 +16,7 @@ from context_graph.memory.derived import FIGURES_FILE
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode, SuggestedAction
-from context_graph.redact import Redactor, load_redactor
+from context_graph.redact import Redactor
 
 WHY = "needed by a test of introspection"
 DAY_MS = 86_400_000
@@ -38,12 +37,6 @@ SUBJECTS = (
     "Bees dance to tell where flowers are",
     "A glacier moves faster in the middle than at its sides",
 )
-
-
-@pytest.fixture(scope="module")
-def redactor(tmp_path_factory: pytest.TempPathFactory) -> Redactor:
-    """Its rules are read once, not once a test."""
-    return load_redactor(tmp_path_factory.mktemp("rules"), logging.getLogger(__name__))
 
 
 @pytest.fixture
@@ -118,6 +111,30 @@ def test_the_pulse_is_json_of_some_thirty_tokens(memex) -> None:
     shown = memex.pulse().as_dict()
     assert set(shown) == {"entropy", "coherence", "suggested_action"}
     assert default_provider().count_tokens(json.dumps(shown)) <= 40
+
+
+def test_long_texts_are_compared_when_the_status_is_asked_for(memex) -> None:
+    """REQ-CORE-017, REQ-CORE-019: a pulse has no time for them, and they don't keep others waiting."""
+    long = (
+        "The build of the northern warehouse starts at dawn and the crane needs its certificate first. " * 9
+    )
+    store(memex, long, SUBJECTS[0], long + " ", SUBJECTS[0].lower() + ".")
+    assert action(memex) is SuggestedAction.CURATE  # the short ones
+    assert {task.nodes for task in tasks(memex)} == {2}
+    assert kinds(memex) == [TaskType.DUPLICATE, TaskType.DUPLICATE]
+
+
+def test_long_texts_wait_through_a_restart(tmp_path: Path, redactor: Redactor) -> None:
+    long = (
+        "The build of the northern warehouse starts at dawn and the crane needs its certificate first. " * 9
+    )
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        store(memex, long, long + " ")
+        assert action(memex) is not SuggestedAction.CURATE
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        assert action(memex) is not SuggestedAction.CURATE
+        assert kinds(memex) == [TaskType.DUPLICATE]
+        assert action(memex) is SuggestedAction.CURATE
 
 
 def test_the_same_text_twice_is_a_duplicate_until_one_goes(memex) -> None:

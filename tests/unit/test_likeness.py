@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from context_graph.memory.likeness import opposition, same_saying, short_name
+from context_graph.memory.likeness import opposition, same, same_saying, short_name
+from context_graph.memory.saying import saying
+
+_WORDS = (
+    "the a is are was 3 12 7.5 v1.2 AB-12 k8s kubernetes today in 2024 10% -5 1,000 2nd (3) `x1` #12 3x and "
+    "not deploy main to of , . ; it's so 08:30 2024-01-02 $5 x_1 10ms"
+)
+WORDS = _WORDS.split(" ")
+NUMBERED = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 
 
 @pytest.mark.parametrize(
@@ -111,3 +121,11 @@ def test_a_name_is_the_beginning_of_the_text(content, name) -> None:
     """REQ-CORE-017: top_active_concepts are named by their own words."""
     assert short_name(content) == name
     assert len(name) <= 48
+
+
+@given(NUMBERED, NUMBERED)
+@example("deploy to k8s", "deploy to kubernetes")
+@settings(max_examples=2000, deadline=None)
+def test_looking_at_the_numbers_first_changes_no_answer(one: str, other: str) -> None:
+    """What reading both texts in full says, also where numbers are written as part of words."""
+    assert same_saying(one, other) == same(saying(one), saying(other))

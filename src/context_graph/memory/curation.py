@@ -6,21 +6,22 @@ answer pays for them. A finding stands until one of its memories goes or an edge
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.memory.likeness import opposition, same_saying
+from context_graph.memory.likeness import MAX_CHARS, opposition, same_saying
 from context_graph.memory.utl_metrics import CONTRADICTS, SETTLES
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["Curation", "CurationTask", "Pair", "Priority", "Reader", "TaskType"]
+__all__ = ["Curation", "CurationTask", "Effort", "Pair", "Priority", "Reader", "TaskType"]
 
 MAX_WAITING: Final = 4096
 """Candidates not looked at yet; beyond that the oldest is let go."""
@@ -97,11 +98,22 @@ class Reader(Protocol):
         """Of both directions."""
 
 
+class Effort(NamedTuple):
+    """What one look at candidates may cost: it ends with the first of these."""
+
+    candidates: int
+    seconds: float
+    chars: int
+    """Longest content that is compared; pairs with a longer one wait for a look with more room. Comparing two
+    memories takes some 3 us a word of each."""
+
+
 class Curation:
     """The candidates and findings of one store. Not thread-safe: used under Memex's lock."""
 
     def __init__(self, waiting: Iterable[Pair] = ()) -> None:
         self._waiting: deque[Pair] = deque(waiting, maxlen=MAX_WAITING)
+        self._long: deque[Pair] = deque(maxlen=MAX_WAITING)
         self._found: dict[Pair, _Finding] = {}
         self._pairs_of: dict[UUID, set[Pair]] = {}
         self._lone_waiting: deque[UUID] = deque()
@@ -131,31 +143,46 @@ class Curation:
         """A memory was used: it hangs alone no more."""
         self._lone.pop(node, None)
 
-    def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], budget: int, now_ms: int) -> bool:
-        """Judge up to ``budget`` candidates, newest first; whether anything is to be done.
+    def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int) -> bool:
+        """Judge some candidates, newest first, at least one; whether anything is to be done.
 
         Args:
             alone: Ids of memories without a link that are the only one of their topic; asked once an hour.
-            budget: Candidates. One costs two records and the edges of one memory, some 30 us.
+            effort: How many. One costs two records, the edges of one memory and the comparison: some 0.4 ms
+                where both have 60 words.
         """
         if self._lone_at_ms is None or now_ms - self._lone_at_ms >= LONE_EVERY_MS:
             self._lone_at_ms = now_ms
             self._lone_waiting = deque(alone())
-        while budget > 0 and self._waiting:
+        until = time.perf_counter() + effort.seconds
+        for _ in range(effort.candidates):
             with suppress(*UNREADABLE_RECORD):
-                self._judge(reader, self._waiting.pop())
-            budget -= 1
-        while budget > 0 and self._lone_waiting:
-            with suppress(*UNREADABLE_RECORD):
-                self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
-            budget -= 1
+                if not self._look_at_one(reader, effort.chars, now_ms):
+                    break
+            if time.perf_counter() >= until:
+                break
         return bool(self._found or self._lone)
 
-    def _judge(self, reader: Reader, pair: Pair) -> None:
+    def _look_at_one(self, reader: Reader, chars: int, now_ms: int) -> bool:
+        """Judge the next candidate; False when none waits."""
+        if self._waiting:
+            self._judge(reader, self._waiting.pop(), chars)
+        elif self._long and chars >= MAX_CHARS:
+            self._judge(reader, self._long.pop(), chars)
+        elif self._lone_waiting:
+            self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
+        else:
+            return False
+        return True
+
+    def _judge(self, reader: Reader, pair: Pair, chars: int) -> None:
         if len(pair) != 2 or pair in self._found or len(self._found) >= MAX_FOUND:
             return
         one, other = (reader.get(node) for node in pair)
         if one is None or other is None:
+            return
+        if chars < MAX_CHARS and max(len(one.content), len(other.content)) > chars:
+            self._long.append(pair)
             return
         between = (edge for edge in reader.edges(one.id) if other.id in (edge.source_id, edge.target_id))
         finding = _finding(one, other, {edge.relationship_type for edge in between})
@@ -208,7 +235,7 @@ class Curation:
 
     def pairs(self) -> list[Pair]:
         """What is found and what waits, to be looked at again after a restart."""
-        return [*self._found, *self._waiting]
+        return [*self._found, *self._long, *self._waiting]
 
 
 def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> CurationTask:
