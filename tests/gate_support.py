@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,24 @@ from typing import Any
 
 from tests.support import Cli
 
-__all__ = ["A", "Answer", "B", "GateProject", "Hosts", "no_owner"]
+__all__ = ["EVENTS", "A", "Answer", "B", "GateProject", "Hosts", "decided_by", "no_owner"]
 
 A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 B = "b5c0de11-0000-4000-8000-000000000002"
+
+EVENTS = {
+    "pre-tool": "PreToolUse",
+    "post-tool": "PostToolUse",
+    "post-tool-failure": "PostToolUseFailure",
+    "prompt-submit": "UserPromptSubmit",
+    "stop": "Stop",
+    "subagent-stop": "SubagentStop",
+    "session-start": "SessionStart",
+    "session-end": "SessionEnd",
+    "permission-request": "PermissionRequest",
+    "pre-compact": "PreCompact",
+}
+"""The verb of each hook and the client's name for its event."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,15 @@ class GateProject:
     env: dict[str, str] = field(default_factory=dict)
     hosts: Hosts | None = None
 
+    @classmethod
+    def make(cls, cli: Cli, requirements: str) -> GateProject:
+        """``cli``'s project as a new repository on feature/x with that requirements file."""
+        shutil.rmtree(cli.project / ".git")
+        made = cls(cli)
+        made.git("init", "-q", "-b", "feature/x")
+        made.configure(requirements)
+        return made
+
     @property
     def root(self) -> Path:
         return self.cli.project
@@ -132,24 +156,12 @@ class GateProject:
 
     def hook(self, verb: str, session: str = A, *, cwd: Path | None = None, **given: Any) -> Answer:
         """One hook of the client to its end: exit 0, and nothing or one document of its event on stdout."""
-        names = {
-            "pre-tool": "PreToolUse",
-            "post-tool": "PostToolUse",
-            "post-tool-failure": "PostToolUseFailure",
-            "prompt-submit": "UserPromptSubmit",
-            "stop": "Stop",
-            "subagent-stop": "SubagentStop",
-            "session-start": "SessionStart",
-            "session-end": "SessionEnd",
-            "permission-request": "PermissionRequest",
-            "pre-compact": "PreCompact",
-        }
         self.calls += 1
         body = {
             "session_id": session,
             "transcript_path": "/nowhere/t.jsonl",
             "cwd": str(cwd or self.root),
-            "hook_event_name": names[verb],
+            "hook_event_name": EVENTS[verb],
             **given,
         }
         if "tool" in verb:
@@ -167,7 +179,8 @@ class GateProject:
             return Answer({})
         document = json.loads(done.stdout)
         assert (
-            document.get("hookSpecificOutput", {"hookEventName": names[verb]})["hookEventName"] == names[verb]
+            document.get("hookSpecificOutput", {"hookEventName": EVENTS[verb]})["hookEventName"]
+            == EVENTS[verb]
         )
         return Answer(document)
 
@@ -218,3 +231,17 @@ def no_owner(cli: Cli) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def decided_by(who: str, cli: Cli) -> Iterator[None]:
+    """While it lasts gates are decided by the ``owner``, which runs, or without one by the ``files``."""
+    if who == "files":
+        with no_owner(cli):
+            yield
+        return
+    assert cli.run("owner", "start").returncode == 0
+    try:
+        yield
+    finally:
+        cli.run("owner", "stop")

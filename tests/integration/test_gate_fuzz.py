@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.gate_support import A, no_owner
+from tests.gate_support import EVENTS, A, decided_by
 from tests.support import Cli
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "12"))
@@ -29,18 +29,6 @@ requirements:
   review: {enabled: true, scope: single_use, trigger_tools: [{tool: Bash, command_pattern: 'git\s+commit'}]}
   verify: {enabled: true, stop_only: true}
 """
-VERBS = {
-    "session-start": "SessionStart",
-    "pre-tool": "PreToolUse",
-    "post-tool": "PostToolUse",
-    "post-tool-failure": "PostToolUseFailure",
-    "prompt-submit": "UserPromptSubmit",
-    "stop": "Stop",
-    "subagent-stop": "SubagentStop",
-    "permission-request": "PermissionRequest",
-    "pre-compact": "PreCompact",
-    "session-end": "SessionEnd",
-}
 KEYS = (
     *(
         "session_id",
@@ -85,19 +73,14 @@ def cli(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         "CLAUDE_CODE_SESSION_ID": A,
     }
     made = Cli(Path(sysconfig.get_path("scripts")) / "context-graph-cli", project, env)
-    if request.param == "files":
-        with no_owner(made):
-            yield made
-        return
-    assert made.run("owner", "start").returncode == 0
-    yield made
-    made.run("owner", "stop")
+    with decided_by(request.param, made):
+        yield made
 
 
-def documents(cli: Cli, verb: str, stdin: bytes) -> dict[str, Any]:
-    """What the hook printed: nothing, or one document of its event, as the client checks it."""
-    done = subprocess.run(
-        [str(cli.launcher), "hooks", verb, "--format", "claude"],
+def _run(cli: Cli, *words: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    """As `Cli.run`, but bytes come out: what is no UTF-8 must show."""
+    return subprocess.run(
+        [str(cli.launcher), *words],
         input=stdin,
         env=cli.env,
         cwd=cli.project,
@@ -105,14 +88,19 @@ def documents(cli: Cli, verb: str, stdin: bytes) -> dict[str, Any]:
         timeout=30,
         check=False,
     )
+
+
+def documents(cli: Cli, verb: str, stdin: bytes) -> dict[str, Any]:
+    """What the hook printed: nothing, or one document of its event, as the client checks it."""
+    done = _run(cli, "hooks", verb, "--format", "claude", stdin=stdin)
     assert done.returncode == 0, done.stderr
     if not done.stdout.strip():
         return {}
     document = json.loads(done.stdout)
     assert isinstance(document, dict)
     assert None not in document.values()
-    own = document.get("hookSpecificOutput", {"hookEventName": VERBS[verb]})
-    assert own["hookEventName"] == VERBS[verb]
+    own = document.get("hookSpecificOutput", {"hookEventName": EVENTS[verb]})
+    assert own["hookEventName"] == EVENTS[verb]
     assert "allow" not in (own.get("permissionDecision"), document.get("decision"))
     return document
 
@@ -126,7 +114,7 @@ slow = settings(
 
 @pytest.mark.timeout(0)
 @slow
-@given(verb=st.sampled_from(sorted(VERBS)), stdin=st.binary(max_size=300))
+@given(verb=st.sampled_from(sorted(EVENTS)), stdin=st.binary(max_size=300))
 def test_bytes(cli: Cli, verb: str, stdin: bytes) -> None:
     """No exit other than 0, no two documents."""
     documents(cli, verb, stdin)
@@ -135,13 +123,13 @@ def test_bytes(cli: Cli, verb: str, stdin: bytes) -> None:
 @pytest.mark.timeout(0)
 @slow
 @given(
-    verb=st.sampled_from(sorted(VERBS)),
+    verb=st.sampled_from(sorted(EVENTS)),
     given_=st.dictionaries(st.sampled_from(KEYS), values, max_size=8),
     cut=st.integers(0, 3),
 )
 def test_objects(cli: Cli, verb: str, given_: dict[str, Any], cut: int) -> None:
     """The client's keys with anything in them, and a text that ends too early."""
-    stdin = json.dumps({"hook_event_name": VERBS[verb], **given_}).encode("utf-8", "replace")
+    stdin = json.dumps({"hook_event_name": EVENTS[verb], **given_}).encode("utf-8", "replace")
     documents(cli, verb, stdin[: len(stdin) - cut])
 
 
@@ -184,13 +172,5 @@ def test_no_refusal_is_talked_away(
 )
 def test_the_status_line(cli: Cli, given_: bytes) -> None:
     """One line, exit 0."""
-    done = subprocess.run(
-        [str(cli.launcher), "req", "statusline"],
-        input=given_,
-        env=cli.env,
-        cwd=cli.project,
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
+    done = _run(cli, "req", "statusline", stdin=given_)
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.gate_scenarios import PLAN, SCENARIOS, VERIFY, rules
-from tests.gate_support import GateProject, Hosts, no_owner
+from tests.gate_support import GateProject, Hosts, decided_by
 from tests.support import Cli
 
 
@@ -133,13 +133,8 @@ def module_cli(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         "CONTEXT_GRAPH_HOME": str(home / "cg"),
     }
     cli = Cli(launcher, home, env)
-    if request.param == "files":
-        with no_owner(cli):
-            yield cli
-        return
-    assert cli.run("owner", "start").returncode == 0
-    yield cli
-    cli.run("owner", "stop")
+    with decided_by(request.param, cli):
+        yield cli
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.gate_support import A, B, GateProject, no_owner
+from tests.gate_support import A, B, GateProject, decided_by, no_owner
 from tests.support import Cli
 
 from context_graph.wire import lockfile
@@ -35,21 +35,13 @@ requirements:
 @pytest.fixture
 def project(cli: Cli) -> GateProject:
     """A repository with PLAN as its requirements."""
-    shutil.rmtree(cli.project / ".git")
-    made = GateProject(cli)
-    made.git("init", "-q", "-b", "feature/x")
-    made.configure(PLAN)
-    return made
+    return GateProject.make(cli, PLAN)
 
 
 @pytest.fixture(params=["owner", "files"])
 def either(request: pytest.FixtureRequest, project: GateProject) -> Iterator[GateProject]:
     """The project with an owner that runs, and with none that can."""
-    if request.param == "owner":
-        assert project.cli.run("owner", "start").returncode == 0
-        yield project
-        return
-    with no_owner(project.cli):
+    with decided_by(request.param, project.cli):
         yield project
 
 
@@ -395,3 +387,11 @@ def test_the_package_is_found_beside_the_launcher_in_every_kind_of_installation(
     )
     with no_owner(project.cli):
         assert installed.edit().names == ["plan"]
+
+
+def test_a_tool_that_fails_again_and_again_brings_what_is_open(either: GateProject) -> None:
+    def told(**given: object) -> str:
+        return either.hook("post-tool-failure", tool_name="Edit", tool_input={}, error="x", **given).context
+
+    said = [told(), told(is_interrupt=True), told(), told()]
+    assert ["open: plan" in one for one in said] == [False, False, False, True]

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -29,11 +28,7 @@ requirements:
 
 @pytest.fixture
 def project(cli: Cli) -> GateProject:
-    shutil.rmtree(cli.project / ".git")
-    made = GateProject(cli)
-    made.git("init", "-q", "-b", "feature/x")
-    made.configure(CONFIG)
-    return made
+    return GateProject.make(cli, CONFIG)
 
 
 def test_status_shows_marks_scopes_reasons_and_the_next_command(project: GateProject) -> None:

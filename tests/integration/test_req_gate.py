@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.req_support import A, B, Gate, git, named
+from tests.req_support import A, B, Gate, clients, git, named
 
 from context_graph.requirements import commands, journal
 from context_graph.requirements.cache import GateCache
@@ -28,19 +27,8 @@ def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
 
 @pytest.fixture
 def client() -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
-    """Starts processes that stand for clients, and ends them."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start() -> subprocess.Popen[bytes]:
-        started.append(
-            subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-        )
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    with clients() as start:
+        yield start
 
 
 def _allowed(result: GateResult) -> bool:

@@ -141,15 +141,20 @@ def test_a_detached_head_is_not_held_to_any_branch(gate: Gate) -> None:
         commands.status(gate.place())
 
 
-@pytest.mark.parametrize("how", ["merge", "apply", "i"])
-def test_a_rebase_is_held_to_the_branch_that_is_rebased(gate: Gate, how: str) -> None:
-    """The original enforced nothing in the middle of a rebase."""
+def _diverge(gate: Gate) -> None:
+    """The branch and another one change the same line."""
     git(gate.repo, "checkout", "-q", "-b", "other")
     (gate.repo / "src" / "a.py").write_text("o\n")
     git(gate.repo, "commit", "-q", "-a", "-m", "o")
     git(gate.repo, "checkout", "-q", "feature/auth")
     (gate.repo / "src" / "a.py").write_text("f\n")
     git(gate.repo, "commit", "-q", "-a", "-m", "f")
+
+
+@pytest.mark.parametrize("how", ["merge", "apply", "i"])
+def test_a_rebase_is_held_to_the_branch_that_is_rebased(gate: Gate, how: str) -> None:
+    """The original enforced nothing in the middle of a rebase."""
+    _diverge(gate)
     backend = {"merge": ["--merge"], "apply": ["--apply"], "i": ["-i"]}[how]
     git(gate.repo, "-c", "sequence.editor=true", "rebase", *backend, "other", check=False)
     head = read_head(find_repo(str(gate.repo)))  # type: ignore[arg-type]
@@ -160,12 +165,7 @@ def test_a_rebase_is_held_to_the_branch_that_is_rebased(gate: Gate, how: str) ->
 
 
 def test_a_merge_in_progress_is_enforced(gate: Gate) -> None:
-    git(gate.repo, "checkout", "-q", "-b", "other")
-    (gate.repo / "src" / "a.py").write_text("o\n")
-    git(gate.repo, "commit", "-q", "-a", "-m", "o")
-    git(gate.repo, "checkout", "-q", "feature/auth")
-    (gate.repo / "src" / "a.py").write_text("f\n")
-    git(gate.repo, "commit", "-q", "-a", "-m", "f")
+    _diverge(gate)
     git(gate.repo, "merge", "other", check=False)
     assert (gate.common / "MERGE_HEAD").exists() and named(gate.edit()) == {"plan"}
 

@@ -24,7 +24,7 @@ pub struct Verdict {
 
 /// Whether anything is decided for such an event. The others cost no Python start.
 pub fn decides(kind: Kind, format: Format) -> bool {
-    format == Format::Claude && !matches!(kind, Kind::PreCompact | Kind::PostToolFailure | Kind::SubagentStop)
+    format == Format::Claude && !matches!(kind, Kind::PreCompact | Kind::SubagentStop)
 }
 
 /// Milliseconds from the hook's start within which the slow path has to answer: before the client's own limit

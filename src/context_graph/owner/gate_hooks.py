@@ -151,6 +151,7 @@ class Gates:
             source=given.source,
             reason=given.reason,
             stop_hook_active=given.stop_hook_active,
+            interrupted=given.interrupted,
             agent_id=given.agent_id,
             env=env,
             at=event.at_ms / 1000 + clock_offset(env),

@@ -74,6 +74,8 @@ class HookInput:
     at_ms: int = 0
     truncated: bool = False
     stop_hook_active: bool = False
+    interrupted: bool = False
+    """PostToolUseFailure: the user ended the call."""
     agent_id: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -214,8 +216,9 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         cwd=wire.cwd or "",
         at_ms=_timestamp(wire.timestamp_ms),
         truncated=wire.truncated,
-        # Only the gates ask for these two; a wrong type must not cost the event.
+        # Only the gates ask for these; a wrong type must not cost the event.
         stop_hook_active=wire.stop_hook_active is True,
+        interrupted=wire.is_interrupt is True,
         agent_id=wire.agent_id if isinstance(wire.agent_id, str) else "",
     )
     if actual is EventKind.POST_TOOL:

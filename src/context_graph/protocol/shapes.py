@@ -56,6 +56,7 @@ class Wire(msgspec.Struct):
     previous_session_id: str | None = None
     truncated: bool = False
     stop_hook_active: Any = None
+    is_interrupt: Any = None
     agent_id: Any = None
     hook_type: str | None = None
     timestamp_ms: int | None = None

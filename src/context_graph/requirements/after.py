@@ -1,11 +1,15 @@
-"""PostToolUse: skills satisfy, single_use is used up, and leaving plan mode shows what is open."""
+"""PostToolUse: skills satisfy, single_use is used up, and leaving plan mode shows what is open.
+
+PostToolUseFailure: nothing changes, and a tool that fails again and again brings what is open to mind.
+"""
 
 from __future__ import annotations
 
+from context_graph.requirements import failures
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import keep, project_of, scene_of
+from context_graph.requirements.gate import governed, keep, scene_of
 from context_graph.requirements.rules import Requirement
-from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import satisfaction, use
 
 TYPE_CHECKING = False
@@ -13,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from context_graph.requirements.cache import GateCache
+    from context_graph.requirements.project import Project
+    from context_graph.requirements.rules import Rules
+    from context_graph.requirements.verdict import Verdict
 
 __all__ = ["after_tool"]
 
@@ -21,15 +28,18 @@ _PLAN_EXIT = "ExitPlanMode"
 
 
 def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Apply what a successful call satisfies and uses up, in one write. A failed one changes nothing."""
+    """Apply what a successful call satisfies and uses up, in one write. A failed one changes none of it."""
     result = GateResult()
-    if event.success is False or event.name == "PostToolUseFailure" or not event.session_id:
+    if not event.session_id:
         return result
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
+    if event.success is False or event.name == "PostToolUseFailure":
+        _after_failure(event, project, rules, cache, result)
+        return result
+    failures.succeeded(event, cache)
     named = [entry for entry in rules.for_tool(event.tool_name) if entry.scope == "single_use"]
     if not rules.readable or not (named or event.tool_name in (_SKILL, _PLAN_EXIT)):
         return result
@@ -43,6 +53,20 @@ def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gate
     if event.tool_name == _PLAN_EXIT and rules.hooks.plan_exit_summary:
         _summary(scene, result)
     return result
+
+
+def _after_failure(
+    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, result: GateResult
+) -> None:
+    if event.interrupted or not rules.readable or not rules.active or not rules.hooks.failure_guidance:
+        return
+    count = failures.failed(event)
+    scene = scene_of(event, project, rules, cache, may_run=False) if count >= failures.TOLD_FROM else None
+    if scene is not None:
+        result.branch = scene.branch
+        from context_graph.requirements.messages import guidance
+
+        result.context = "\n".join(guidance(event.tool_name, count, _verdicts(scene), scene))
 
 
 def _met_by_skill(event: GateEvent, scene: Scene) -> list[Requirement]:
@@ -110,11 +134,16 @@ def _use_up_elsewhere(event: GateEvent, scene: Scene, name: str, result: GateRes
             keep(event, scene.at_branch(state), result, "consumed", [name])
 
 
-def _summary(scene: Scene, result: GateResult) -> None:
+def _verdicts(scene: Scene) -> list[Verdict]:
+    """Of all requirements that need no process to be judged."""
     from context_graph.requirements.evaluate import evaluate
+
+    return [evaluate(entry, scene) for entry in scene.rules.active if entry.type != "dynamic"]
+
+
+def _summary(scene: Scene, result: GateResult) -> None:
     from context_graph.requirements.messages import briefing
 
-    wanted = [entry for entry in scene.rules.active if entry.type != "dynamic"]
-    verdicts = [evaluate(entry, scene) for entry in wanted]
+    verdicts = _verdicts(scene)
     if any(not verdict.met for verdict in verdicts):
         result.context = "\n".join(briefing(verdicts, scene, standard=True))

@@ -38,6 +38,7 @@ class GateEvent:
         source: str = "",
         reason: str = "",
         stop_hook_active: bool = False,
+        interrupted: bool = False,
         agent_id: str = "",
         env: Mapping[str, str] | None = None,
         at: float = 0.0,
@@ -48,7 +49,7 @@ class GateEvent:
         self.cwd, self.project_dir = cwd, project_dir
         self.home, self.config_dir, self.tool_name = home, config_dir, tool_name
         self.tool_use_id, self.success, self.source, self.reason = tool_use_id, success, source, reason
-        self.stop_hook_active, self.agent_id = stop_hook_active, agent_id
+        self.stop_hook_active, self.interrupted, self.agent_id = stop_hook_active, interrupted, agent_id
         self.env: Mapping[str, str] = {} if env is None else env
         self.at, self.cache_dir = at, cache_dir
         self._set_lazy(tool_input, prompt, pid)

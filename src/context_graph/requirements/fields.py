@@ -222,6 +222,7 @@ _HOOKS: dict[str, dict[str, tuple[str, Callable[[object], object], object, str]]
         "deny": ("deny_patterns", _texts, [], "a list of regular expressions"),
     },
     "plan_exit": {"summary": ("plan_exit_summary", _flag, True, "true or false")},
+    "tool_failure": {"guidance": ("failure_guidance", _flag, True, "true or false")},
 }
 _HOOKS_ELSEWHERE = {"plan_enter", "lazy_dev", "session_learning", "wip_tracking", "obsidian"} | {
     *("qdrant", "retrieval", "agent_teams", "langfuse")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from context_graph.requirements.cache import GateCache
     from context_graph.requirements.verdict import Verdict
 
-__all__ = ["active_here", "before_tool", "enter_registry", "keep", "project_of", "scene_of"]
+__all__ = ["active_here", "before_tool", "enter_registry", "governed", "keep", "project_of", "scene_of"]
 
 
 def project_of(event: GateEvent) -> Project | None:
@@ -29,12 +29,30 @@ def project_of(event: GateEvent) -> Project | None:
     return find_project(event.cwd, event.project_dir, claude_dir=event.claude_dir, targets=targets)
 
 
+def governed(event: GateEvent, cache: GateCache | None, result: GateResult) -> tuple[Project, Rules] | None:
+    """The project that governs the call, noted in ``result``, and its rules; None without a repository."""
+    project = project_of(event)
+    if project is None or project.repo is None:
+        return None
+    result.project = project.root
+    return project, rules_of(project, event.claude_dir, event.cache_dir, cache)
+
+
 def scene_of(
-    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, *, may_run: bool = True
+    event: GateEvent,
+    project: Project,
+    rules: Rules,
+    cache: GateCache | None,
+    *,
+    may_run: bool = True,
+    detached: bool = False,
 ) -> Scene | None:
-    """The scene of a call; None where there is no repository or no branch to hold it to."""
+    """The scene of a call; None where there is no repository or no branch to hold it to.
+
+    With ``detached`` HEAD need not name a branch: the scene is then one of none.
+    """
     head = project.head()
-    if project.repo is None or not head.branch:
+    if project.repo is None or not (head.branch or detached):
         return None
     return Scene(
         project,
@@ -47,17 +65,17 @@ def scene_of(
         cache_dir=event.cache_dir,
         cache=cache,
         may_run=may_run,
+        checked_out=bool(head.branch),
     )
 
 
 def before_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
     """Deny with every unmet requirement named, or pass; what passes is armed for Stop."""
     result = GateResult()
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
     if not rules.readable:
         return _ungoverned(event, rules, result, cache)
     guarded = any(entry.human_only for entry in rules.active)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["Head", "Repo", "branch_names", "find_repo", "parents", "read_head", "repo_at"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
+__all__ = ["Head", "Repo", "ask_git", "branch_names", "find_repo", "parents", "read_head", "repo_at"]
 
 _SMALL = 4096
 _HEADS = "refs/heads/"
@@ -126,18 +130,25 @@ def _head_text(git_dir: str) -> str:
         return _first_line(path)
 
 
-def _reftable_head(repo: Repo) -> Head:
+def ask_git(repo: Repo, *words: str, timeout_s: float) -> subprocess.CompletedProcess[bytes] | None:
+    """What git itself says of ``repo``, for what its files don't tell; None if it can't be run in time."""
     import subprocess
 
     try:
-        done = subprocess.run(
-            ["git", f"--git-dir={repo.git_dir}", "symbolic-ref", "-q", "HEAD"],
+        return subprocess.run(
+            ["git", f"--git-dir={repo.git_dir}", *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_GIT_WAIT_S,
+            timeout=timeout_s,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _reftable_head(repo: Repo) -> Head:
+    done = ask_git(repo, "symbolic-ref", "-q", "HEAD", timeout_s=_GIT_WAIT_S)
+    if done is None:
         return Head("", "unreadable")
     name = os.fsdecode(done.stdout.strip())
     return Head(name.removeprefix(_HEADS), "branch") if name.startswith(_HEADS) else Head("", "detached")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from context_graph.requirements import failures
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import enter_registry, keep, project_of, scene_of
+from context_graph.requirements.gate import enter_registry, governed, keep, project_of, scene_of
 from context_graph.requirements.project import Project
 from context_graph.requirements.registry import Registry
 from context_graph.requirements.rules import Requirement, Rules
@@ -189,6 +190,7 @@ def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
     if not event.session_id:
         return result
     Registry(event.claude_dir, cache).leave(event.session_id)
+    failures.ended(event)
     project = project_of(event)
     if project is None or project.repo is None:
         return result
@@ -230,11 +232,10 @@ def _clearable(state: BranchState, name: str, event: GateEvent) -> bool:
 def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
     """A line while paused; what is open only if hooks.prompt_submit.reminder asks for it."""
     result = GateResult()
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
     if not rules.readable or not rules.active:
         return result
     scene = scene_of(event, project, rules, cache, may_run=False)
@@ -255,11 +256,10 @@ def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
 def pre_compact(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
     """Note the compaction in the journal."""
     result = GateResult()
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
     scene = scene_of(event, project, rules, cache, may_run=False)
     if scene is not None and rules.active:
         result.branch = scene.branch

@@ -6,7 +6,7 @@ from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.verdict import Verdict
 
-__all__ = ["PROGRAM", "briefing", "denial", "escape", "one_line", "shell_word", "stop_block"]
+__all__ = ["PROGRAM", "briefing", "denial", "escape", "guidance", "one_line", "shell_word", "stop_block"]
 
 PROGRAM = "context-graph-cli"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+")
@@ -132,3 +132,12 @@ def briefing(verdicts: list[Verdict], scene: Scene, *, standard: bool) -> list[s
         lines += [f"- {v.requirement.name}: {one_line(v)}" for v in pending[:_SHOWN]]
     lines.append(f"Once met: `{escape(names[:_SHOWN], scene)}`")
     return lines
+
+
+def guidance(tool: str, failures: int, verdicts: list[Verdict], scene: Scene) -> list[str]:
+    """What is said when a tool has failed that many times in a row."""
+    head = (
+        f"{tool} has failed {failures} times in a row: its error says why; look before the next try. "
+        "A failed call meets no requirement."
+    )
+    return [head, *(briefing(verdicts, scene, standard=False) if verdicts else [])]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import keep, project_of, scene_of
+from context_graph.requirements.gate import governed, keep, scene_of
 from context_graph.requirements.patterns import matches
-from context_graph.requirements.scene import rules_of
 from context_graph.requirements.triggers import SHELL, command_of
 
 TYPE_CHECKING = False
@@ -32,11 +31,10 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
     result = GateResult()
     if event.tool_name != SHELL:
         return result
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
     if not rules.readable or not rules.enabled:
         return result
     command = command_of(event.tool_input)

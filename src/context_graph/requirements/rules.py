@@ -86,6 +86,7 @@ class HookSettings:
         "clear_session_state",
         "custom_header",
         "deny_patterns",
+        "failure_guidance",
         "inject_context",
         "plan_exit_summary",
         "reminder",
@@ -108,6 +109,7 @@ class HookSettings:
         self.auto_deny_dangerous: bool = data["auto_deny_dangerous"]
         self.deny_patterns: list[str] = data["deny_patterns"]
         self.plan_exit_summary: bool = data["plan_exit_summary"]
+        self.failure_guidance: bool = data["failure_guidance"]
 
 
 class Rules:

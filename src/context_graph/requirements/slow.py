@@ -33,7 +33,7 @@ CACHE_FOLDER = "/cache/requirements"
 _FROM_INPUT = frozenset(
     (
         *("tool_input", "tool_use_id", "success", "prompt", "source", "reason"),
-        *("stop_hook_active", "agent_id", "tool_name"),
+        *("stop_hook_active", "interrupted", "agent_id", "tool_name"),
     )
 )
 
@@ -179,6 +179,7 @@ class _Call(GateEvent):
             self.__dict__.setdefault(name, value if isinstance(value, str) else "")
         self.tool_input = given.get("tool_input")
         self.stop_hook_active = given.get("stop_hook_active") is True
+        self.interrupted = given.get("is_interrupt") is True
         failed = given.get("hook_event_name") == "PostToolUseFailure" or given.get("error") is not None
         self.success = not failed if self.name == "PostToolUse" else None
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import active_here, keep, project_of, scene_of
-from context_graph.requirements.git import Repo
-from context_graph.requirements.project import Project
+from context_graph.requirements.gate import active_here, governed, keep, scene_of
 from context_graph.requirements.rules import Requirement, Rules
-from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import BranchState
 from context_graph.requirements.verdict import Verdict
 
@@ -26,15 +24,17 @@ def before_stop(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
     result = GateResult()
     if event.stop_hook_active or not event.session_id:
         return result
-    project = project_of(event)
-    if project is None or project.repo is None:
+    found = governed(event, cache, result)
+    if found is None:
         return result
-    result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    project, rules = found
     wanted = _verified(rules)
     if not wanted:
         return result
-    scene = _scene(event, project, project.repo, rules, cache, may_run)
+    # Where HEAD names no branch, what other branches armed still counts.
+    scene = scene_of(event, project, rules, cache, may_run=may_run, detached=True)
+    if scene is None:
+        return result
     result.branch = scene.branch
     wanted = active_here(wanted, scene)
     open_ones = _armed_and_unmet(wanted, scene) if wanted else []
@@ -54,33 +54,6 @@ def _verified(rules: Rules) -> list[Requirement]:
     if not rules.readable or not rules.hooks.verify_requirements:
         return []
     return [entry for entry in rules.active if entry.scope in rules.hooks.verify_scopes]
-
-
-def _scene(
-    event: GateEvent,
-    project: Project,
-    repo: Repo,
-    rules: Rules,
-    cache: GateCache | None,
-    may_run: bool,
-) -> Scene:
-    """The scene; where HEAD names no branch, one of none, so that what other branches armed still counts."""
-    scene = scene_of(event, project, rules, cache, may_run=may_run)
-    if scene is not None:
-        return scene
-    return Scene(
-        project,
-        repo,
-        rules,
-        branch="",
-        session_id=event.session_id,
-        now=event.at,
-        claude_dir=event.claude_dir,
-        cache_dir=event.cache_dir,
-        cache=cache,
-        may_run=may_run,
-        checked_out=False,
-    )
 
 
 def _armed_and_unmet(wanted: list[Requirement], scene: Scene) -> list[Verdict]:

@@ -7,7 +7,7 @@ import os
 from context_graph.errors import UsageError
 from context_graph.requirements import journal
 from context_graph.requirements.files import Locked
-from context_graph.requirements.git import branch_names
+from context_graph.requirements.git import ask_git, branch_names
 from context_graph.requirements.pause import stale_markers
 from context_graph.requirements.place import Place
 from context_graph.requirements.session_ids import alias_of
@@ -60,17 +60,9 @@ def _existing(place: Place) -> set[str] | None:
     names = branch_names(place.repo)
     if names is not None:
         return names
-    import subprocess
-
-    try:
-        done = subprocess.run(
-            ["git", f"--git-dir={place.repo.git_dir}", "for-each-ref", "--format=%(refname)", "refs/heads/"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_WAIT_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
+    words = ("for-each-ref", "--format=%(refname)", "refs/heads/")
+    done = ask_git(place.repo, *words, timeout_s=_GIT_WAIT_S)
+    if done is None or done.returncode:
         return None
     return {os.fsdecode(line).removeprefix("refs/heads/") for line in done.stdout.splitlines()}
 

@@ -162,7 +162,7 @@ fn the_owner_is_started_detached_with_the_lock_in_hand() {
 fn sixteen_hooks_start_one_owner() {
     let world = World::new();
     let starts = world.dir.join("starts");
-    let world = std::sync::Arc::new(world.with_script(&format!("echo start >> {}; exec sleep 2", starts.display())));
+    let world = std::sync::Arc::new(world.with_script(&format!("echo $$ >> {}; exec sleep 60", starts.display())));
     let hooks: Vec<_> = (0..16)
         .map(|_| {
             let world = world.clone();
@@ -170,8 +170,10 @@ fn sixteen_hooks_start_one_owner() {
         })
         .collect();
     assert!(hooks.into_iter().all(|hook| hook.join().unwrap() == Some(0)));
-    eventually("the start", || starts.exists().then_some(()));
-    assert_eq!(std::fs::read_to_string(&starts).unwrap(), "start\n");
+    let pids = eventually("the start", || std::fs::read_to_string(&starts).ok().filter(|text| text.ends_with('\n')));
+    let killed = std::process::Command::new("kill").args(pids.split_whitespace()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(pids.lines().count(), 1, "{pids}");
     assert_eq!(world.spooled().len(), 16);
 }
 

@@ -87,7 +87,6 @@ fn python_is_asked_only_where_there_is_something_to_decide() {
     let world = governed("touch asked; exit 1");
     world.run(&["hooks", "pre-tool", "--format", "json"], BODY);
     ask(&world, "pre-compact");
-    ask(&world, "post-tool-failure");
     ask(&world, "subagent-stop");
     std::fs::remove_file(world.project().join(".claude/requirements.yaml")).unwrap();
     ask(&world, "pre-tool");

@@ -1,7 +1,7 @@
 //! Everything that is no brief and no hook becomes the Python CLI.
 
+use crate::support::{copied, script};
 use crate::world::{text, World, BINARY};
-use std::os::unix::fs::PermissionsExt;
 
 fn echoing() -> World {
     World::new().with_script("printf '<%s>' \"$@\"; exit 7")
@@ -39,18 +39,13 @@ fn standard_streams_and_environment_reach_the_python_cli() {
     assert_eq!(text(&output.stderr).trim(), world.dir.join("home").display().to_string());
 }
 
-fn script(path: &std::path::Path, body: &str) {
-    std::fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// The script beside the launcher's real file goes before PATH; a launcher reached by a link finds its real folder.
 #[test]
 fn the_script_beside_the_launcher_is_found_through_a_link() {
     let world = World::new().without("CONTEXT_GRAPH_PYTHON");
     let bin = world.dir.join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::copy(BINARY, bin.join("context-graph-cli")).unwrap();
+    copied(std::path::Path::new(BINARY), &bin.join("context-graph-cli"));
     std::os::unix::fs::symlink(bin.join("context-graph-cli"), world.dir.join("link")).unwrap();
     script(&bin.join("context-graph-py"), "echo sibling \"$@\"");
     let output = world.command(world.dir.join("link").to_str().unwrap(), &["session", "list"]).output().unwrap();

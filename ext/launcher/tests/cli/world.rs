@@ -86,10 +86,8 @@ impl World {
 
     /// An executable script standing in for Python; what it runs is `body`.
     pub fn with_script(self, body: &str) -> World {
-        use std::os::unix::fs::PermissionsExt;
         let path = self.dir.join("python");
-        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::support::script(&path, body);
         let path = path.display().to_string();
         self.with("CONTEXT_GRAPH_PYTHON", &path)
     }

@@ -1,8 +1,10 @@
 //! What the integration tests share: golden files, temporary folders.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where the golden files are: both ends of each format are held to them.
@@ -73,6 +75,26 @@ impl Drop for TempDir {
     }
 }
 
+/// Makes `path` a program with what the shell command `made_by` prints.
+///
+/// Another process writes it: what this one has open for writing, a process that another test's thread starts just then
+/// has open too until it has become its program, and so long nobody can execute the file (ETXTBSY).
+fn program(path: &Path, made_by: &str, given: &OsStr) {
+    let line = format!("{made_by} > \"$0\" && chmod 755 \"$0\"");
+    let done = Command::new("/bin/sh").args(["-c", &line]).arg(path).arg(given).status().expect("a shell");
+    assert!(done.success(), "{}", path.display());
+}
+
+/// An executable shell script that runs `body`.
+pub fn script(path: &Path, body: &str) {
+    program(path, "printf '#!/bin/sh\\n%s\\n' \"$1\"", body.as_ref());
+}
+
+/// A copy of a program.
+pub fn copied(from: &Path, to: &Path) {
+    program(to, "cat \"$1\"", from.as_os_str());
+}
+
 /// Makes what a table's `setup` cell lists: `d:PATH`, `f:PATH=CONTENT`, `l:PATH=TARGET`.
 ///
 /// The cell is given as in the file, for its %20 must not be taken for separators.
@@ -88,7 +110,7 @@ pub fn set_up(cell: &str, folder: &Path) {
                 std::fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
                 std::fs::write(&path, content).expect("a file");
             }
-            "l" => std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(&content), &path).expect("a link"),
+            "l" => std::os::unix::fs::symlink(OsStr::from_bytes(&content), &path).expect("a link"),
             other => panic!("unknown setup {other}"),
         }
     }
