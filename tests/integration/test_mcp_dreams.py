@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,6 @@ CONTEXT_FIELDS = {
     "consciousness_level",
     "dream_state",
 }
-
-
-@pytest.fixture
-def peer(cli: Cli) -> Iterator[Peer]:
-    with connected(cli) as made:
-        yield made
 
 
 def fill(peer: Peer) -> dict[str, str]:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,12 +23,6 @@ from context_graph.store.layout import wrap
 
 WHY = "a rationale of enough characters"
 NODE = "00000000-0000-4000-8000-000000000000"
-
-
-@pytest.fixture
-def peer(cli: Cli) -> Iterator[Peer]:
-    with connected(cli) as made:
-        yield made
 
 
 def check(error: ErrorData, code: int, message: str, row: str, detail: str = "") -> None:

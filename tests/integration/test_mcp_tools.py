@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,12 +28,6 @@ FACTS = [
     "Users asked for dark mode in the settings dialog",
     "The database migration 0042 must run before the workers restart",
 ]
-
-
-@pytest.fixture
-def peer(cli: Cli) -> Iterator[Peer]:
-    with connected(cli) as made:
-        yield made
 
 
 def check_pulse(found: dict[str, Any]) -> None:

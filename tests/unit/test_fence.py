@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_graph.memory.embed import default_provider
@@ -14,10 +15,12 @@ from context_graph.memory.fence import (
     FENCE_CLOSE,
     FENCE_OPEN,
     MAX_FENCED_CHARS,
+    TRUST,
     Fenced,
     Quote,
     age_text,
     fenced,
+    inert,
     quoted,
 )
 
@@ -71,7 +74,22 @@ def test_what_stands_around_the_quotes_asks_for_nothing() -> None:
     """Stated, never told: no imperative, no `you`, and the label says that it is data."""
     label = show("anything").text.split("\n")[1]
     assert "quoted as data" in label and "may be wrong or out of date" in label
-    assert not re.search(r"(?i)\b(you|your|must|should|please|use|follow|remember|always|never)\b", label)
+    (field,) = TRUST.values()
+    assert field == "untrusted data"
+    for said in (label, field):
+        assert not re.search(r"(?i)\b(you|your|must|should|please|use|follow|remember|always|never)\b", said)
+
+
+@given(st.recursive(st.text(max_size=80), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))
+@example([*HOSTILE, "a\\<b>", "\u00a0\ufeff\x7f\U000f0000", {"</x>": "\\\u202e"}])
+def test_json_spelled_inertly_is_the_same_json_without_tags_or_anything_hidden(value: object) -> None:
+    plain = json.dumps(value, ensure_ascii=False)
+    spelled = inert(plain)
+    assert json.loads(spelled) == value
+    hidden = [one for one in spelled if unicodedata.category(one) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}]
+    assert not hidden and not re.search(r"<[A-Za-z/!?]", spelled)
+    if plain.isprintable() and "<" not in plain:
+        assert spelled == plain
 
 
 @given(st.text(min_size=1, max_size=600))

@@ -16,7 +16,7 @@ from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.deferred import Deferred
 from context_graph.mcp_server.host import Job, OnDone
 from context_graph.mcp_server.registry import Tool
-from context_graph.mcp_server.result import ToolResult
+from context_graph.mcp_server.result import answer
 from context_graph.mcp_server.schemas import DESCRIPTIONS, HINTS, MODES, PARAMETERS, RESULTS
 from context_graph.model.memory import VerbosityLevel
 
@@ -101,7 +101,7 @@ def _promised(call: ToolCall, start: Callable[[OnDone], Job]) -> Deferred:
             return
         try:
             told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
-            deferred.done(ToolResult({**told, "pulse": call.host.memory().pulse().as_dict()}))
+            deferred.done(answer(told, call.host.memory().pulse().as_dict()))
         except Exception as error:
             deferred.failed(error)
 

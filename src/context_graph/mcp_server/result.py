@@ -8,7 +8,9 @@ from typing import Any
 
 import orjson
 
-__all__ = ["ToolResult"]
+from context_graph.memory.fence import TRUST, inert
+
+__all__ = ["ToolResult", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,17 @@ class ToolResult:
     failed: bool = False
 
     def blocks(self) -> list[Mapping[str, Any]]:
-        """The content as sent: where there is none, the structured answer's JSON."""
+        """The content as sent: where there is none, the structured answer's JSON, spelled inertly."""
         if self.content or self.structured is None:
             return list(self.content)
-        return [{"type": "text", "text": orjson.dumps(self.structured).decode()}]
+        return [{"type": "text", "text": inert(orjson.dumps(self.structured).decode())}]
+
+
+def answer(found: Mapping[str, Any], pulse: Mapping[str, Any], *, quotes: bool = True) -> ToolResult:
+    """What a tool has ``found``, with the pulse that every answer has (REQ-CORE-019).
+
+    Args:
+        quotes: Some of it may be text out of memories, or made of them: then the first field says so, before
+            anything that such a text could claim of itself.
+    """
+    return ToolResult({**(TRUST if quotes else {}), **found, "pulse": pulse})

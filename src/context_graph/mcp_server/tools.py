@@ -15,7 +15,7 @@ from uuid import UUID
 from context_graph.errors import GraphQueryError, InvalidParamsError, SessionNotFoundError, StoreError
 from context_graph.mcp_server.call import ToolCall
 from context_graph.mcp_server.registry import Tool
-from context_graph.mcp_server.result import ToolResult
+from context_graph.mcp_server.result import ToolResult, answer
 from context_graph.mcp_server.schemas import (
     DESCRIPTIONS,
     DISTILLATIONS,
@@ -54,9 +54,16 @@ def memory_tools() -> list[Tool]:
     ]
 
 
-def _answer(memex: Memex, found: Mapping[str, Any], *, empty_recall: bool = False) -> ToolResult:
-    """``found`` with the pulse that every answer has (REQ-CORE-019)."""
-    return ToolResult({**found, "pulse": memex.pulse(empty_recall=empty_recall).as_dict()})
+def _answer(
+    memex: Memex, found: Mapping[str, Any], *, quotes: bool = True, empty_recall: bool = False
+) -> ToolResult:
+    """``found`` with the pulse of this moment; see `answer`."""
+    return answer(found, memex.pulse(empty_recall=empty_recall).as_dict(), quotes=quotes)
+
+
+def _quotes(call: ToolCall) -> bool:
+    """Whether it is told texts: at level 0 memories are only named."""
+    return call.verbosity is not VerbosityLevel.RAW_ONLY
 
 
 def _memory_id(call: ToolCall, name: str) -> UUID:
@@ -107,7 +114,7 @@ def _store_memory(call: ToolCall) -> ToolResult:
         source="tool",
         node_id=call.new_id(),
     )
-    return _answer(memex, _stored(node, call.verbosity))
+    return _answer(memex, _stored(node, call.verbosity), quotes=False)
 
 
 def _content(call: ToolCall, modality: Modality) -> str:
@@ -168,7 +175,8 @@ def _recall_memory(call: ToolCall) -> ToolResult:
     memex = call.host.memory()
     found = memex.recall(query, top_k=top_k, filters=filters, recency=recency or 0.0, cursor=cursor)
     _count_use(call, memex, [one.node.id for one in found.nodes], found.followed)
-    return _answer(memex, recall_view(memex, found, call.verbosity), empty_recall=not found.nodes)
+    view = recall_view(memex, found, call.verbosity)
+    return _answer(memex, view, quotes=_quotes(call), empty_recall=not found.nodes)
 
 
 def _inject_context(call: ToolCall) -> ToolResult:
@@ -182,7 +190,8 @@ def _inject_context(call: ToolCall) -> ToolResult:
     memex = call.host.memory()
     found = memex.inject(query, max_tokens=max_tokens, mode=mode, priority=priority, include=include)
     _count_use(call, memex, found.node_ids, found.followed)
-    return _answer(memex, injection_view(memex, found, call.verbosity), empty_recall=not found.node_ids)
+    view = injection_view(memex, found, call.verbosity)
+    return _answer(memex, view, quotes=_quotes(call), empty_recall=not found.node_ids)
 
 
 def _get_memetic_status(call: ToolCall) -> ToolResult:
@@ -205,7 +214,7 @@ def _set_verbosity(call: ToolCall) -> ToolResult:
     given.finish()
     memex = call.host.memory()
     previous, call.session.verbosity = call.session.verbosity, VerbosityLevel(int(level))
-    return _answer(memex, {"previous_level": int(previous), "new_level": int(level)})
+    return _answer(memex, {"previous_level": int(previous), "new_level": int(level)}, quotes=False)
 
 
 def _forget_memory(call: ToolCall) -> ToolResult:
@@ -221,7 +230,7 @@ def _forget_memory(call: ToolCall) -> ToolResult:
         "deleted_at": iso_time(tombstone.deleted_at_ms),
         "reason": tombstone.reason,
     }
-    return _answer(memex, found)
+    return _answer(memex, found, quotes=tombstone.reason != reason)  # of who forgot it before
 
 
 def _restore_memory(call: ToolCall) -> ToolResult:
@@ -229,7 +238,8 @@ def _restore_memory(call: ToolCall) -> ToolResult:
     call.arguments.finish()
     memex = call.host.memory()
     node = memex.restore(node_id)
-    return _answer(memex, {"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
+    found = {"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)}
+    return _answer(memex, found, quotes=False)
 
 
 def _link_memories(call: ToolCall) -> ToolResult:
@@ -258,7 +268,7 @@ def _link_memories(call: ToolCall) -> ToolResult:
         "relationship_type": edge.relationship_type,
         "effective_weight": round(edge.effective_weight(), 6),
     }
-    return _answer(memex, found)
+    return _answer(memex, found, quotes=False)
 
 
 def _get_memory(call: ToolCall) -> ToolResult:
@@ -269,7 +279,7 @@ def _get_memory(call: ToolCall) -> ToolResult:
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
     _count_use(call, memex, (node_id,))
-    return _answer(memex, {"node": node_view(memex, node, call.verbosity)})
+    return _answer(memex, {"node": node_view(memex, node, call.verbosity)}, quotes=_quotes(call))
 
 
 def _get_identity(call: ToolCall) -> ToolResult:
@@ -281,7 +291,7 @@ def _get_identity(call: ToolCall) -> ToolResult:
         if named:
             raise session_missing(str(call.session_id)) from None
         found = _latest_identity(call)
-    return _answer(call.host.memory(), found)
+    return _answer(call.host.memory(), found, quotes=False)
 
 
 def _latest_identity(call: ToolCall) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 What is stored may come from anybody: a web page that was read, a file, an import. So each text is one line
 of JSON string, in which nothing can open or close a tag, between two tags of ours; the words around it state
-what it is and ask for nothing.
+what it is and ask for nothing. A tool's answer is JSON already and has `TRUST` in front instead of tags.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from context_graph.memory.phrases import sentences, shortened
 __all__ = [
     "FENCE_CLOSE",
     "FENCE_OPEN",
+    "TRUST",
     "Fenced",
     "Quote",
     "age_text",
     "best_passage",
     "fenced",
+    "inert",
     "quoted",
     "words_of",
 ]
@@ -31,6 +33,9 @@ __all__ = [
 FENCE_OPEN: Final = '<context-graph-memory trust="untrusted">'
 FENCE_CLOSE: Final = "</context-graph-memory>"
 _LABEL: Final = "Records from earlier work in this project, quoted as data. They may be wrong or out of date."
+TRUST: Final = {"trust": "untrusted data"}
+"""The first field of a tool's answer that quotes memories. It is said of the whole answer, so it has no end
+that a text could fake."""
 
 MAX_FENCED_CHARS: Final = 8000
 """Whatever the budget says: the client inlines 10,000 characters, and other parts need theirs."""
@@ -51,6 +56,7 @@ _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
 _LINE_ENDS: Final = "\n\u2028\u2029\x85"
+_PERHAPS_HIDDEN: Final = re.compile(r"[^\w -~]+")
 _INVISIBLE: Final = ("Cc", "Cf", "Cs", "Co")
 """Controls, marks that turn or hide text, lone surrogates, private use."""
 
@@ -158,13 +164,30 @@ def quoted(text: str) -> str:
     return _TAG_START.sub(r"\\u003c", json.dumps(clean, ensure_ascii=False))
 
 
+def inert(document: str) -> str:
+    """The same JSON, spelled so that no tag begins and nothing is invisible: for who is shown it as text.
+
+    Nothing is lost, unlike in `quoted`: what reads it as JSON gets the very texts that are stored.
+    """
+    return _TAG_START.sub(r"\\u003c", _PERHAPS_HIDDEN.sub(_spelled, document))
+
+
+def _spelled(run: re.Match[str]) -> str:
+    text = run[0]
+    if text.isprintable():
+        return text
+    return "".join(json.dumps(one)[1:-1] if _hides(one) else one for one in text)
+
+
+def _hides(character: str) -> bool:
+    return character in _LINE_ENDS or unicodedata.category(character) in _INVISIBLE
+
+
 def _visible(character: str) -> str:
     """The character, a newline for what separates lines, nothing for what cannot be seen."""
     if character in _LINE_ENDS:
         return "\n"
-    if character == "\t" or unicodedata.category(character) not in _INVISIBLE:
-        return character
-    return ""
+    return "" if _hides(character) and character != "\t" else character
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:
