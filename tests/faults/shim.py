@@ -15,10 +15,20 @@ from pathlib import Path
 import pytest
 from tests.support import Cli
 
-__all__ = ["Shim"]
+__all__ = ["Shim", "compile_library"]
 
 _SOURCE = Path(__file__).with_name("shim.c")
 _FORM = struct.Struct("<qqq")
+
+
+def compile_library(source: Path, folder: Path) -> Path:
+    """Build the C file ``source`` as a library in ``folder``; skips the test where there is no compiler."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    made = folder / f"{source.stem}.so"
+    command = ["cc", "-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o", made, source, "-ldl"]
+    subprocess.run(command, check=True)
+    return made
 
 
 @dataclass(frozen=True)
@@ -31,11 +41,7 @@ class Shim:
     @classmethod
     def build(cls, folder: Path) -> Shim:
         """Compile it; the test is skipped where there is no compiler."""
-        if shutil.which("cc") is None:
-            pytest.skip("no C compiler here")
-        made = cls(folder / "shim.so", folder / "control")
-        command = ["cc", "-O1", "-shared", "-fPIC", "-Wall", "-Werror", "-o", made.library, _SOURCE, "-ldl"]
-        subprocess.run(command, check=True)
+        made = cls(compile_library(_SOURCE, folder), folder / "control")
         made.set()
         return made
 

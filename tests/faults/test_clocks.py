@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -20,10 +19,7 @@ SESSIONS = 4
 
 
 def _torture(world: World, shim: Shim, rounds: int) -> None:
-    rng = random.Random(world.row.seed)
-    sessions = [f"clock-{index}" for index in range(SESSIONS)]
-    for session in sessions:
-        world.start(session)
+    rng, sessions = world.begin("clock", SESSIONS)
     for number in range(rounds):
         # Each jump once before any comes again, in an order of the seed.
         ahead = JUMPS[number % len(JUMPS)] + rng.uniform(-60, 60)

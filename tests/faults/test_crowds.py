@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import resource
 import socket
 import threading
@@ -62,10 +61,7 @@ def _idle_clients(world: World, count: int) -> Iterator[int]:
 
 def _exhausted(world: World, rounds: int) -> None:
     """The owner's limit comes down to what it has open already, and others' connections take what is left."""
-    rng = random.Random(world.row.seed)
-    sessions = [f"fd-{index}" for index in range(4)]
-    for session in sessions:
-        world.start(session)
+    rng, sessions = world.begin("fd", 4)
     for number in range(rounds):
         pid = world.pid()
         assert pid is not None

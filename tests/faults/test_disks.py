@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import tempfile
@@ -39,13 +38,6 @@ def disk(cli: Cli) -> Iterator[Cli]:
         home.rmdir()
 
 
-def _sessions(world: World) -> list[str]:
-    names = [f"disk-{index}" for index in range(SESSIONS)]
-    for name in names:
-        world.start(name)
-    return names
-
-
 def _fill_up(home: Path) -> None:
     with open(home / "filler", "ab", buffering=0) as sink, suppress(OSError):
         while True:
@@ -53,7 +45,7 @@ def _fill_up(home: Path) -> None:
 
 
 def _full(world: World, rounds: int) -> None:
-    rng, sessions, home = random.Random(world.row.seed), _sessions(world), world.root
+    (rng, sessions), home = world.begin("disk", SESSIONS), world.root
     for number in range(rounds):
         if rng.random() < 0.5:
             world.signal_owner(signal.SIGKILL)  # the next owner meets the full disk at its start
@@ -69,7 +61,7 @@ def _full(world: World, rounds: int) -> None:
 
 def _read_only(world: World, rounds: int) -> None:
     """Only without an owner: a disk with files open for writing can't be made read-only by hand."""
-    rng, sessions, home = random.Random(world.row.seed), _sessions(world), world.root
+    (rng, sessions), home = world.begin("disk", SESSIONS), world.root
     for number in range(rounds):
         pid = world.signal_owner(signal.SIGKILL)
         assert pid is not None
@@ -95,7 +87,7 @@ def _remount(home: Path, mode: str) -> None:
 
 
 def _slow(world: World, shim: Shim, rounds: int) -> None:
-    rng, sessions = random.Random(world.row.seed), _sessions(world)
+    rng, sessions = world.begin("disk", SESSIONS)
     for number in range(rounds):
         delay = rng.choice((5.0, 50.0, 400.0, 1500.0))
         shim.set(delay_ms=delay)

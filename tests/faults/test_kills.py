@@ -27,13 +27,9 @@ def children(pid: int | None) -> list[int]:
 
 
 def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -> None:
-    world.start(rng.choice(sessions))
     texts = [f"round {number} writer {one}: the limit is {rng.randrange(10**6)}" for one in range(2)]
     writers = [threading.Thread(target=world.remember, args=(text,)) for text in texts]
-    consolidating = threading.Thread(
-        target=world.command,
-        args=("memory", "consolidate", "--mode", "deep", "--any-state", "--format", "json"),
-    )
+    consolidating = threading.Thread(target=world.command, args=CONSOLIDATE)
 
     def kill() -> None:
         for thread in (*writers, consolidating):
@@ -58,24 +54,14 @@ def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -
         thread.join()
 
 
-def _torture(world: World, rounds: int) -> None:
-    rng = random.Random(world.row.seed)
-    sessions = [f"kill-{index}" for index in range(SESSIONS)]
-    for session in sessions:
-        world.start(session)
-    for number in range(rounds):
-        _round(world, rng, number, sessions)
-    world.judge()
-
-
 @pytest.mark.timeout(600)
 def test_kills_short(world: World) -> None:
     """Invariants 5 and 6: owner, child and hooks."""
-    _torture(world, 4)
+    world.torture("kill", SESSIONS, 4, _round)
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 def test_kills(world: World) -> None:
     """Invariants 5 and 6: the long run."""
-    _torture(world, LONG)
+    world.torture("kill", SESSIONS, LONG, _round)

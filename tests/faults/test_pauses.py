@@ -15,7 +15,6 @@ SESSIONS = 6
 
 
 def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -> None:
-    world.start(rng.choice(sessions))
     stopped: list[int] = []
 
     def pause() -> None:
@@ -36,24 +35,14 @@ def _round(world: World, rng: random.Random, number: int, sessions: list[str]) -
     world.remember(f"after pause {number} of {world.row.seed}")
 
 
-def _torture(world: World, rounds: int) -> None:
-    rng = random.Random(world.row.seed)
-    sessions = [f"pause-{index}" for index in range(SESSIONS)]
-    for session in sessions:
-        world.start(session)
-    for number in range(rounds):
-        _round(world, rng, number, sessions)
-    world.judge()
-
-
 @pytest.mark.timeout(600)
 def test_pauses_short(world: World) -> None:
     """A few stops."""
-    _torture(world, 3)
+    world.torture("pause", SESSIONS, 3, _round)
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 def test_pauses(world: World) -> None:
     """The long run."""
-    _torture(world, LONG)
+    world.torture("pause", SESSIONS, LONG, _round)

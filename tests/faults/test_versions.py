@@ -53,7 +53,7 @@ def _upgrade(world: World, old: Cli, new: Cli, rounds: int) -> None:
                 world.start(session)
             world.burst(rng, SESSIONS, number)
             after = peer.store(f"Stored after the upgrade {number}")
-            found = {one["id"] for one in peer.ask("recall_memory", query="upgrade", top_k=50)["nodes"]}
+            found = {one["id"] for one in peer.ask("recall_memory", query="upgrade", top_k=100)["nodes"]}
             assert {before, after} <= found
         assert owner_version(world) == __version__
         assert world.remember(f"With the newer owner {number}") is not None

@@ -52,6 +52,10 @@ def owner_pid(root: Path) -> int | None:
     return pid if ours and os.fsencode(root) in name else None
 
 
+Round = Callable[["World", random.Random, int, list[str]], None]
+"""One fault with what goes on beside it: its chance, its number, the sessions."""
+
+
 @dataclass
 class World:
     """One project, its sessions, and the ledger."""
@@ -104,6 +108,21 @@ class World:
         self._run(["hooks", "session-start", "--format", "claude"], given.encode())
         self.sent.setdefault(session, {})
         self.acknowledged.setdefault(session, set())
+
+    def begin(self, name: str, sessions: int) -> tuple[random.Random, list[str]]:
+        """The chance that the row's seed gives, and sessions that have started."""
+        names = [f"{name}-{index}" for index in range(sessions)]
+        for session in names:
+            self.start(session)
+        return random.Random(self.row.seed), names
+
+    def torture(self, name: str, sessions: int, rounds: int, one: Round) -> None:
+        """Rounds of a fault, each after one session's new start, and the judgement."""
+        rng, names = self.begin(name, sessions)
+        for number in range(rounds):
+            self.start(rng.choice(names))
+            one(self, rng, number, names)
+        self.judge()
 
     def hook(
         self, session: str, name: str, verb: str = "post-tool", kill_after_s: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 from tests.session_support import hook, memory, remember
 from tests.support import Cli
+
+from context_graph.backup.probe import probe
+from context_graph.wire import lockfile
 
 FACT = "Rate limits count per API key, not per IP"
 
@@ -121,6 +125,35 @@ def test_a_good_backup_is_called_good_and_nothing_is_replaced_unasked(cli: Cli, 
     done = cli.run("restore", str(made))
     assert done.returncode == 1
     assert "--yes" in done.stderr
+
+
+def test_a_restored_store_never_meets_the_logs_of_the_one_before(cli: Cli, tmp_path: Path) -> None:
+    """Logs in a folder of their own are not moved with the database; those of a killed owner hold writes."""
+    logs = Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_WAL_DIR": str(tmp_path / "logs")})
+    remember(logs, FACT)
+    backup(logs, tmp_path / "backup")
+    remember(logs, "Only in the log")
+    os.kill(json.loads(logs.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+    done = logs.run("restore", str(tmp_path / "backup"), "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    for _ in range(2):  # and opened again, it stays with its own
+        assert contents(logs) == [FACT]
+        assert logs.run("owner", "stop").returncode == 0
+    assert len(list((tmp_path / "logs").iterdir())) == 2
+    kept = Path(json.loads(done.stdout)["kept"])
+    assert probe(kept / "db")["memories"] == 2, "what was there before is kept with its last write"
+
+
+def test_a_second_restore_at_the_same_time_is_refused(cli: Cli, made: Path) -> None:
+    """It would take the first one's copy for that of one that was killed."""
+    lock = lockfile.take(store_of(cli) / ".restore.lock")
+    assert lock is not None
+    try:
+        done = cli.run("restore", str(made), "--yes")
+        assert done.returncode == 1 and "another restore" in done.stderr
+    finally:
+        os.close(lock)
+    assert cli.run("restore", str(made), "--yes").returncode == 0
 
 
 def test_where_no_backup_can_go_nothing_is_left(cli: Cli, made: Path, tmp_path: Path) -> None:

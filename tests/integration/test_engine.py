@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import largest, run
+from tests.store_support import in_a_namespace, largest, run
 
 from context_graph.errors import (
     DatabaseCorruptionError,
@@ -408,19 +407,7 @@ IN_A_SMALL_TMPFS = """
 """
 
 
-@pytest.mark.skipif(
-    shutil.which("unshare") is None
-    or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode != 0,
-    reason="no user namespaces here to mount a small file system in",
-)
 def test_a_full_and_a_read_only_file_system_are_told_apart_and_lose_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["unshare", "-rm", sys.executable, "-c", textwrap.dedent(IN_A_SMALL_TMPFS), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    said = in_a_namespace(IN_A_SMALL_TMPFS, tmp_path)
     for line in ("full: no space left for", "readable: True", "kept: True", "read-only: ", "no new one: "):
-        assert line in done.stdout, done.stdout
+        assert line in said, said

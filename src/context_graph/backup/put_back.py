@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import os
 import secrets
 import shutil
@@ -19,18 +17,18 @@ from context_graph.backup.manifest import Manifest
 from context_graph.backup.probe import probe
 from context_graph.client import stop_owner
 from context_graph.config import Location, lock_path
-from context_graph.errors import InvalidInputError, OwnerUnavailableError
+from context_graph.errors import InvalidInputError, OwnerUnavailableError, StoreLockedError
 from context_graph.wire import lockfile
+from context_graph.wire.swap import ASIDE, aside_folder, settle, swap
 
 __all__ = ["put_back"]
 
 _DATABASE: Final = "db"
 _KEPT: Final = ("project", "spool")
 """Beside the database, and not derived from it. The spool's events are applied afterwards."""
+_DRAFT: Final = ".restoring-"
+_ONE_LOCK: Final = ".restore.lock"
 _LOCK_S: Final = 5.0
-_EXCHANGE: Final = 2
-_HERE: Final = -100
-"""renameat2's RENAME_EXCHANGE and AT_FDCWD."""
 
 
 def put_back(
@@ -39,7 +37,8 @@ def put_back(
     """Check the backup in the folder ``backup`` and make it the database of ``place.store``.
 
     The owner is stopped and can't start until it is done; hooks leave their events in the spool meanwhile.
-    Killed at any instant, the store's database is the old or the new one, whole.
+    Killed at any instant, the store's database is the old or the new one, whole, and the old one is there or
+    in a folder `before-restore-…`. The next restore takes away what a killed one had not finished copying.
 
     Returns:
         Where the old database and what was derived from it are now (None: there was none); what the new one
@@ -49,21 +48,46 @@ def put_back(
         InvalidInputError: The backup is not as it was written, or something can't be written.
         StoreError: The copy does not open; then nothing was changed.
         OwnerUnavailableError: The owner does not end.
+        StoreLockedError: Another restore is at this store.
     """
     manifest.check(backup, found)
     store = place.store
-    draft = store / f".restoring-{secrets.token_hex(4)}"
+    draft = store / f"{_DRAFT}{secrets.token_hex(4)}"
     try:
         os.makedirs(store, mode=0o700, exist_ok=True)
-        copy_files(backup / manifest.DATABASE, draft, advance)
-        holds = probe(draft)
-        with _alone(place.root):
-            kept = _swap(store, draft)
+        with _only(store):
+            _clean(store)
+            try:
+                copy_files(backup / manifest.DATABASE, draft, advance)
+                holds = probe(draft)
+                with _alone(place.root):
+                    kept = _take_place(store, draft)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise InvalidInputError(f"restore into {store}: {error.filename or ''}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return kept, holds
+
+
+@contextlib.contextmanager
+def _only(store: Path) -> Iterator[None]:
+    """No other restore is at ``store`` meanwhile, so what one has left is nobody's."""
+    lock = lockfile.take(store / _ONE_LOCK)
+    if lock is None:
+        raise StoreLockedError(f"another restore into {store} is running; wait until it has ended")
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _clean(store: Path) -> None:
+    """Remove what restores that were killed had begun: copies of backups, folders without content."""
+    for left in store.glob(f"{_DRAFT}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    for left in store.glob(f"{ASIDE}*"):
+        with contextlib.suppress(OSError):  # not empty: it keeps something
+            left.rmdir()
 
 
 @contextlib.contextmanager
@@ -86,40 +110,29 @@ def _alone(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _swap(store: Path, draft: Path) -> Path | None:
-    """Make ``draft`` the database of ``store``; where the old one is now."""
+def _take_place(store: Path, draft: Path) -> Path | None:
+    """Make ``draft`` the database of ``store``; where the old one is now.
+
+    The order is for a kill in between. What is derived goes first: without it a database is whole, with that
+    of another one it is wrong. And the draft, which may be thrown away, gets a name that is kept before the
+    old database can come to have that name.
+    """
     database = store / _DATABASE
-    aside = store / f"before-restore-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}"
-    os.mkdir(aside, mode=0o700)
+    settle(database)
+    aside = aside_folder(store)
     for entry in list(os.scandir(store)):
-        # Derived of the old database; the owner makes it anew.
-        derived = entry.name not in (*_KEPT, _DATABASE) and not entry.name.startswith(
-            (".", "before-restore-")
-        )
-        if derived:
+        derived = entry.name not in (*_KEPT, _DATABASE) and not entry.name.startswith((".", ASIDE))
+        if derived:  # the owner makes it anew
             os.rename(entry.path, aside / entry.name)
-    there = database.exists()
-    if there:
-        _exchange(draft, database)
+    if database.exists():
         os.rename(draft, aside / _DATABASE)
+        sync_folder(aside)
+        swap(aside / _DATABASE, database)
     else:
         os.rename(draft, database)
+    sync_folder(aside)
     sync_folder(store)
     if not any(aside.iterdir()):
         aside.rmdir()
         return None
     return aside
-
-
-def _exchange(one: Path, other: Path) -> None:
-    """Let two folders change names in one step; in two, where the file system can't."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
-        return
-    code = ctypes.get_errno()
-    if code not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        raise OSError(code, os.strerror(code), os.fspath(other))
-    between = one.with_name(f"{one.name}-old")
-    os.rename(other, between)
-    os.rename(one, other)
-    os.rename(between, one)

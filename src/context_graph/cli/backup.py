@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +15,7 @@ import typer
 from context_graph.backup import make as making
 from context_graph.backup import manifest
 from context_graph.backup.put_back import put_back
+from context_graph.cli.bar import bar
 from context_graph.cli.calling import ask, finish
 from context_graph.cli.options import DbPath, Json
 from context_graph.config import locate
@@ -46,7 +45,7 @@ def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
         finish(reply)
     checkpoint: dict[str, Any] = json.loads(reply.stdout)
     try:
-        with _bar("copying", making.bytes_of(Path(checkpoint["database"]))) as advance:
+        with bar("copying", making.bytes_of(Path(checkpoint["database"]))) as advance:
             made = making.make(checkpoint, place, advance)
     finally:
         shutil.rmtree(checkpoint["folder"], ignore_errors=True)
@@ -82,7 +81,7 @@ def restore(
         return
     if not yes:
         _confirm(found, place.store)
-    with _bar("restoring", found.bytes) as advance:
+    with bar("restoring", found.bytes) as advance:
         kept, holds = put_back(source, found, place, advance)
     if json_:
         print(json.dumps({"store": str(place.store), "kept": str(kept) if kept else None, **holds}))
@@ -122,17 +121,3 @@ def _line(made: manifest.Manifest) -> str:
 
 def _time(made: manifest.Manifest) -> str:
     return datetime.fromtimestamp(made.created_at_ms / 1000, UTC).isoformat(timespec="seconds")
-
-
-@contextlib.contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # 40 ms, and only somebody who waits pays for it
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda size: progress.advance(task, size)

@@ -56,7 +56,8 @@ def setup(
     autostart: Annotated[
         bool,
         typer.Option(
-            "--autostart", help="Only this: start the owner at login (a systemd user unit); see --remove."
+            "--autostart",
+            help="Only this: start the owner at login (a systemd unit or LaunchAgent); see --remove.",
         ),
     ] = False,
     plugin: Annotated[
@@ -101,18 +102,18 @@ def setup(
         _tell_what_is_missing()
 
 
-def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
+def _autostart(*, remove: bool, yes: bool, dry_run: bool, platform: str = sys.platform) -> None:
     made = (
-        plan_no_autostart(os.environ)
+        plan_no_autostart(os.environ, platform=platform)
         if remove
-        else plan_autostart(find_owner_command(), data_root(), os.environ)
+        else plan_autostart(find_owner_command(), data_root(), os.environ, platform=platform)
     )
-    print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
+    print(diff_of([made.file]) if made.file.is_needed else "nothing to change\n" * (not made.needed), end="")
     if made.needed and not dry_run:
         if not yes:
             _ask(1)
         write_autostart(made, os.environ)
-        print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
+        print(f"{'enabled' if made.wanted else 'removed'} {made.file.path}")
     for note in made.notes:
         print(f"note: {note}")
 

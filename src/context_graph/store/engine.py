@@ -54,6 +54,7 @@ from context_graph.store.history_layout import BEGUN_KEY, encode_begun
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
 from context_graph.store.scan import Scan, open_cursor
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
+from context_graph.wire.swap import settle
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -165,6 +166,7 @@ class Engine:
         tuning = tuning or Tuning(durability=durability)
         if not read_only:
             refuse_held(folder)
+        settle(folder)  # a restore may have been killed while it took this place
         if not seal.has_database(folder):
             prepare_folder(folder, _create, create=create and not read_only)
         if not read_only or lock_holder(folder) is None:

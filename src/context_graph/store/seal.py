@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +97,8 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
     """The folder for the logs of the database at ``path``, made and noted: one of its own below ``root``.
 
     Logs that a crash left stay where they are, and are used there: RocksDB would not look for them anywhere
-    else. They move at the first opening after a clean close.
+    else. They move at the first opening after a clean close. A folder with logs in it that is not noted is of
+    a database that was at this path before (a restore keeps it): this one gets another.
 
     Raises:
         StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
@@ -105,6 +107,10 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
     wanted = path if root is None else Path(os.path.abspath(root)) / _log_name(path)
     if wanted == known or any(file.stat().st_size for file in known.glob("[0-9]*.log")):
         return known
+    if root is not None and known.parent == wanted.parent and known.name.startswith(f"{wanted.name}-"):
+        return known
+    if root is not None and any(wanted.glob("[0-9]*.log")):
+        wanted = wanted.with_name(f"{wanted.name}-{secrets.token_hex(4)}")
     try:
         os.makedirs(wanted, mode=0o700, exist_ok=True)
         if root is None:
