@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from context_graph.memory.common_ground import common_of
 from context_graph.memory.embed import default_provider
-from context_graph.memory.utl import Utl
+from context_graph.memory.utl import SWEEP_AT_LEAST, Utl
 from context_graph.memory.utl_metrics import UtlMetrics, learning_score, result_metrics
 from context_graph.model.edge import GraphEdge
 from context_graph.model.johari import JohariQuadrant
@@ -314,6 +314,22 @@ def test_a_state_that_was_written_reads_back_equal_and_damage_is_noticed() -> No
             Utl.from_bytes(damaged, common)
     with pytest.raises(ValueError, match="not the bytes"):
         Utl.from_bytes(packed[:20], common)
+
+
+def test_taking_back_the_places_of_memories_that_went_changes_no_figure() -> None:
+    made = world(AUTH + DIVERSE)
+    made.link(made.nodes[0], made.nodes[1], "contradicts")
+    made.link(made.nodes[2], made.nodes[3])
+    before, passing = made.metrics(), made.nodes[0]
+    going = made.embeddings[passing.id]
+    for number in range(SWEEP_AT_LEAST + 1):
+        other = replace(passing, id=UUID(int=10**6 + number), semantic_cluster=None)
+        made.utl.added(other, going)
+        made.utl.removed(other, going)
+    assert made.metrics() == before
+    assert [made.utl.links(node.id) for node in made.nodes[:4]] == [0, 0, 1, 1]
+    found = made.utl.measure(UUID(int=2 * 10**6), made.embeddings[made.nodes[3].id], importance=0.5)
+    assert found.near == made.nodes[3].id
 
 
 KINDS = ("related_to", "causes", "contradicts", "supersedes")

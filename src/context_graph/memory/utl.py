@@ -35,6 +35,9 @@ PRIOR: Final = 4.0
 SESSIONS: Final = 256
 """Sessions whose last memory is remembered, for the phase."""
 
+SWEEP_AT_LEAST: Final = 4096
+"""Memories that went before their places are taken back; as many as are left, if those are more."""
+
 _ONE: Final = 1 << 32
 _EMOTIONAL: Final = slice(4 * SLICES["Emotional"].start, 4 * SLICES["Emotional"].stop)
 _NO_EMOTION: Final = bytes(_EMOTIONAL.stop - _EMOTIONAL.start)
@@ -80,6 +83,7 @@ class Utl:
         self._disputes: dict[frozenset[UUID], list[int]] = {}
         self._last_of_session: OrderedDict[str, bytes] = OrderedDict()
         self._metrics: UtlMetrics | None = None
+        self._gone = 0
 
     def measure(
         self,
@@ -181,6 +185,10 @@ class Utl:
             topic, self._topic_of_slot[slot] = self._topic_of_slot[slot], None
             if topic is not None:
                 del self._slot_of_topic[topic]
+        self._gone += 1
+        if self._gone % SWEEP_AT_LEAST == 0 and self._gone >= self._kernel.summary()[0]:
+            self._kernel.load_bytes(self._kernel.to_bytes())  # which has nothing of those that went
+            self._gone = 0
 
     def linked(self, edge: GraphEdge) -> None:
         """Count a new edge in; one to a memory that is not counted changes nothing."""

@@ -40,6 +40,7 @@ from context_graph.store.node_records import (
     encode_access,
 )
 from context_graph.store.path_table import PathTable
+from context_graph.store.scrub import Scrubber
 from context_graph.store.sessions import SessionStore
 from context_graph.store.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.vector_table import VectorTable
@@ -69,6 +70,7 @@ class GraphStore:
         self.edges = EdgeTable(engine)
         self.vectors = VectorTable(engine)
         self.paths = PathTable(engine)
+        self._scrubber = Scrubber(engine, self.vectors, self.history)
         self._counters = self._load_counters()
         self.uid = self._load_uid()
 
@@ -77,12 +79,7 @@ class GraphStore:
         cls, path: str | os.PathLike[str], *, create: bool = True, tuning: Tuning = DEFAULT_TUNING
     ) -> GraphStore:
         """Open the database folder ``path``; arguments and errors as Engine.open."""
-        engine = Engine.open(path, create=create, tuning=tuning)
-        try:
-            return cls(engine)
-        except BaseException:
-            engine.close()
-            raise
+        return cls._owning(Engine.open(path, create=create, tuning=tuning))
 
     @classmethod
     def read_only(cls, path: str | os.PathLike[str]) -> GraphStore:
@@ -91,7 +88,10 @@ class GraphStore:
         Raises:
             StoreError: There is none, or it has no memories, or as Engine.open.
         """
-        engine = Engine.open(path, create=False, read_only=True)
+        return cls._owning(Engine.open(path, create=False, read_only=True))
+
+    @classmethod
+    def _owning(cls, engine: Engine) -> GraphStore:
         try:
             return cls(engine)
         except BaseException:
@@ -409,7 +409,7 @@ class GraphStore:
         if tombstone is not None:
             work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, tombstone))
         self.commit(work)
-        self._scrub([found.node, *(other.node for other in rewritten)])
+        self._scrubber.scrub([found.node, *(other.node for other in rewritten)])
         return found.node
 
     def purge(self, before_ms: int) -> list[MemoryNode]:
@@ -488,11 +488,3 @@ class GraphStore:
         work.batch.put(META, layout.COUNTERS_KEY, record)
         self._engine.write(work.batch)
         self._counters = counters
-
-    def _scrub(self, nodes: Iterable[MemoryNode]) -> None:
-        """Have RocksDB drop what removed or rewritten memories left in tables and logs."""
-        self._engine.flush()
-        for node in nodes:
-            self._engine.compact_range(NODES, node.id.bytes, node.id.bytes + b"\0")
-            self.vectors.scrub(node.commit_seq)
-        self.history.scrub()

@@ -1,0 +1,110 @@
+"""What was deleted for good leaves the disk, and the tables that this makes are put together again.
+
+RocksDB lets go of its log once every family's buffer is in a table, so each such deletion makes a table of a
+record or two in most families. Keys rise with time in most of them, and RocksDB moves a table that overlaps
+no other down a level as it is. So these would stay what they are: some 3 more tables for each deletion, each
+with 0.9 KB of this process's memory, for as long as the store lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from context_graph.errors import StoreError
+from context_graph.model.memory import MemoryNode
+from context_graph.store.engine import Engine
+from context_graph.store.graph_layout import NODES
+from context_graph.store.history import HistoryTable
+from context_graph.store.vector_table import VectorTable
+
+__all__ = ["MERGE_EVERY", "RUN_TABLES", "Scrubber", "Table", "merge_small_tables", "tables"]
+
+_LOG: Final = logging.getLogger(__name__)
+MERGE_EVERY: Final = 32
+"""Deletions from one look for small tables to the next; the first after opening looks as well."""
+RUN_TABLES: Final = 16
+"""Small tables in a row that are worth merging."""
+SMALL_BYTES: Final = 1 << 20
+"""A larger table is never merged again, so that each record is rewritten a bounded number of times."""
+_TABLES: Final = "rocksdb.sstables"
+# "--- level 6 --- ...", then a line for each table: number, bytes, sequence numbers, first and last key.
+_LEVEL: Final = re.compile(r"--- level (\d+) ---")
+_TABLE: Final = re.compile(
+    r" \d+:(\d+)\[[^]]*\]\['([0-9A-F]*)' seq:\d+, type:\d+ \.\. '([0-9A-F]*)' seq:\d+, type:\d+\]"
+)
+
+
+class Table(NamedTuple):
+    """A live table of one family."""
+
+    first: bytes
+    last: bytes
+    level: int
+    size: int
+    """Bytes on the disk."""
+
+
+class Scrubber:
+    """Takes deleted memories off the disk of one store. Not thread-safe."""
+
+    def __init__(self, engine: Engine, vectors: VectorTable, history: HistoryTable) -> None:
+        self._engine = engine
+        self._vectors = vectors
+        self._history = history
+        self._done = 0
+
+    def scrub(self, nodes: Iterable[MemoryNode]) -> None:
+        """Have RocksDB drop what removed or rewritten memories left in tables and logs. Raises StoreError."""
+        self._engine.flush()
+        for node in nodes:
+            self._engine.compact_range(NODES, node.id.bytes, node.id.bytes + b"\0")
+            self._vectors.scrub(node.commit_seq)
+        self._history.scrub()
+        if self._done % MERGE_EVERY == 0:
+            try:
+                merge_small_tables(self._engine)
+            except StoreError as error:  # what was to leave the disk has left it
+                _LOG.warning("small tables stay as they are: %s", error)
+        self._done += 1
+
+
+def merge_small_tables(engine: Engine) -> int:
+    """Make few tables of runs of small ones; how many were merged. Cost: less than 1 ms when there are none.
+
+    Raises:
+        StoreError: A compaction failed; nothing is lost by it.
+    """
+    merged = 0
+    for family in engine.families:
+        for run in _small_runs(tables(engine, family)):
+            engine.compact_range(family, run[0].first, max(table.last for table in run))
+            merged += len(run)
+    return merged
+
+
+def tables(engine: Engine, family: str) -> list[Table]:
+    """The tables of ``family`` below level 0 (where RocksDB merges them itself), by first key."""
+    found, level = [], 0
+    for line in (engine.property(family, _TABLES) or "").splitlines():
+        if head := _LEVEL.match(line):
+            level = int(head[1])
+        elif level and (entry := _TABLE.match(line)):
+            first, last = bytes.fromhex(entry[2]), bytes.fromhex(entry[3])
+            found.append(Table(first, last, level, int(entry[1])))
+    return sorted(found)
+
+
+def _small_runs(found: list[Table]) -> Iterator[list[Table]]:
+    """Runs of small tables with no larger one's first key between them: of each level, merging one rewrites
+    a single larger table at most."""
+    run: list[Table] = []
+    for table in (*found, None):
+        if table is not None and table.size < SMALL_BYTES:
+            run.append(table)
+            continue
+        if len(run) >= RUN_TABLES:
+            yield run
+        run = []
