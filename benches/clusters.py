@@ -1,6 +1,7 @@
 """What clusters, causal links and goals cost, and how well planted topics and near neighbours are found.
 
     .venv/bin/python benches/clusters.py [--memories 1000 10000 100000] [--kind topics facts noise]
+                                         [--json FILE]
 
 Kinds: *topics* are planted groups of 25 texts that share words drawn for them, *noise* texts share words
 by chance only, *facts* are those of planted.py: thousands of neighbours that differ in a name,
@@ -10,7 +11,6 @@ above wall time: two cores were at work; below it: the machine was shared.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -20,6 +20,10 @@ from collections.abc import Callable, Sequence
 from math import comb
 from pathlib import Path
 from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report import described, machine, options, peak_mib, save
 
 PER_TOPIC = 25
 
@@ -49,8 +53,7 @@ def topics(count: int, *, per: int = PER_TOPIC) -> tuple[list[str], list[int]]:
 
 
 def facts(count: int) -> tuple[list[str], list[int]]:
-    sys.path.insert(0, str(Path(__file__).parent))
-    import planted
+    from benches import planted
 
     made = planted.planted(count, 0.0)
     return [one.text for one in made][:count], []
@@ -116,20 +119,12 @@ def one(kind: str, count: int) -> dict[str, object]:
 
 
 def _timed(told: dict[str, object], name: str, run: Callable[[], list]) -> list:
-    before = resident(), time.perf_counter(), time.process_time()
+    before = peak_mib(), time.perf_counter(), time.process_time()
     made = run()
     told[f"{name}_s"] = time.perf_counter() - before[1]
     told[f"{name}_cpu_s"] = time.process_time() - before[2]
-    told[f"{name}_more_mib"] = resident() - before[0]
+    told[f"{name}_more_mib"] = peak_mib() - before[0]
     return made
-
-
-def resident() -> float:
-    """The most memory this process ever had, MiB."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def missed(count: int) -> dict[str, object]:
@@ -141,6 +136,8 @@ def missed(count: int) -> dict[str, object]:
     from context_graph.memory.embed import default_provider
     from context_graph.model.spaces import SLICES
 
+    if count <= neighbours.EXACT_ROWS:  # so few are all compared, and make no cells to speak of
+        return {"kind": "neighbours", "memories": count, "found_in_cells": 1.0}
     encode = default_provider().encode
     texts = topics(count)[0]
     space = np.stack([np.frombuffer(encode(text).embedding, np.float32)[SLICES["SPLADE"]] for text in texts])
@@ -158,19 +155,25 @@ def missed(count: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--memories", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--kind", nargs="+", default=["topics", "noise", "facts", "neighbours"])
     parser.add_argument("--one", action="store_true", help="in this process")
     given = parser.parse_args()
+    if given.one:
+        (kind,), (count,) = given.kind, given.memories
+        told = missed(count) if kind == "neighbours" else one(kind, count)
+        print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in told.items()}))
+        return
+    print(described(machine()))
+    found = []
     for kind in given.kind:
         for count in given.memories:
-            if given.one:
-                told = missed(count) if kind == "neighbours" else one(kind, count)
-                print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in told.items()}))
-            else:
-                command = [sys.executable, __file__, "--one", "--kind", kind, "--memories", str(count)]
-                subprocess.run(command, check=True)
+            command = [sys.executable, __file__, "--one", "--kind", kind, "--memories", str(count)]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+            found.append(json.loads(done.stdout))
+            print(done.stdout.decode(), end="", flush=True)
+    save(given.json, {"cases": found})
 
 
 if __name__ == "__main__":

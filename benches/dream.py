@@ -16,7 +16,6 @@ gives way to everybody, waits, and CPU / cores is the least that its time could 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import shutil
@@ -32,6 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches import dream_store
+from benches.report import described, machine, options, save
 
 from context_graph.dream import checkpoint, messages
 from context_graph.dream.commit import commit
@@ -158,8 +158,9 @@ def _open(store: Path) -> Memex:
     return Memex.open(store, redactor=Redactor())
 
 
-def report(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = {"cores": os.cpu_count(), "load": os.getloadavg()[0], "runs": [], "commits": []}
+def told(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {"runs": [], "commits": []}
+    print(described(machine()))
     for size in given.sizes:
         store = folder / f"store-{size}"
         if not store.exists():
@@ -187,20 +188,18 @@ def report(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--modes", nargs="+", default=[mode.value for mode in Mode])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="where stores are made, or found")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["CONTEXT_GRAPH_HOME"] = scratch
         folder = given.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        found = report(folder, given)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=2) + "\n")
+        found = told(folder, given)
+    save(given.json, found)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ time from its last result to its exit, in which it runs the hooks of its session
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import statistics
 import sys
@@ -22,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches.dream_store import make
 from benches.processes import CLI, live_env
-from benches.report import described, grid, machine
+from benches.report import described, grid, machine, options, save
 from tests.owner_dreams import Owner
 from tests.realclient_support import CLIENT, DRIVER, drive
 from tests.support import Cli
@@ -33,13 +31,10 @@ CASES = ("off", "light")
 
 def main() -> None:
     """Run the sessions by turns and print the medians."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--memories", type=int, default=10_000)
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--memories", type=int, default=10_000)
+    given = parser.parse_args()
     if not DRIVER.exists() or not CLIENT.exists():
         sys.exit("no real client or driver here")
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
@@ -48,8 +43,7 @@ def main() -> None:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print_table(report)
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
+    save(given.json, report)
 
 
 def measure(folder: Path, turns: int, memories: int) -> dict[str, Any]:
@@ -64,7 +58,6 @@ def measure(folder: Path, turns: int, memories: int) -> dict[str, Any]:
             )
     runs = {case: sum("begins" in line for line in owner.log().splitlines()) for case, owner in made.items()}
     return {
-        "machine": machine(),
         "memories": memories,
         "sessions": sessions,
         "runs": runs,
@@ -85,7 +78,7 @@ def _project(folder: Path, case: str, memories: int) -> Owner:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(f"{described(report['machine'])}; {report['memories']} memories")
+    print(f"{described(machine())}; {report['memories']} memories")
     rows: list[list[object]] = []
     for case, sessions in report["sessions"].items():
         wall = statistics.median(one["wall_s"] for one in sessions)

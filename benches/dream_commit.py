@@ -9,17 +9,17 @@ and what holds it up (from_bytes, commit, undo).
 
 from __future__ import annotations
 
-import argparse
-import resource
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benches.report import described, grid, machine, options, peak_mib, save
 from tests.memory_support import WHY, open_memex
 
 from context_graph.dream.commit import commit
@@ -43,11 +43,11 @@ SUBJECTS = (
 
 
 @contextmanager
-def measured(name: str) -> Iterator[None]:
+def measured(name: str, rows: list[dict[str, Any]]) -> Iterator[None]:
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     wall, cpu = (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
-    print(f"{name:34} {wall:9.1f} ms wall {cpu:9.1f} ms cpu", flush=True)
+    rows.append({"step": name, "wall_ms": wall, "cpu_ms": cpu})
 
 
 def filled(memex: Memex, count: int) -> list[str]:
@@ -68,11 +68,12 @@ def filled(memex: Memex, count: int) -> list[str]:
 
 
 def main() -> None:
-    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given = options(__doc__)
     given.add_argument("--memories", type=int, default=100_000)
     given.add_argument("--merges", type=int, default=5_000)
     given.add_argument("--prunes", type=int, default=0)
     wanted = given.parse_args()
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder, open_memex(Path(folder) / "store") as memex:
         ids = filled(memex, wanted.memories)
         memex.flush()
@@ -88,18 +89,20 @@ def main() -> None:
             merges=merges,
             prunes=prunes,
         )
-        with measured("prepare"):
+        with measured("prepare", rows):
             prepared = prepare(memex.core.store, plan)
-        with measured("to_bytes"):
+        with measured("to_bytes", rows):
             packed = prepared.to_bytes()
-        print(f"{'prepared':34} {len(packed) / 1e6:9.1f} MB")
-        with measured("from_bytes"):
+        with measured("from_bytes", rows):
             prepared = Prepared.from_bytes(packed)
-        with measured(f"commit of {len(merges)} merges, {len(prunes)} prunes"):
+        with measured(f"commit of {len(merges)} merges, {len(prunes)} prunes", rows):
             done = commit(memex, prepared)
-        with measured("undo"):
+        with measured("undo", rows):
             memex.undo(done.token)
-        print(f"{'peak RSS':34} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:9.0f} MB")
+    print(described(machine()))
+    print(grid(("step", "wall ms", "CPU ms"), (row.values() for row in rows)))
+    print(f"prepared: {len(packed) / 1e6:.1f} MB; peak RSS: {peak_mib():.0f} MiB")
+    save(wanted.json, {"steps": rows, "prepared_bytes": len(packed), "peak_mib": peak_mib()})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ Goals: p95 beside a run at most twice the p95 without one; gone within 100 ms.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
@@ -26,8 +25,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benches.dream_store import make
-from benches.processes import CLI, FLOOR, NATIVE, SESSION, case, live_env, tool_event
-from benches.report import described, grid, machine, quantile
+from benches.processes import CLI, FLOOR, SESSION, build_native, case, live_env, timed, tool_event
+from benches.report import described, grid, machine, options, save, spread
 
 from context_graph.client.request import request
 from context_graph.config import Location, locate
@@ -45,22 +44,18 @@ _SETTINGS = {
 
 def main() -> None:
     """Fill the store, take turns, print the table."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--memories", type=int, default=100_000)
-    options.add_argument("--mode", choices=("light", "deep", "rem"), default="deep")
-    options.add_argument("--turns", type=int, default=3)
-    options.add_argument("--aborts", type=int, default=10)
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--mode", choices=("light", "deep", "rem"), default="deep")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--aborts", type=int, default=10)
+    given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     bench = Bench(folder)
     try:
         make(bench.place.store, given.memories)
         bench.command("owner", "start", **_OFF)
         report: dict[str, Any] = {
-            "machine": machine(),
             "memories": given.memories,
             "mode": given.mode,
             **bench.turns(given.mode, given.turns),
@@ -72,8 +67,7 @@ def main() -> None:
         bench.command("owner", "stop")
         shutil.rmtree(folder, ignore_errors=True)
     print_table(report)
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
+    save(given.json, report)
 
 
 _OFF = {"CONTEXT_GRAPH_DREAM": "false"}
@@ -86,8 +80,7 @@ class Bench:
         self.folder = folder
         self.env = {**live_env(folder), "CLAUDE_CODE_SESSION_ID": SESSION}
         self.place: Location = locate(None, self.env, folder)
-        for name in ("noop", "timed_spawn"):
-            subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+        build_native(folder)
         bodies = {
             "post-tool": tool_event("PostToolUse"),
             "prompt-submit": {
@@ -101,7 +94,7 @@ class Bench:
             path = folder / f"{verb}.json"
             path.write_text(json.dumps(body))
             lines += case(f"hooks {verb}", [str(CLI), "hooks", verb, "--format", "claude"], self.env, path)
-        (folder / "plan").write_text("".join(lines))
+        self.plan = lines
 
     def command(self, *words: str, **env: str) -> None:
         """Run a command that must succeed."""
@@ -121,18 +114,8 @@ class Bench:
 
     def rounds(self, number: int) -> dict[str, list[float]]:
         """Every case so many times, in random order; wall times in ms."""
-        done = subprocess.run(
-            [self.folder / "timed_spawn", self.folder / "plan", str(number)],
-            capture_output=True,
-            cwd=self.folder,
-            check=True,
-        )
-        found: dict[str, list[float]] = {}
-        for line in done.stdout.decode().splitlines():
-            name, wall, _, code = line.split("\t")
-            assert code == "0", line
-            found.setdefault(name, []).append(int(wall) / 1e6)
-        return found
+        found = timed(self.folder, self.plan, number)
+        return {name: [1000.0 * wall for wall in calls.walls] for name, calls in found.items()}
 
     def turns(self, mode: str, number: int) -> dict[str, Any]:
         """Hooks alone and hooks beside a run, by turns."""
@@ -182,20 +165,12 @@ def _add(to: dict[str, list[float]], more: dict[str, list[float]]) -> None:
 
 
 def _rows(walls: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    return {
-        name: {
-            "n": len(times),
-            "p50_ms": statistics.median(times),
-            "p95_ms": quantile(sorted(times), 0.95),
-            "max_ms": max(times),
-        }
-        for name, times in walls.items()
-    }
+    return {name: {"n": len(times), **spread(times)} for name, times in walls.items()}
 
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(described(report["machine"]))
+    print(described(machine()))
     print(f"{report['memories']} memories, {report['mode']}, runs: {report['runs']}")
     rows: list[list[object]] = []
     for name, alone in report["alone"].items():

@@ -10,7 +10,6 @@ processes run at once on one branch, every other one a satisfy. Needs a C compil
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
@@ -25,8 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.processes import CLI, FLOOR, NATIVE, case
-from benches.report import described, grid, machine, quantile
+from benches.processes import CLI, FLOOR, Calls, build_native, case, timed
+from benches.report import described, grid, machine, options, quantile, save
 
 PYTHON = "bare Python, pass"
 GOALS = {
@@ -45,13 +44,10 @@ NAMES = [f"requirement_{number}" for number in range(6)]
 
 def main() -> None:
     """Build the native parts, run the cases and the crowds, print the tables."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--runs", type=int, default=400)
-    options.add_argument("--crowd", type=int, default=64)
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--crowd", type=int, default=64)
+    given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="context-graph-gates-"))
     try:
         report = measure(folder, given.runs)
@@ -70,8 +66,7 @@ def main() -> None:
         )
         shutil.rmtree(folder, ignore_errors=True)
     print_tables(report)
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
+    save(given.json, report)
 
 
 def environment(folder: Path, root: str) -> dict[str, str]:
@@ -129,8 +124,7 @@ def event(folder: Path, tool: str, number: str = "@@@@@@@@") -> dict[str, Any]:
 
 def measure(folder: Path, runs: int) -> dict[str, Any]:
     """Run all cases ``runs`` times; medians and ratios of each."""
-    for name in ("noop", "timed_spawn"):
-        subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+    build_native(folder)
     make_project(folder)
     start = {
         "session_id": SESSION,
@@ -153,16 +147,8 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
         write_inputs(folder)
         rows = []
         for root, who in (("live", "owner"), ("dead", "no owner")):
-            plan = folder / f"plan-{root}"
-            plan.write_text("".join(case_lines(folder, root, who)))
-            spawner = [folder / "timed_spawn", plan, str(runs)]
-            done = subprocess.run(spawner, capture_output=True, cwd=folder, check=True)
-            rows += judge(done.stdout.decode().splitlines())
-    return {
-        "machine": machine(),
-        "runs": runs,
-        "cases": rows,
-    }
+            rows += judge(timed(folder, case_lines(folder, root, who), runs, may_fail=True))
+    return {"runs": runs, "cases": rows}
 
 
 class no_owner:
@@ -207,22 +193,14 @@ def case_lines(folder: Path, root: str, who: str) -> list[str]:
     return lines + case(f"{who}: project without requirements", pre_tool, bare, folder / "bare.json")
 
 
-def judge(lines: list[str]) -> list[dict[str, Any]]:
+def judge(calls: dict[str, Calls]) -> list[dict[str, Any]]:
     """Medians in microseconds of wall and CPU time, the ratio that has a goal, exit codes."""
-    walls: dict[str, list[float]] = {}
-    cpus: dict[str, list[float]] = {}
-    codes: dict[str, set[int]] = {}
-    for line in lines:
-        name, wall, cpu, code = line.split("\t")
-        walls.setdefault(name, []).append(int(wall) / 1000)
-        cpus.setdefault(name, []).append(int(cpu) / 1000)
-        codes.setdefault(name, set()).add(int(code))
     medians = {
-        "wall": {name: statistics.median(times) for name, times in walls.items()},
-        "cpu": {name: statistics.median(times) for name, times in cpus.items()},
+        "wall": {name: 1e6 * statistics.median(of.walls) for name, of in calls.items()},
+        "cpu": {name: 1e6 * statistics.median(of.cpus) for name, of in calls.items()},
     }
     rows = []
-    for name in sorted(walls):
+    for name in sorted(calls):
         what, base, goal = GOALS.get(
             name, ("wall" if name.startswith(("owner", "floor")) else "cpu", "", None)
         )
@@ -231,12 +209,12 @@ def judge(lines: list[str]) -> list[dict[str, Any]]:
             {
                 "case": name,
                 "p50_us": medians["wall"][name],
-                "p95_us": quantile(sorted(walls[name]), 0.95),
+                "p95_us": 1e6 * quantile(sorted(calls[name].walls), 0.95),
                 "cpu_p50_us": medians["cpu"][name],
                 "compared": f"{what} / {base.partition(',')[0].partition(':')[0]}",
                 "ratio": medians[what][name] / medians[what][base],
                 "goal": goal,
-                "exit_codes": sorted(codes[name]),
+                "exit_codes": sorted(calls[name].codes),
             }
         )
     return rows
@@ -312,7 +290,7 @@ def denials(root: Path, env: dict[str, str], repo: Path, size: int) -> dict[str,
 
 def print_tables(report: dict[str, Any]) -> None:
     """The tables for people."""
-    print(f"{described(report['machine'])}; {report['runs']} rounds")
+    print(f"{described(machine())}; {report['runs']} rounds")
     names = ("case", "p50_us", "p95_us", "cpu_p50_us", "ratio", "goal", "compared", "exit_codes")
     headers = ("case", "p50 us", "p95 us", "cpu us", "ratio", "goal", "compared", "exits")
     print(grid(headers, ([row[name] for name in names] for row in report["cases"])))

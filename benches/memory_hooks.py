@@ -11,7 +11,6 @@ Goals: p95 10 ms at 10,000 memories, 16 ms at 100,000.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -25,8 +24,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.processes import CLI, FLOOR, NATIVE, SESSION, case, live_env
-from benches.report import described, grid, machine, quantile
+from benches.processes import CLI, FLOOR, SESSION, build_native, case, live_env, timed
+from benches.report import described, grid, machine, options, save, spread
 
 from context_graph import Memex
 from context_graph.config import locate
@@ -44,13 +43,10 @@ REASONS = (
 
 def main() -> None:
     """Fill the stores, run the cases, print the table."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--runs", type=int, default=300)
-    options.add_argument("--memories", type=int, nargs="+", default=[10_000, 100_000])
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--memories", type=int, nargs="+", default=[10_000, 100_000])
+    given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     homes = {size: folder / str(size) for size in (0, *given.memories)}
     try:
@@ -63,14 +59,12 @@ def main() -> None:
                 )
         shutil.rmtree(folder, ignore_errors=True)
     print_table(report)
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
+    save(given.json, report)
 
 
 def measure(folder: Path, homes: dict[int, Path], runs: int) -> dict[str, Any]:
     """Run every case ``runs`` times in random order."""
-    for name in ("noop", "timed_spawn"):
-        subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+    build_native(folder)
     prompt = {
         "session_id": SESSION,
         "cwd": "/nowhere",
@@ -88,18 +82,10 @@ def measure(folder: Path, homes: dict[int, Path], runs: int) -> dict[str, Any]:
         warm = body.read_bytes().replace(b"@@@@@@@@", b"warm-up")
         subprocess.run(command, input=warm, env=env, cwd=home, check=True, capture_output=True)
         lines += case(str(size), command, env, body)
-    plan = folder / "plan"
-    plan.write_text("".join(lines))
-    done = subprocess.run(
-        [folder / "timed_spawn", plan, str(runs)], capture_output=True, cwd=folder, check=True
-    )
-    walls: dict[str, list[float]] = {}
-    for line in done.stdout.decode().splitlines():
-        name, wall, _, code = line.split("\t")
-        assert code == "0", line
-        walls.setdefault(name, []).append(int(wall) / 1e6)
+    walls = {
+        name: [1000.0 * wall for wall in calls.walls] for name, calls in timed(folder, lines, runs).items()
+    }
     return {
-        "machine": machine(),
         "runs": runs,
         "floor_ms": statistics.median(walls[FLOOR]),
         "cases": [row(size, walls[str(size)], homes[size], runs) for size in homes],
@@ -147,12 +133,9 @@ def row(size: int, times: list[float], home: Path, runs: int) -> dict[str, Any]:
     owner = subprocess.run(
         [CLI, "owner", "status", "--json"], env=env, cwd=home, capture_output=True, check=True
     )
-    ordered = sorted(times)
     return {
         "memories": size,
-        "p50_ms": statistics.median(times),
-        "p95_ms": quantile(ordered, 0.95),
-        "max_ms": ordered[-1],
+        **spread(times),
         "goal_p95_ms": P95_GOALS_MS.get(size),
         "brought": json.loads(listed.stdout)["injections"].get("injections", 0) / (runs + 1),
         "rss_mib": json.loads(owner.stdout)["rss_bytes"] / 2**20,
@@ -161,7 +144,7 @@ def row(size: int, times: list[float], home: Path, runs: int) -> dict[str, Any]:
 
 def print_table(report: dict[str, Any]) -> None:
     """The table for people."""
-    print(f"{described(report['machine'])}; {report['runs']} rounds; floor p50 {report['floor_ms']:.2f} ms")
+    print(f"{described(machine())}; {report['runs']} rounds; floor p50 {report['floor_ms']:.2f} ms")
     names = ("memories", "p50_ms", "p95_ms", "goal_p95_ms", "max_ms", "rss_mib", "brought")
     headers = ("memories", "p50 ms", "p95 ms", "goal", "max ms", "owner MiB", "brought")
     print(grid(headers, ([one[name] for name in names] for one in report["cases"])))

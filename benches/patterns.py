@@ -1,22 +1,23 @@
 """How well and how fast action sequences are found (E10): F1 on planted sets, time and memory by store size.
 
     python benches/patterns.py            # F1 on ten seeds each, then 1K, 10K, 100K memories
-    python benches/patterns.py --quality  # F1 alone
+    python benches/patterns.py --quality  # F1 alone; --seeds, --memories and --json are there too
 
 Times are of the process (CPU), without reading the store: texts and E10 are at hand.
 """
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benches.planted_sequences import TOOLS, WORKFLOWS, planted, score
+from benches.report import described, grid, machine, options, peak_mib, save
 
 from context_graph.dream import patterns
 from context_graph.dream.snapshot import of_memories
@@ -35,11 +36,12 @@ SETS = {
 }
 
 
-def quality() -> None:
-    print(f"{'set':34} {'F1':>6} {'precision':>10} {'recall':>7} {'workflows':>10} {'patterns':>9}")
+def quality(seeds: range) -> list[dict[str, Any]]:
+    """Each set's medians over the seeds, and its least F1."""
+    rows: list[dict[str, Any]] = []
     for name, given in SETS.items():
         results = []
-        for seed in SEEDS:
+        for seed in seeds:
             truth = planted(seed, **given)
             found = patterns.find(of_memories(truth.nodes), range(len(truth.nodes)))
             if not truth.workflows:
@@ -49,28 +51,44 @@ def quality() -> None:
             results.append((made.f1, made.precision, made.recall, made.workflows_found, made.patterns))
         f1, precision, recall, workflows, count = (median(column) for column in zip(*results, strict=True))
         least = min(row[0] for row in results)
-        print(
-            f"{name:34} {f1:6.3f} {precision:10.3f} {recall:7.3f} {workflows:10g} {count:9g}"
-            f"  (least F1 {least:.3f})"
-        )
+        made_of = {"precision": precision, "recall": recall, "workflows": workflows, "patterns": count}
+        rows.append({"set": name, "F1": f1, **made_of, "least F1": least})
+    print(grid(tuple(rows[0]), (row.values() for row in rows)))
+    return rows
 
 
-def speed() -> None:
-    print(f"\n{'memories':>9} {'s (CPU)':>8} {'us each':>8} {'MiB more':>9} {'F1':>6}")
-    for count in (1_000, 10_000, 100_000):
+def speed(sizes: list[int]) -> list[dict[str, Any]]:
+    """What finding takes by size of the store."""
+    rows: list[dict[str, Any]] = []
+    for count in sizes:
         members = count // 200
         truth = planted(3, members=members, unrelated=count - 10 * members)
         snap = of_memories(truth.nodes)
         snap.load("Behavioral")
-        before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        before, began = peak_mib(), time.process_time()
         found = patterns.find(snap, range(len(snap)))
         took = time.process_time() - began
-        more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        more = peak_mib() - before
         made = score([one.members for one in found], truth)
-        print(f"{len(snap):9} {took:8.2f} {took / len(snap) * 1e6:8.0f} {more:9.0f} {made.f1:6.3f}")
+        cost = {"s (CPU)": took, "us each": took / len(snap) * 1e6, "MiB more": more}
+        rows.append({"memories": len(snap), **cost, "F1": made.f1})
+    print("\n" + grid(tuple(rows[0]), (row.values() for row in rows)))
+    return rows
+
+
+def main() -> None:
+    """Judge, then time."""
+    parser = options(__doc__)
+    parser.add_argument("--quality", action="store_true")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--memories", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    given = parser.parse_args()
+    print(described(machine()))
+    found = {"sets": quality(SEEDS[: given.seeds])}
+    if not given.quality:
+        found["sizes"] = speed(given.memories)
+    save(given.json, found)
 
 
 if __name__ == "__main__":
-    quality()
-    if "--quality" not in sys.argv:
-        speed()
+    main()

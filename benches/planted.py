@@ -1,6 +1,7 @@
 """Planted duplicates and traps: memories of which it is known who says the same, and who only seems to.
 
     .venv/bin/python benches/planted.py [--memories 100000] [--share 0.05] [--threshold 0.95 0.90]
+                                        [--json FILE]
 
 Duplicates are other words for the same (by template), the same in another order, other spaces, another case,
 other punctuation. Traps differ from a memory in one thing that matters. All other memories are facts of the
@@ -9,7 +10,6 @@ same kinds, so every memory has thousands of neighbours that differ from it in a
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -18,7 +18,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report import described, machine, options, save
 
 
 def _words(text: str) -> list[str]:
@@ -283,15 +288,13 @@ def main() -> None:
     from context_graph.memory.embed import default_provider
     from context_graph.model.memory import MemoryNode
 
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--threshold", type=float, nargs="+", default=[duplicates.LIGHT, duplicates.DEEP])
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    memories, encode = planted(options.memories, options.share, options.seed), default_provider().encode
+    given = parser.parse_args()
+    memories, encode = planted(given.memories, given.share, given.seed), default_provider().encode
     nodes = [
         MemoryNode(
             id=UUID(int=at), content=one.text, rationale="A planted memory.", created_at_ms=at,
@@ -301,14 +304,16 @@ def main() -> None:
     ]  # fmt: skip
     snap = of_memories(nodes)
     snap.load("Semantic")
-    for threshold in options.threshold:
+    print(described(machine()))
+    found: list[dict[str, object]] = []
+    for threshold in given.threshold:
         began = time.perf_counter()
         merges = duplicates.find(snap, threshold, progress=silent)
         took = time.perf_counter() - began
         places = [(merge.survivor.int, [loser.int for loser in merge.losers]) for merge in merges]
-        figures = {"threshold": threshold, "seconds": round(took, 2), **judged(memories, places)}
-        json.dump(figures, sys.stdout, indent=1)
-        print()
+        found.append({"threshold": threshold, "seconds": round(took, 2), **judged(memories, places)})
+        print(json.dumps(found[-1], indent=1))
+    save(given.json, {"memories": given.memories, "thresholds": found})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Needs a C compiler for the floor and the spawner. Uses a data root of its own, r
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -18,14 +17,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benches.report import Figure, Kind, figures, human, ratio, table, write
+from benches.report import Figure, Kind, figures, human, options, ratio, table, write
 
 NATIVE = Path(__file__).resolve().parent / "native"
 CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
@@ -50,16 +49,12 @@ RIVALS = Path(__file__).resolve().parent / "rivals"
 
 def main() -> None:
     """Build the native parts, run the cases, print the table."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--runs", type=int, default=400)
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--runs", type=int, default=400)
+    given = parser.parse_args()
     found = run(given.runs)
     print(table(found))
-    if given.json:
-        write(given.json, found)
+    write(given.json, found)
 
 
 def run(rounds: int) -> list[Figure]:
@@ -86,8 +81,7 @@ def live_env(folder: Path) -> dict[str, str]:
 
 def measure(folder: Path, runs: int) -> list[Figure]:
     """Run all cases ``runs`` times, in random order each time."""
-    for name in ("noop", "timed_spawn"):
-        subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+    build_native(folder)
     start = json.dumps({"session_id": SESSION, "hook_event_name": "SessionStart", "source": "startup"})
     for verb, body in (
         ("session-start", start),
@@ -97,11 +91,7 @@ def measure(folder: Path, runs: int) -> list[Figure]:
         subprocess.run(
             command, input=body.encode(), env=live_env(folder), cwd=folder, check=True, capture_output=True
         )
-    plan = folder / "plan"
-    plan.write_text("".join(case_lines(folder)))
-    done = subprocess.run(
-        [folder / "timed_spawn", plan, str(runs)], capture_output=True, cwd=folder, check=True
-    )
+    calls = timed(folder, case_lines(folder), runs)
     owner = subprocess.run(
         [CLI, "owner", "status", "--json"],
         env=live_env(folder),
@@ -109,7 +99,40 @@ def measure(folder: Path, runs: int) -> list[Figure]:
         capture_output=True,
         check=True,
     )
-    return judge(done.stdout.decode().splitlines(), json.loads(owner.stdout))
+    return judge(calls, json.loads(owner.stdout))
+
+
+def build_native(folder: Path) -> None:
+    """Compile the floor and the spawner into ``folder``."""
+    for name in ("noop", "timed_spawn"):
+        subprocess.run(["cc", "-O2", "-static", "-o", folder / name, NATIVE / f"{name}.c"], check=True)
+
+
+@dataclass
+class Calls:
+    """All calls of one case: seconds from start to exit, seconds of processor time, exit codes."""
+
+    walls: list[float] = field(default_factory=list)
+    cpus: list[float] = field(default_factory=list)
+    codes: set[int] = field(default_factory=set)
+
+
+def timed(folder: Path, lines: Iterable[str], rounds: int, *, may_fail: bool = False) -> dict[str, Calls]:
+    """Every `case` of ``lines`` so many times, in random order each time; one that fails ends the bench."""
+    plan = folder / "plan"
+    plan.write_text("".join(lines))
+    command = [folder / "timed_spawn", plan, str(rounds)]
+    done = subprocess.run(command, capture_output=True, cwd=folder, check=True)
+    found: dict[str, Calls] = {}
+    for line in done.stdout.decode().splitlines():
+        name, wall, cpu, code = line.split("\t")
+        if code != "0" and not may_fail:
+            raise SystemExit(f"{name}: exit {code}")
+        calls = found.setdefault(name, Calls())
+        calls.walls.append(int(wall) / 1e9)
+        calls.cpus.append(int(cpu) / 1e9)
+        calls.codes.add(int(code))
+    return found
 
 
 def tool_event(event: str, number: str = "@@@@@@@@") -> dict[str, Any]:
@@ -198,22 +221,15 @@ def rival_commands() -> dict[str, list[str] | None]:
     }
 
 
-def judge(lines: list[str], owner: Mapping[str, Any]) -> list[Figure]:
-    """The cases beside the floor; a hook that fails ends the bench."""
-    walls: dict[str, list[float]] = {}
-    cpus: dict[str, list[float]] = {}
-    for line in lines:
-        name, wall, cpu, code = line.split("\t")
-        if code != "0":
-            raise SystemExit(f"{name}: exit {code}")
-        walls.setdefault(name, []).append(int(wall) / 1e9)
-        cpus.setdefault(name, []).append(int(cpu) / 1e9)
+def judge(calls: Mapping[str, Calls], owner: Mapping[str, Any]) -> list[Figure]:
+    """The cases beside the floor."""
+    walls = {name: of.walls for name, of in calls.items()}
     kinds: dict[str, Kind] = {
         name: "limit" if name == FLOOR else "rival" if name in (BARE, PYTHON_HOOK, NODE_HOOK) else "ours"
         for name in walls
     }
     extra: dict[str, dict[str, Any]] = {
-        name: {"cpu": human(statistics.median(times))} for name, times in cpus.items()
+        name: {"cpu": human(statistics.median(of.cpus))} for name, of in calls.items()
     }
     post = extra["hooks post-tool"]
     post["owner RSS MiB"], post["requests"] = round(owner["rss_bytes"] / 2**20, 1), owner["requests"]

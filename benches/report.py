@@ -7,6 +7,7 @@ of the same workload, measured in the same rounds: they survive another machine,
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -49,6 +50,20 @@ class Figure:
 def quantile(ordered: Sequence[float], share: float) -> float:
     """The ``share`` quantile of sorted numbers, by nearest rank below."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def spread(times: Sequence[float]) -> dict[str, float]:
+    """What is told of times in ms where no limit stands beside them."""
+    ordered = sorted(times)
+    return {"p50_ms": statistics.median(times), "p95_ms": quantile(ordered, 0.95), "max_ms": ordered[-1]}
+
+
+def peak_mib() -> float:
+    """The most memory that this process has ever had, MiB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def figures(
@@ -166,11 +181,24 @@ def described(found: Mapping[str, Any]) -> str:
     return f"{system}, load {found['load']}"
 
 
-def write(path: Path, found: Iterable[Figure], **more: Any) -> None:
-    """The JSON that `make bench-compare` reads."""
+def options(about: str | None) -> argparse.ArgumentParser:
+    """A bench's command line, of its module's docstring, with what all have: --json."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    return parser
+
+
+def save(path: Path | None, body: Mapping[str, Any]) -> None:
+    """Write the JSON that --json asks for; the machine goes first in it."""
+    if path is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    body = {"machine": machine(), **more, "figures": [asdict(one) for one in found]}
-    path.write_text(json.dumps(body, indent=1) + "\n")
+    path.write_text(json.dumps({"machine": machine(), **body}, indent=1) + "\n")
+
+
+def write(path: Path | None, found: Iterable[Figure], **more: Any) -> None:
+    """The JSON that `make bench-compare` reads."""
+    save(path, {**more, "figures": [asdict(one) for one in found]})
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Figure]]:

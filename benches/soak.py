@@ -10,13 +10,13 @@ second half. Uses a data root of its own, removed at the end.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import shutil
 import statistics
 import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
@@ -24,6 +24,10 @@ import uuid
 from collections import deque
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benches.report import described, grid, machine, options, save
 
 from context_graph.memory.capture import capture_id
 
@@ -185,12 +189,9 @@ def slope(samples: list[tuple[float, float]]) -> float:
 
 def main() -> None:
     """Fill, soak, report."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("--minutes", type=float, default=20.0)
-    options.add_argument("--json", type=Path)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="context-graph-soak-"))
     soak = Soak(folder)
     try:
@@ -200,9 +201,9 @@ def main() -> None:
     finally:
         soak.close()
         shutil.rmtree(folder, ignore_errors=True)
-    print(json.dumps(report["summary"], indent=1))
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=1))
+    print(described(machine()))
+    print(grid(("what", "figure"), report["summary"].items()))
+    save(given.json, report)
 
 
 def watch(soak: Soak, seconds: float) -> dict[str, Any]:

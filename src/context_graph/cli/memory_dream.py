@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from context_graph.cli.bar import updating
 from context_graph.cli.calling import Finished, ask, finish
 from context_graph.cli.dream_text import (
     consolidation_text,
@@ -313,18 +314,11 @@ class _Interrupts:
 
 @contextlib.contextmanager
 def _bar(what: str) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A progress bar on standard error, if that is a terminal; it is told jobs."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # 40 ms, and only somebody who waits pays for it
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
+    """A progress bar that is told jobs."""
+    with updating(what) as update:
 
         def tell(job: dict[str, Any]) -> None:
             stage = "waiting for another run" if job["state"] == "queued" else job.get("stage") or what
-            progress.update(task, description=stage, total=job["total"], completed=job["done"])
+            update(description=stage, total=job["total"], completed=job["done"])
 
         yield tell

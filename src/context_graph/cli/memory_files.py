@@ -14,6 +14,7 @@ from typing import IO, Annotated, Any, Final
 
 import typer
 
+from context_graph.cli.bar import Advance, bar
 from context_graph.cli.calling import ask, finish
 from context_graph.cli.options import DbPath
 from context_graph.errors import InvalidInputError
@@ -32,9 +33,6 @@ class FileFormat(StrEnum):
 
     JSONL = "jsonl"
     MARKDOWN = "markdown"
-
-
-Advance = Callable[[int], None]
 
 
 def export(
@@ -109,7 +107,7 @@ def import_memories(
     """
     with _source(path) as (batches, total):
         token = _import("begin", {"overwrite": overwrite}, db_path)["token"]
-        with _bar("checking", total) as advance:
+        with bar("checking", total) as advance:
             for batch, size in batches():
                 _import("check", {"token": token, **batch}, db_path)
                 advance(size)
@@ -118,7 +116,7 @@ def import_memories(
             print("\n".join(checked["problems"]), file=sys.stderr)
             raise InvalidInputError(f"{checked['faults']}; nothing was written")
         if not dry_run:
-            with _bar("importing", total) as advance:
+            with bar("importing", total) as advance:
                 for batch, size in batches():
                     _import("write", {"token": token, **batch}, db_path)
                     advance(size)
@@ -150,7 +148,7 @@ def reindex(
         at = 0
         while not done:
             step = _call("memory.reindex", {"provider": provider}, db_path)
-            advance = advance or stack.enter_context(_bar("reindexing", step["total"]))
+            advance = advance or stack.enter_context(bar("reindexing", step["total"]))
             advance(step["at"] - at)
             at, done, memories = step["at"], step["done"], memories + step["memories"]
     print(json.dumps({"provider": provider, "memories": memories}))
@@ -184,7 +182,7 @@ def _pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[
             page = _call(
                 "memory.export", {"format": file_format, "embeddings": embeddings, "cursor": cursor}, db_path
             )
-            advance = advance or stack.enter_context(_bar("exporting", page["total"]))
+            advance = advance or stack.enter_context(bar("exporting", page["total"]))
             advance(page["memories"])
             yield page
             cursor = page.get("next_cursor")
@@ -296,17 +294,3 @@ def _markdown_batches(files: list[Path], root: Path) -> Iterator[tuple[dict[str,
             batch, size = [], 0
     if batch:
         yield {"files": batch}, len(batch)
-
-
-@contextlib.contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Advance]:
-    """A progress bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # 40 ms, and only somebody who waits pays for it
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda size: progress.advance(task, size)

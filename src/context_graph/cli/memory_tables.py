@@ -162,8 +162,11 @@ def _page(table: str, found: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns as wide as they need; the last is cut to the terminal's width, 80 without one."""
-    one_line = [(*row[:-1], " ".join(row[-1].split())) for row in rows]
+    """Columns as wide as they need; the last is cut to the terminal's width, 80 without one.
+
+    Each row is one line: no text can look like a row of its own.
+    """
+    one_line = [tuple(map(_one_line, row)) for row in rows]
     widths = [max(len(row[at]) for row in one_line) for at in range(len(rows[0]) - 1)]
     room = max(_LEAST_WIDTH, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))
     lines = []
@@ -176,7 +179,11 @@ def table(rows: Sequence[tuple[str, ...]]) -> str:
 
 def _columns(lines: Sequence[tuple[str, str]]) -> str:
     width = max((len(name) for name, _ in lines), default=0)
-    return "\n".join(f"{name.ljust(width)}  {text}".rstrip() for name, text in lines)
+    return "\n".join(f"{name.ljust(width)}  {_one_line(text)}".rstrip() for name, text in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _age(node: Mapping[str, Any]) -> str:
