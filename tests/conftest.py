@@ -6,10 +6,14 @@ import os
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.faults.report import pytest_terminal_summary  # noqa: F401  # the table of the fault tests
 from tests.support import Cli
+
+if TYPE_CHECKING:
+    from tests.mcp_support import Peer
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
@@ -39,3 +43,12 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
     made = Cli(launcher, project, dict(os.environ))
     yield made
     made.run("owner", "stop")
+
+
+@pytest.fixture
+def peer(cli: Cli) -> Iterator[Peer]:
+    """A client of the memory tools in ``cli``'s project."""
+    from tests.mcp_support import connected  # the SDK takes its time to import, and few tests want it
+
+    with connected(cli) as made:
+        yield made

@@ -9,6 +9,7 @@ from context_graph.config.memory import MemoryConfig
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
 from context_graph.redact import Redactor
+from context_graph.store.engine import Engine
 
 WHY = "kept because a test needs it"
 REDACTOR = Redactor()
@@ -31,3 +32,29 @@ def fill(memex: Memex, count: int, *, start: int = 0, **given: Any) -> list[Memo
         ]
         made += memex.store_many(items)
     return made
+
+
+def by_pages(memex: Memex, size: int) -> list[MemoryNode]:
+    """All memories, newest first, in pages of ``size``."""
+    page = memex.list(limit=size)
+    nodes = list(page.nodes)
+    while page.next_cursor is not None:
+        page = memex.list(page.next_cursor, limit=size)
+        nodes += page.nodes
+    return nodes
+
+
+def again(memex: Memex, folder: Path) -> Memex:
+    """The store ``folder``/store, closed and opened once more."""
+    memex.close()
+    return open_memex(folder / "store")
+
+
+def break_record(folder: Path, family: str, key: bytes, record: bytes | None = None) -> None:
+    """Replace a record behind the store's back, by default by one with a flipped bit."""
+    engine = Engine.open(folder / "db")
+    there = bytearray(engine.get(family, key) or b"")
+    if there:
+        there[len(there) // 2] ^= 1
+    engine.put(family, key, bytes(there) if record is None else record)
+    engine.close()

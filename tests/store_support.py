@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import pytest
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
@@ -26,6 +29,56 @@ def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.Comple
         timeout=timeout,
         check=False,
     )
+
+
+_KILLED = """
+    import os, sys
+    from context_graph.store.engine import Engine
+    from context_graph.store.graph import GraphStore
+
+    left = int(sys.argv[2])
+
+    def deadly(name):
+        original = getattr(Engine, name)
+
+        def step(self, *given):
+            global left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), 9)
+            return original(self, *given)
+
+        setattr(Engine, name, step)
+
+    for name in ("_create_family", "put"):
+        deadly(name)
+    GraphStore.open(sys.argv[1])
+    os.kill(os.getpid(), 9)
+"""
+
+
+def opened_until_killed(db: Path, steps: int) -> subprocess.CompletedProcess[str]:
+    """A process that opens the memories of ``db`` and dies before write ``steps``, or once opened."""
+    return run(_KILLED, db, steps)
+
+
+def in_a_namespace(code: str, folder: Path) -> str:
+    """What Python prints in a process that may mount a small file system in ``folder``; the test is skipped
+    where none may."""
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("no user namespaces here to mount a small file system in")
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", textwrap.dedent(code), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def snapshot(session_id: str, at: int = 0, previous: str | None = None) -> SessionIdentitySnapshot:

@@ -10,7 +10,7 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-001": Requirement(
         "A memory node has the seed's fields, limits and defaults",
         (
-            "tests/integration/test_memex.py::test_uses_are_counted_and_kept",
+            "tests/integration/test_memex_life.py::test_uses_are_counted_and_kept",
             "tests/unit/test_memory_model.py::test_a_node_has_the_fields_of_the_seed",
             "tests/unit/test_memory_model.py::test_a_whole_node_from_elsewhere_is_checked",
             "tests/unit/test_memory_model.py::test_content_has_at_most_65536_characters_not_bytes",
@@ -76,8 +76,8 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-008": Requirement(
         "A write-ahead log, its folder configurable, off for tests only",
         (
-            "tests/integration/test_memory_faults.py::test_the_log_may_be_in_another_folder_and_is_found_there_after_a_crash",
-            "tests/integration/test_memory_faults.py::test_without_a_log_a_kill_loses_what_was_not_flushed",
+            "tests/integration/test_memory_disks.py::test_the_log_may_be_in_another_folder_and_is_found_there_after_a_crash",
+            "tests/integration/test_memory_disks.py::test_without_a_log_a_kill_loses_what_was_not_flushed",
             "tests/integration/test_reindex.py::test_killed_at_any_step_it_goes_on_from_there",
             "tests/integration/test_second.py::test_a_kill_loses_no_memory_and_hardly_any_work",
         ),
@@ -85,18 +85,18 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-009": Requirement(
         "Bloom filters of configurable size, measured",
         (
-            "tests/integration/test_memex.py::test_bloom_filters_spare_reads_of_absent_keys_at_their_rate",
-            "tests/integration/test_memex.py::test_metrics_are_prometheus_text_too",
+            "tests/integration/test_memex_life.py::test_bloom_filters_spare_reads_of_absent_keys_at_their_rate",
+            "tests/integration/test_memex_life.py::test_metrics_are_prometheus_text_too",
             "tests/integration/test_memory_cli.py::test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus",
         ),
     ),
     "REQ-CORE-010": Requirement(
         "An LRU cache of nodes with hit rate, invalidated by writes",
         (
-            "tests/integration/test_memex.py::test_a_changed_memory_is_never_served_from_the_cache_as_it_was",
-            "tests/integration/test_memex.py::test_metrics_are_prometheus_text_too",
-            "tests/integration/test_memex.py::test_the_cache_is_bounded_in_bytes_too",
-            "tests/integration/test_memex.py::test_the_cache_keeps_what_was_used_last",
+            "tests/integration/test_memex_life.py::test_a_changed_memory_is_never_served_from_the_cache_as_it_was",
+            "tests/integration/test_memex_life.py::test_metrics_are_prometheus_text_too",
+            "tests/integration/test_memex_life.py::test_the_cache_is_bounded_in_bytes_too",
+            "tests/integration/test_memex_life.py::test_the_cache_keeps_what_was_used_last",
             "tests/integration/test_memory_cli.py::test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus",
         ),
     ),
@@ -105,7 +105,7 @@ CORE: dict[str, Requirement] = {
         (
             "benches/bench_memory.py::test_stores_in_a_row",
             "tests/integration/test_memex.py::test_a_batch_is_stored_whole_or_not_at_all",
-            "tests/integration/test_memex.py::test_metrics_are_prometheus_text_too",
+            "tests/integration/test_memex_life.py::test_metrics_are_prometheus_text_too",
             "tests/integration/test_memory_cli.py::test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus",
         ),
     ),
@@ -200,6 +200,7 @@ CORE: dict[str, Requirement] = {
         (
             "tests/integration/test_introspection.py::test_a_link_says_that_two_like_memories_are_meant_to_be_two",
             "tests/integration/test_introspection.py::test_copies_are_one_group_with_bounded_targets",
+            "tests/integration/test_introspection.py::test_long_texts_are_compared_when_the_status_is_asked_for",
             "tests/integration/test_introspection.py::test_memories_that_hang_alone_and_are_old_and_unused_are_orphans",
             "tests/integration/test_introspection.py::test_texts_that_oppose_each_other_are_a_contradiction_until_it_is_settled",
             "tests/integration/test_introspection.py::test_the_concepts_are_the_memories_used_most",
@@ -225,6 +226,7 @@ CORE: dict[str, Requirement] = {
         (
             "tests/integration/test_introspection.py::test_a_restart_changes_nothing_that_is_seen",
             "tests/integration/test_introspection.py::test_an_empty_store_wants_exploring",
+            "tests/integration/test_introspection.py::test_long_texts_are_compared_when_the_status_is_asked_for",
             "tests/integration/test_introspection.py::test_the_pulse_follows_the_store",
             "tests/integration/test_mcp_tools.py::test_every_tool_has_the_pulse",
             "tests/integration/test_memory_faults.py::test_a_damaged_record_silences_no_answer_of_its_store",
@@ -296,8 +298,8 @@ CORE: dict[str, Requirement] = {
         (
             "tests/integration/test_mcp_errors.py::test_a_memory_that_is_not_there_is_a_graph_query_error",
             "tests/integration/test_memex.py::test_a_link_to_an_unknown_memory_is_refused_and_nothing_is_stored",
-            "tests/integration/test_memex.py::test_an_edge_needs_two_memories_that_are_there",
-            "tests/integration/test_memory_faults.py::test_every_error_of_the_tree_makes_a_fault_of_the_protocol",
+            "tests/integration/test_memex_life.py::test_an_edge_needs_two_memories_that_are_there",
+            "tests/integration/test_memory_disks.py::test_every_error_of_the_tree_makes_a_fault_of_the_protocol",
             "tests/integration/test_memory_faults.py::test_the_data_of_a_fault_names_what_the_row_asks_for",
             "tests/unit/test_rpc.py::test_errors_carry_code_message_and_data",
         ),
@@ -305,8 +307,8 @@ CORE: dict[str, Requirement] = {
     "REQ-CORE-027": Requirement(
         "Edges with neurotransmitter weights, steering and domains",
         (
-            "tests/integration/test_memex.py::test_links_are_seen_from_both_ends_and_change_when_repeated",
-            "tests/integration/test_memex.py::test_traversals_steer_edges",
+            "tests/integration/test_memex_life.py::test_links_are_seen_from_both_ends_and_change_when_repeated",
+            "tests/integration/test_memex_life.py::test_traversals_steer_edges",
             "tests/unit/test_memory_model.py::test_a_valuable_shortcut_is_used_and_rewarded",
             "tests/unit/test_memory_model.py::test_an_edge_outside_its_limits_cannot_be_made",
             "tests/unit/test_memory_model.py::test_each_domain_has_a_profile_of_its_own",

@@ -74,7 +74,7 @@ CORE_CASES: dict[str, Requirement] = {
             "tests/integration/test_memory_families.py::test_records_without_the_marker_are_reported_and_not_taken_over",
             "tests/integration/test_memory_faults.py::test_a_damaged_block_is_reported_when_it_is_read_and_the_rest_goes_on",
             "tests/integration/test_memory_faults.py::test_a_damaged_table_is_reported_on_opening",
-            "tests/integration/test_memory_faults.py::test_repair_saves_memories_edges_and_tombstones_and_works_the_rest_out",
+            "tests/integration/test_memory_disks.py::test_repair_saves_memories_edges_and_tombstones_and_works_the_rest_out",
             "tests/integration/test_memory_faults.py::test_storage_faults_have_the_seed_s_codes_and_words",
         ),
     ),
@@ -82,27 +82,27 @@ CORE_CASES: dict[str, Requirement] = {
         "No permission for the folder: path and rights are named",
         (
             "tests/integration/test_mcp_errors.py::test_a_store_that_may_not_be_written_names_the_permission",
-            "tests/integration/test_memory_faults.py::test_a_folder_that_may_not_be_written_is_named_with_what_it_takes",
+            "tests/integration/test_memory_disks.py::test_a_folder_that_may_not_be_written_is_named_with_what_it_takes",
         ),
     ),
     "EC-CORE-009": Requirement(
         "A full disk: an error, nothing half-written",
         (
             "tests/integration/test_mcp_errors.py::test_a_full_disk_loses_nothing_that_was_acknowledged_and_half_stores_nothing",
-            "tests/integration/test_memory_faults.py::test_a_full_disk_refuses_writes_keeps_reads_and_goes_on_when_there_is_room",
+            "tests/integration/test_memory_disks.py::test_a_full_disk_refuses_writes_keeps_reads_and_goes_on_when_there_is_room",
             "tests/integration/test_memory_faults.py::test_storage_faults_have_the_seed_s_codes_and_words",
         ),
     ),
     "EC-CORE-010": Requirement(
         "A full cache evicts the least recently used",
-        ("tests/integration/test_memex.py::test_the_cache_keeps_what_was_used_last",),
+        ("tests/integration/test_memex_life.py::test_the_cache_keeps_what_was_used_last",),
     ),
     "EC-CORE-011": Requirement(
         "A soft-deleted node is as if it were not there",
         (
             "tests/integration/test_mcp_tools.py::test_a_forgotten_memory_is_gone_until_it_is_restored",
             "tests/integration/test_memex.py::test_a_forgotten_memory_is_nowhere_to_be_seen_until_it_is_restored",
-            "tests/integration/test_memory_faults.py::test_an_unknown_id_reads_as_nothing",
+            "tests/integration/test_memory_disks.py::test_an_unknown_id_reads_as_nothing",
         ),
     ),
     "EC-CORE-012": Requirement(
@@ -158,8 +158,8 @@ CORE_CASES: dict[str, Requirement] = {
         "A write fails",
         (
             "tests/integration/test_mcp_errors.py::test_a_damaged_database_says_so_and_says_what_to_do",
-            "tests/integration/test_memory_faults.py::test_a_folder_that_may_not_be_written_is_named_with_what_it_takes",
-            "tests/integration/test_memory_faults.py::test_a_full_disk_refuses_writes_keeps_reads_and_goes_on_when_there_is_room",
+            "tests/integration/test_memory_disks.py::test_a_folder_that_may_not_be_written_is_named_with_what_it_takes",
+            "tests/integration/test_memory_disks.py::test_a_full_disk_refuses_writes_keeps_reads_and_goes_on_when_there_is_room",
             "tests/integration/test_memory_faults.py::test_storage_faults_have_the_seed_s_codes_and_words",
         ),
     ),
@@ -218,8 +218,8 @@ CORE_CASES: dict[str, Requirement] = {
         "Another holds the lock",
         (
             "tests/integration/test_mcp_errors.py::test_a_store_that_another_process_holds_is_a_lock_contention",
-            "tests/integration/test_memex.py::test_a_store_that_another_process_has_open_is_refused_with_its_holder",
-            "tests/integration/test_memex.py::test_waiting_for_another_thread_ends_in_an_error",
+            "tests/integration/test_memex_life.py::test_a_store_that_another_process_has_open_is_refused_with_its_holder",
+            "tests/integration/test_memex_life.py::test_waiting_for_another_thread_ends_in_an_error",
             "tests/integration/test_memory_faults.py::test_storage_faults_have_the_seed_s_codes_and_words",
         ),
     ),
@@ -274,18 +274,20 @@ CORE_CASES: dict[str, Requirement] = {
     "TC-CORE-009": Requirement(
         "100 nodes after kill -9",
         (
-            "tests/integration/test_memory_faults.py::test_without_a_log_a_kill_loses_what_was_not_flushed",
+            "tests/integration/test_memory_disks.py::test_without_a_log_a_kill_loses_what_was_not_flushed",
             "tests/integration/test_memory_torture.py::test_random_kills_of_fifty_writers_lose_nothing",
             "tests/integration/test_memory_torture.py::test_random_kills_of_fifty_writers_lose_nothing_short_run",
         ),
     ),
     "TC-CORE-010": Requirement(
         "1,000 missing keys are stopped by the filters",
-        ("tests/integration/test_memex.py::test_bloom_filters_spare_reads_of_absent_keys_at_their_rate",),
+        (
+            "tests/integration/test_memex_life.py::test_bloom_filters_spare_reads_of_absent_keys_at_their_rate",
+        ),
     ),
     "TC-CORE-011": Requirement(
         "The second read comes from the cache",
-        ("tests/integration/test_memex.py::test_the_cache_keeps_what_was_used_last",),
+        ("tests/integration/test_memex_life.py::test_the_cache_keeps_what_was_used_last",),
     ),
     "TC-CORE-012": Requirement(
         "10,000 sequential writes",
@@ -382,7 +384,7 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-029": Requirement(
         "10,000 nodes through a cache of 1,000",
-        ("tests/integration/test_memex.py::test_the_cache_keeps_what_was_used_last",),
+        ("tests/integration/test_memex_life.py::test_the_cache_keeps_what_was_used_last",),
     ),
     "TC-CORE-030": Requirement(
         "Weights of the six domains",
@@ -403,7 +405,7 @@ CORE_CASES: dict[str, Requirement] = {
     "TC-CORE-034": Requirement(
         "Steering is clamped and decays",
         (
-            "tests/integration/test_memex.py::test_traversals_steer_edges",
+            "tests/integration/test_memex_life.py::test_traversals_steer_edges",
             "tests/unit/test_memory_model.py::test_steering_is_clamped_then_decayed",
         ),
     ),

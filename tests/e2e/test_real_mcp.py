@@ -10,6 +10,8 @@ import pytest
 from tests.realclient_support import drive, needs_client
 from tests.support import Cli
 
+from context_graph.memory.fence import TRUST
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,4 +43,5 @@ def test_what_one_session_stores_the_next_is_told(cli: Cli, tmp_path: Path) -> N
     assert "Rationale is required (10-500 characters)" in refused["content"]
     second = drive(cli, tmp_path / "two", SECOND, "when do we deploy?", FACT)
     (told,) = second["tool_results"]
-    assert [one["id"] for one in json.loads(told["content"])["nodes"]] == [node]
+    assert told["content"].startswith(json.dumps(TRUST, separators=(",", ":"))[:-1] + ","), "seen first"
+    assert told["content"].count('"id":') == 1 and f'"id":"{node}"' in told["content"]

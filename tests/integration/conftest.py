@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -13,7 +14,10 @@ import pytest
 from tests.faults.report import Row
 from tests.faults.world import SEED
 from tests.integration.owner_harness import PROGRAM, OwnerHarness
+from tests.memory_support import open_memex
 
+from context_graph.memory.memex import Memex
+from context_graph.redact import Redactor, load_redactor
 from context_graph.store.engine import Engine
 from context_graph.store.sessions import SessionStore
 
@@ -58,6 +62,19 @@ def engine(db: Path) -> Iterator[Engine]:
 def store(engine: Engine) -> SessionStore:
     """A session store over ``engine``."""
     return SessionStore(engine)
+
+
+@pytest.fixture
+def memex(tmp_path: Path) -> Iterator[Memex]:
+    """An open, empty memory."""
+    with open_memex(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def redactor(tmp_path_factory: pytest.TempPathFactory) -> Redactor:
+    """With the imported rules, which are read once, not once a test."""
+    return load_redactor(tmp_path_factory.mktemp("rules"), logging.getLogger(__name__))
 
 
 @pytest.fixture

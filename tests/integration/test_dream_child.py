@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.dream_support import FACTS, planted
-from tests.memory_support import fill, open_memex
+from tests.memory_support import fill
 from tests.store_support import damage, largest
 
 from context_graph.dream import checkpoint, messages
@@ -22,12 +21,6 @@ from context_graph.dream.request import Request
 from context_graph.memory.memex import Memex
 
 Process = subprocess.Popen[bytes]
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as made:
-        yield made
 
 
 @pytest.fixture

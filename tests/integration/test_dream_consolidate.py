@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from context_graph.dream.plan import Mode
 from context_graph.dream.progress import Cancelled, Update
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.memex import Memex
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as made:
-        yield made
 
 
 @pytest.mark.parametrize("mode", list(Mode))

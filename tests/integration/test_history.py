@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tarfile
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -13,7 +12,7 @@ import pytest
 from rocksdict import Options, Rdict
 from tests.memory_support import REDACTOR, WHY, fill, open_memex
 from tests.run_support import FAMILIES, Merge, Prune, exported, judge, raw, run
-from tests.store_support import run as run_python
+from tests.store_support import opened_until_killed
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
 from context_graph.memory.memex import Memex
@@ -25,12 +24,6 @@ from context_graph.store.repair import salvage
 
 OLD = Path(__file__).resolve().parents[1] / "golden" / "store_layout_1.tar.xz"
 DAY_MS = 86_400_000
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as opened:
-        yield opened
 
 
 def now_ms() -> int:
@@ -256,36 +249,10 @@ def test_an_old_store_is_read_as_it_is_and_gains_a_history_when_written(old: Pat
         judge(memex)
 
 
-KILLED = """
-    import os, sys
-    from context_graph.store.engine import Engine
-    from context_graph.store.graph import GraphStore
-
-    left = int(sys.argv[2])
-
-    def deadly(name):
-        original = getattr(Engine, name)
-
-        def step(self, *given):
-            global left
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), 9)
-            return original(self, *given)
-
-        setattr(Engine, name, step)
-
-    for name in ("_create_family", "put"):
-        deadly(name)
-    GraphStore.open(sys.argv[1])
-    os.kill(os.getpid(), 9)
-"""
-
-
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 100])
 def test_a_kill_at_any_step_leaves_a_store_with_or_without_history(old: Path, steps: int) -> None:
     """The family made and marked, its beginning, the layout last."""
-    assert run_python(KILLED, old / "db", steps).returncode == -9
+    assert opened_until_killed(old / "db", steps).returncode == -9
     engine = Engine.open(old / "db")
     assert engine.keeps_history is (steps > 4)
     engine.close()

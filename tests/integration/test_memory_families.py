@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import run
+from tests.store_support import opened_until_killed
 
 from context_graph.errors import (
     DatabaseCorruptionError,
@@ -64,36 +64,10 @@ def test_an_old_store_gains_them_when_its_memory_is_first_used_and_not_before(ol
     store.close()
 
 
-KILLED = """
-    import os, sys
-    from context_graph.store.engine import Engine
-
-    left = int(sys.argv[2])
-
-    def deadly(name):
-        original = getattr(Engine, name)
-
-        def step(self, *given):
-            global left
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), 9)
-            return original(self, *given)
-
-        setattr(Engine, name, step)
-
-    for name in ("_create_family", "put"):
-        deadly(name)
-    engine = Engine.open(sys.argv[1])
-    engine.gain_memory()
-    os.kill(os.getpid(), 9)
-"""
-
-
 @pytest.mark.parametrize("steps", [*range(1, 23), 100])
 def test_a_kill_at_any_step_leaves_a_store_with_or_without_memory(old: Path, steps: int) -> None:
     """EC-CORE-014, REQ-CORE-007: ten families made, ten marked, the history's beginning, the marker last."""
-    assert run(KILLED, old, steps).returncode == -9
+    assert opened_until_killed(old, steps).returncode == -9
     engine = Engine.open(old)
     gained = steps > 22
     assert engine.has_memory is gained

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from tests.faults.report import Row
-from tests.memory_support import open_memex
+from tests.memory_support import by_pages, open_memex
 
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
@@ -146,15 +146,7 @@ def _judge(memex: Memex, told: Told) -> None:
 
 
 def _judge_derived(memex: Memex, live: list[MemoryNode]) -> None:
-    listed: list[UUID] = []
-    cursor = None
-    while True:
-        page = memex.list(cursor, limit=1000)
-        listed += [node.id for node in page.nodes]
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    assert sorted(listed) == sorted(node.id for node in live)
+    assert sorted(node.id for node in by_pages(memex, 1000)) == sorted(node.id for node in live)
     assert len(memex._core.derived.index) == len(live)
     tagged = memex.list(limit=1000, filters=RecallFilters(tags=("t",))).nodes
     assert all("t" in node.tags for node in tagged)

@@ -209,13 +209,19 @@ def test_no_owner_and_none_wanted_is_an_error_that_says_what_to_do(owner: OwnerH
     assert not owner.root.exists(), "asking must not make anything"
 
 
+def _as_python(owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
+    """From now on what would start the owner runs this script."""
+    script = owner.root.parent / "python-of-the-test"
+    script.write_text(text)
+    script.chmod(0o755)
+    monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(script))
+    return script
+
+
 def test_an_owner_that_ends_at_its_start_is_reported_with_its_own_words(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = owner.root.parent / "broken"
-    broken.write_text("#!/bin/sh\necho 'ModuleNotFoundError: no rocks here' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(broken))
+    _as_python(owner, monkeypatch, "#!/bin/sh\necho 'ModuleNotFoundError: no rocks here' >&2\nexit 1\n")
     with pytest.raises(OwnerUnavailableError, match="no rocks here"):
         request("echo", {}, location=owner.location, timeout_s=20)
     assert not owner.held()
@@ -224,10 +230,7 @@ def test_an_owner_that_ends_at_its_start_is_reported_with_its_own_words(
 def test_a_program_that_can_t_be_executed_is_named(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = owner.root.parent / "broken"
-    broken.write_text("#!/nowhere/interpreter\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(broken))
+    broken = _as_python(owner, monkeypatch, "#!/nowhere/interpreter\n")
     with pytest.raises(OwnerUnavailableError, match=str(broken)):
         request("echo", {}, location=owner.location, timeout_s=20)
     assert not owner.held()
@@ -236,10 +239,7 @@ def test_a_program_that_can_t_be_executed_is_named(
 def test_an_owner_that_never_answers_is_given_up_at_the_deadline(
     owner: OwnerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hanging = owner.root.parent / "hanging"
-    hanging.write_text("#!/bin/sh\nexec sleep 30\n")
-    hanging.chmod(0o755)
-    monkeypatch.setenv("CONTEXT_GRAPH_PYTHON", str(hanging))
+    _as_python(owner, monkeypatch, "#!/bin/sh\nexec sleep 30\n")
     with start_owner(owner.root) as starting:
         try:
             with pytest.raises(OwnerUnavailableError, match="in time"):

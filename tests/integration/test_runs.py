@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -33,12 +32,6 @@ from context_graph.store.engine import Engine
 from context_graph.store.graph import Op
 
 RELATIONS = ("related_to", "causes", "contradicts")
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as opened:
-        yield opened
 
 
 # What a merge makes

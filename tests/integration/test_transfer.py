@@ -25,18 +25,6 @@ from context_graph.store.sessions import SessionStore
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = Engine.open(tmp_path / "db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def store(engine: Engine) -> SessionStore:
-    return SessionStore(engine)
-
-
-@pytest.fixture
 def other(tmp_path: Path) -> Iterator[SessionStore]:
     with SessionStore.open(tmp_path / "other") as opened:
         yield opened

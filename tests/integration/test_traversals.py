@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
@@ -24,12 +23,6 @@ CHAIN = (
     "Manifests that pass the schema are signed with the release key",
     "A signed manifest starts the rollout of the gateway",
 )
-
-
-@pytest.fixture
-def memex(tmp_path: Path) -> Iterator[Memex]:
-    with open_memex(tmp_path / "store") as opened:
-        yield opened
 
 
 def stored(memex: Memex, *contents: str) -> list[UUID]:
