@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import fcntl
 import os
 import subprocess
 import sys
@@ -328,6 +330,62 @@ def test_two_processes_that_create_at_once_leave_one_whole_database(db: Path) ->
     assert found == {b"%d" % number for number, (out, _) in enumerate(said) if out == "made\n"}
     engine.close()
     assert os.listdir(db.parent) == ["db"]
+
+
+_RACER = """
+    import sys
+    from context_graph.errors import StoreLockedError
+    from context_graph.store.engine import Engine
+    for line in sys.stdin:
+        try:
+            Engine.open(line.strip()).close()
+            print("opened", flush=True)
+        except StoreLockedError:
+            print("locked", flush=True)
+        except Exception as error:
+            print(type(error).__name__, str(error).replace("\\n", " "), flush=True)
+"""
+
+
+def test_processes_that_open_at_once_find_it_whole_or_locked(db: Path) -> None:
+    """RocksDB moves its information logs before it locks, and we list files: neither may read as damage."""
+    Engine.open(db).close()
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(_RACER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    said: collections.Counter[str] = collections.Counter()
+    for _ in range(60):
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write(f"{db}\n")
+            racer.stdin.flush()
+        for racer in racers:
+            assert racer.stdout is not None
+            said[racer.stdout.readline().strip()] += 1
+    for racer in racers:
+        racer.communicate(timeout=30)
+    assert set(said) <= {"opened", "locked"}
+    assert said["opened"] >= 60
+
+
+def test_an_opener_that_stopped_midway_is_told_from_damage(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Engine.open(db).close()
+    monkeypatch.setattr("context_graph.store.opening._WAIT_S", 0.05)
+    handle = os.open(db, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        for read_only in (False, True):
+            with pytest.raises(StoreLockedError, match="another process has been opening"):
+                Engine.open(db, read_only=read_only)
+    finally:
+        os.close(handle)
+    Engine.open(db).close()
 
 
 def test_a_checkpoint_is_a_database_of_its_own(db: Path, tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from context_graph.store.graph_layout import (
 )
 from context_graph.store.history_layout import BEGUN_KEY, encode_begun
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
+from context_graph.store.opening import opening
 from context_graph.store.scan import Scan, open_cursor
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
 from context_graph.wire.swap import settle
@@ -169,6 +170,11 @@ class Engine:
         settle(folder)  # a restore may have been killed while it took this place
         if not seal.has_database(folder):
             prepare_folder(folder, _create, create=create and not read_only)
+        with opening(folder, read_only=read_only):
+            return cls._open_checked(folder, tuning, read_only=read_only)
+
+    @classmethod
+    def _open_checked(cls, folder: Path, tuning: Tuning, *, read_only: bool) -> Engine:
         if not read_only or lock_holder(folder) is None:
             seal.check_files(folder)
         found: list[str] = call(folder, Rdict.list_cf, str(folder))
@@ -374,10 +380,9 @@ class Engine:
             sequence = self.sequence()
             if not self.read_only:
                 self.flush()
+                seal.write_seal(self.path, sequence)
         finally:
             self._release()
-        if not self.read_only:
-            seal.write_seal(self.path, sequence)
 
     def _release(self) -> None:
         """Drop everything that keeps the database open; RocksDB unlocks it with the last of them."""
