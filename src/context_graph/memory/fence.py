@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from context_graph.memory.phrases import sentences, shortened
+from context_graph.memory.unseen import LINE_ENDS, replace_unseen
 
 __all__ = [
     "FENCE_CLOSE",
@@ -55,10 +55,6 @@ _SOURCES: Final = {
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
-_LINE_ENDS: Final = "\n\u2028\u2029\x85"
-_PERHAPS_HIDDEN: Final = re.compile(r"[^\w -~]+")
-_INVISIBLE: Final = ("Cc", "Cf", "Cs", "Co")
-"""Controls, marks that turn or hide text, lone surrogates, private use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +154,15 @@ def _line(
 
 def quoted(text: str) -> str:
     """``text`` as one line of JSON string in which no tag begins and nothing is invisible."""
-    clean = text.strip()
-    if not clean.isprintable():
-        clean = "".join(filter(None, map(_visible, clean))).strip()
+    clean = replace_unseen(text.strip(), _plain).strip()
     return _TAG_START.sub(r"\\u003c", json.dumps(clean, ensure_ascii=False))
+
+
+def _plain(unseen: str) -> str:
+    """A newline for what separates lines, a tab for itself, nothing for what cannot be seen."""
+    if unseen in LINE_ENDS:
+        return "\n"
+    return unseen if unseen == "\t" else ""
 
 
 def inert(document: str) -> str:
@@ -169,25 +170,12 @@ def inert(document: str) -> str:
 
     Nothing is lost, unlike in `quoted`: what reads it as JSON gets the very texts that are stored.
     """
-    return _TAG_START.sub(r"\\u003c", _PERHAPS_HIDDEN.sub(_spelled, document))
+    return _TAG_START.sub(r"\\u003c", replace_unseen(document, _escaped))
 
 
-def _spelled(run: re.Match[str]) -> str:
-    text = run[0]
-    if text.isprintable():
-        return text
-    return "".join(json.dumps(one)[1:-1] if _hides(one) else one for one in text)
-
-
-def _hides(character: str) -> bool:
-    return character in _LINE_ENDS or unicodedata.category(character) in _INVISIBLE
-
-
-def _visible(character: str) -> str:
-    """The character, a newline for what separates lines, nothing for what cannot be seen."""
-    if character in _LINE_ENDS:
-        return "\n"
-    return "" if _hides(character) and character != "\t" else character
+def _escaped(unseen: str) -> str:
+    """JSON's escape of a character."""
+    return json.dumps(unseen)[1:-1]
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:
