@@ -38,7 +38,7 @@ def context(tmp_path: Path) -> Iterator[StoreContext]:
     """A store in which the tariff is worked on."""
     made = opened(tmp_path / "store")
     for event in TARIFF:
-        made.apply(of_session(event))
+        made.sessions.apply(of_session(event))
     made.settle()
     yield made
     made.close()
@@ -55,7 +55,7 @@ def goal(context: StoreContext, *texts: str) -> Goal:
 
 def test_what_a_session_took_up_survives_the_owner(context: StoreContext) -> None:
     """Killed right after: the goals come back as they were, and nothing but them has changed."""
-    live = context.session("work")
+    live = context.sessions.get("work")
     assert live is not None
     before = (live.runtime_bytes(), live.metrics)
     plain = live.goals_bytes()
@@ -64,7 +64,7 @@ def test_what_a_session_took_up_survives_the_owner(context: StoreContext) -> Non
     assert taken != plain
     context.abandon()  # no checkpoint, as after a kill
     again = opened(context.folder)
-    loaded = again.session("work")
+    loaded = again.sessions.get("work")
     assert loaded is not None
     assert loaded.goals_bytes() == taken
     assert loaded.runtime_bytes() == before[0]
@@ -73,7 +73,7 @@ def test_what_a_session_took_up_survives_the_owner(context: StoreContext) -> Non
 
 
 def test_goals_of_other_work_leave_sessions_alone(context: StoreContext) -> None:
-    live = context.session("work")
+    live = context.sessions.get("work")
     assert live is not None
     plain = live.goals_bytes()
     assert adopt_goals(context, [goal(context, *SHADER_TEXTS)]) == 0
@@ -86,12 +86,12 @@ def test_members_that_are_gone_tell_nothing(context: StoreContext) -> None:
     for member in forgotten.members:
         context.memory.forget(member)
     assert adopt_goals(context, [forgotten]) == 0
-    assert alignments(context, context.session("work"), [forgotten]) == {}
+    assert alignments(context, context.sessions.get("work"), [forgotten]) == {}
 
 
 def test_alignment_is_told_by_goal_and_space(context: StoreContext) -> None:
     ours, theirs = goal(context, *TARIFF_TEXTS), goal(context, *SHADER_TEXTS)
-    told = alignments(context, context.session("work"), [ours, theirs])
+    told = alignments(context, context.sessions.get("work"), [ours, theirs])
     assert told[ours.goal_id]["overall"] > 0.3 > -0.3 > told[theirs.goal_id]["overall"]
     assert list(told[ours.goal_id]["spaces"]) == [space.name for space in SPACES]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -103,13 +105,53 @@ def test_an_event_that_could_not_be_written_is_applied_once_when_it_comes_again(
     event = next(iter(context.store.events_after("s-1", 1)))
     event.tool_use_id = "toolu_2"
     context.store.close()
-    context.store = SessionStore.open(tmp_path / "store" / "db", read_only=True)
+    context.sessions._store = SessionStore.open(tmp_path / "store" / "db", read_only=True)
     with pytest.raises(StoreReadOnlyError):
-        context.apply(event)
+        context.sessions.apply(event)
     assert not context.sessions
+    context.sessions._store.close()
     context.abandon()
     service._stores.clear()
     _hook(service, tmp_path, "post-tool", 2, "ls src")
     assert _show(service, tmp_path)["events_by_kind"] == {"session-start": 1, "post-tool": 2}
     service.settle()
     service.close()
+
+
+def test_an_event_that_comes_again_leaves_no_session_half_written(tmp_path: Path) -> None:
+    """Counting it writes the runtime; what other events did to the session is written before that."""
+    views = []
+    for root in (tmp_path / "steady", tmp_path / "dying"):
+        service = _service(root)
+        _hook(service, root, "session-start", 0, "")
+        for number, text in enumerate(_texts(), start=1):
+            _hook(service, root, "post-tool", number, text)
+        _hook(service, root, "post-tool", 1, "comes again")
+        if root.name == "dying":  # the process is gone right after the answer
+            next(iter(service._stores.values())).abandon()
+            service._stores.clear()
+        views.append(_show(service, root))
+        service.close()
+    assert views[0] == views[1]
+
+
+def test_a_store_that_is_closed_leaves_no_descriptor(tmp_path: Path) -> None:
+    """An owner opens and closes stores as long as it lives; whether they end well or badly."""
+    for number in range(4):
+        service = _service(tmp_path)
+        _hook(service, tmp_path, "session-start", number, "")
+        service.settle()
+        if number % 2:
+            next(iter(service._stores.values())).abandon()
+            service._stores.clear()
+        service.close()
+        assert not _briefs_open(tmp_path)
+
+
+def _briefs_open(root: Path) -> list[str]:
+    """Descriptors of this process that are open on the root's brief cache."""
+    links = []
+    for handle in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it listed itself
+            links.append(os.readlink(handle))
+    return [link for link in links if link.startswith(f"{root}/") and "brief.bin" in link]

@@ -24,12 +24,12 @@ def _check(call: Call) -> Reply:
         live = find_session(call)
     except (SessionNotFoundError, CorruptedIdentityError, InvalidInputError) as error:
         return reply(stderr=f"Warning: IC check failed: {error}")
-    call.context.publish(live)
+    call.context.sessions.publish(live)
     ic = live.snapshot.last_ic
     if not live.has_evidence:
         return reply()
     if is_ic_crisis(ic):
-        queued = call.flag("auto-dream") and call.context.queue_dream(live, at_ms=call.began_ms)
+        queued = call.flag("auto-dream") and call.context.sessions.queue_dream(live, at_ms=call.began_ms)
         return reply(stderr=crisis_text(ic, queued=queued))
     return reply(stderr=f"IC warning: {ic:.2f}" if is_ic_warning(ic) else "")
 

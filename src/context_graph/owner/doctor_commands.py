@@ -33,8 +33,8 @@ def _canary(call: Call) -> Reply:
     session_id = call.option("session")
     if not session_id.startswith(CANARY_PREFIX):
         raise InvalidInputError(f"--session {session_id!r} is no canary's: those begin with {CANARY_PREFIX}")
-    call.context.shown_briefs.pop(session_id, None)
-    events = call.context.canaries.take(session_id, call.began_ms)
+    call.context.sessions.shown_briefs.pop(session_id, None)
+    events = call.context.sessions.canaries.take(session_id, call.began_ms)
     shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]
     return reply(orjson.dumps({"events": shown}))
 
@@ -134,7 +134,7 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
         {"name": name, "description": DESCRIPTIONS[name], "inputSchema": PARAMETERS[name]}
         for name in PARAMETERS
     ]
-    live = call.context.latest()
+    live = call.context.sessions.latest()
     metrics = live.metrics if live is not None and live.has_evidence else None
     return {
         "tools": len(listed),

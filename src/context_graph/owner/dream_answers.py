@@ -36,7 +36,7 @@ def answer_requests(context: StoreContext, before_ms: int) -> list[dict[str, Any
 
 def _close_crisis(context: StoreContext, session_id: str) -> None:
     try:
-        live = context.session(session_id)
+        live = context.sessions.get(session_id)
     except CorruptedIdentityError:
         return  # whoever asks for that session is told; the request must not wait for it
     if live is not None and live.close_crisis():

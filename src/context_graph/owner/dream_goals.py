@@ -39,7 +39,7 @@ def kept_view(context: StoreContext, session_id: str | None) -> dict[str, Any]:
 
 def _view(context: StoreContext, session_id: str | None, goals: Sequence[Goal]) -> dict[str, Any]:
     """The goals, each with how the purpose vector of that session, or the latest, aligns with it."""
-    live = (context.session(session_id) if session_id else None) or context.latest()
+    live = (context.sessions.get(session_id) if session_id else None) or context.sessions.latest()
     aligned = alignments(context, live, goals)
     return {
         "goals": [

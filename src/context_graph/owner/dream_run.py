@@ -64,8 +64,8 @@ class Admission:
 
 def admit(order: Order, context: StoreContext) -> Admission:
     """Ask the gate with the consciousness of the order's session, or of the one saved last."""
-    live = context.session(order.session_id) if order.session_id else None
-    live = live or context.latest()
+    live = context.sessions.get(order.session_id) if order.session_id else None
+    live = live or context.sessions.latest()
     measured = live is not None and live.has_evidence
     return Admission(order, Consciousness.of(live.metrics) if live and measured else UNMEASURED)
 

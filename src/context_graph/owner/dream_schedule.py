@@ -83,8 +83,8 @@ class Schedule:
             return
         changed = False
         for context in self._contexts():
-            if context.dream_asked:
-                context.dream_asked = False
+            if context.sessions.dream_asked:
+                context.sessions.dream_asked = False
                 changed |= self._take_requests(context)
             changed |= self._sample(context)
         if changed or (self._timer is None and self._due() is not None):

@@ -52,7 +52,7 @@ def adopt_goals(context: StoreContext, goals: Sequence[Goal]) -> int:
     best = sorted(goals, key=lambda goal: -goal.confidence)[:_GOALS]
     told = [texts for texts in (_texts(context, goal) for goal in best) if texts]
     changed = 0
-    for live in list(islice(reversed(context.sessions.values()), _SESSIONS)) if told else ():
+    for live in list(islice(context.sessions.in_use(), _SESSIONS)) if told else ():
         if live.adopt(told):
             _persist(context, live)
             changed += 1
@@ -61,9 +61,9 @@ def adopt_goals(context: StoreContext, goals: Sequence[Goal]) -> int:
 
 def _persist(context: StoreContext, live: LiveSession) -> None:
     try:
-        context.persist(live)
+        context.sessions.persist(live)
     except StoreError:
-        context.sessions.pop(live.snapshot.session_id, None)  # memory must not be ahead of the disk
+        context.sessions.drop(live.snapshot.session_id)  # memory must not be ahead of the disk
         raise
 
 

@@ -16,7 +16,7 @@ from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.call import Call, reply
 from context_graph.owner.events import hook_event
-from context_graph.owner.store_context import Applied, Started
+from context_graph.owner.live_sessions import Applied, Started
 from context_graph.owner.summary import session_summary
 from context_graph.owner.views import classification_of, state_of
 from context_graph.protocol import claude, spec
@@ -68,7 +68,7 @@ def _format(call: Call) -> str:
 def _session_start(call: Call) -> Reply:
     fmt = _format(call)
     event = _event(call, EventKind.SESSION_START)
-    started = call.context.start(event)
+    started = call.context.sessions.start(event)
     text = "\n".join(part for part in (started.text, _last_summary(call, event, started)) if part)
     if fmt == "claude":
         warning = f"context-graph: {started.warning}" if started.warning else ""
@@ -93,13 +93,13 @@ def _pre_tool(call: Call) -> Reply:
     if fmt != "claude" and not _is_known(call, event):
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return _say(call, fmt, HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
-    live = call.context.apply(event).live
+    live = call.context.sessions.apply(event).live
     if event.tool_use_id and event.tool_name.startswith("mcp__"):
         call.context.note_tool_use(event.tool_use_id, live.snapshot.session_id)
     line = brief_line(live.metrics if live.has_evidence else None)
     if fmt != "claude":
         return _say(call, fmt, _output(call, live, line))
-    mode, shown = call.settings.brief, call.context.shown_briefs
+    mode, shown = call.settings.brief, call.context.sessions.shown_briefs
     if is_canary(event.session_id, event.tool_name):
         return _tell(call, event, context="" if mode == "off" else line)
     if mode == "off" or (mode == "on_change" and shown.get(event.session_id) == line):
@@ -169,11 +169,14 @@ def _apply_known(call: Call, fmt: str, event: HookEvent) -> Applied:
         raise SessionNotFoundError(
             f"session not found: {event.session_id!r}; begin it with `hooks session-start` in this project"
         )
-    return call.context.apply(event)
+    return call.context.sessions.apply(event)
 
 
 def _is_known(call: Call, event: HookEvent) -> bool:
-    return is_canary(event.session_id, event.tool_name) or call.context.session(event.session_id) is not None
+    return (
+        is_canary(event.session_id, event.tool_name)
+        or call.context.sessions.get(event.session_id) is not None
+    )
 
 
 def _notice(call: Call, outcome: Outcome | None) -> str:
@@ -188,7 +191,7 @@ def _notice(call: Call, outcome: Outcome | None) -> str:
 
 def _output(call: Call, live: LiveSession, text: str, drift: DriftMetrics | None = None) -> HookOutput:
     # A program that reads this answer may read the brief next; the client's own hooks never do.
-    call.context.publish(live)
+    call.context.sessions.publish(live)
     return HookOutput(
         success=True,
         consciousness_state=state_of(live),

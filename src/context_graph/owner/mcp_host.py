@@ -130,7 +130,7 @@ class _StoreHost:
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
         context = self._stores.open_store(self._request)
-        live = context.session(session_id) if session_id else context.latest()
+        live = context.sessions.get(session_id) if session_id else context.sessions.latest()
         if live is None:
             raise SessionNotFoundError(session_id or "latest")
         snapshot, state, level = live.snapshot, state_of(live), classification_of(live)

@@ -25,7 +25,7 @@ def find_session(call: Call) -> LiveSession:
     """
     named = call.option("session-id") or call.request.session_env
     store = call.context.store
-    live = call.context.session(store.resolve_id(named)) if named else call.context.latest()
+    live = call.context.sessions.get(store.resolve_id(named)) if named else call.context.sessions.latest()
     if live is None:
         raise SessionNotFoundError(
             f"session not found: {named!r}" if named else "no session in this store yet"
@@ -50,13 +50,13 @@ def _restore(call: Call) -> Reply:
     source = given.get("source", "startup")
     named, own = given.get("session_id", ""), call.request.session_env
     previous = ""
-    if source == "resume" and named and named != own and call.context.session(named) is not None:
+    if source == "resume" and named and named != own and call.context.sessions.get(named) is not None:
         previous, session_id, source = named, own or str(uuid.uuid4()), "startup"
     else:
         session_id = own or named or str(uuid.uuid4())
-    if source == "clear" and call.context.session(session_id) is not None:
+    if source == "clear" and call.context.sessions.get(session_id) is not None:
         session_id = str(uuid.uuid4())
-    started = call.context.start(
+    started = call.context.sessions.start(
         HookEvent(
             kind=EventKind.SESSION_START,
             session_id=session_id,
@@ -73,10 +73,10 @@ def _restore(call: Call) -> Reply:
 def _persist(call: Call) -> Reply:
     """REQ-SESSION-13. Silent; resets nothing."""
     named = call.request.session_env or _lenient_input(call.request.body).get("session_id", "")
-    live = call.context.session(named) if named else call.context.latest()
+    live = call.context.sessions.get(named) if named else call.context.sessions.latest()
     if live is None:
         return reply(stderr=f"Warning: session {named!r} is not in the store; nothing to persist")
-    call.context.save(live)
+    call.context.sessions.save(live)
     return reply()
 
 
@@ -110,7 +110,7 @@ def _import(call: Call) -> Reply:
         raise InvalidInputError(f"the input is not JSON: {error}") from error
     taken = call.context.store.import_(document, overwrite=call.flag("overwrite"))
     for session_id in taken:
-        call.context.sessions.pop(session_id, None)
+        call.context.sessions.drop(session_id)
     return reply(orjson.dumps({"imported": taken}))
 
 
