@@ -190,7 +190,9 @@ class EchoService:
         """Nothing ever waits."""
 
     def settle(self) -> None:
-        """Nothing is left for later here."""
+        """Nothing is left for later here; it fails while the file `unsettled` is there."""
+        if (self._root / "unsettled").exists():
+            raise ZeroDivisionError("a bug in settling, on purpose")
 
     def catch_up(self) -> None:
         """No spool is read here."""

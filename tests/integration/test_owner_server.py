@@ -259,6 +259,17 @@ def test_a_bug_in_the_service_is_logged_and_the_event_kept(owner: OwnerHarness) 
     assert owner.ask("hooks.boom", format="claude").exit_code == 0
 
 
+def test_what_fails_after_an_answer_is_logged_and_costs_no_client_its_own(owner: OwnerHarness) -> None:
+    owner.start()
+    (owner.root / "unsettled").touch()
+    frames = b"".join(encode_request(Request(verb="echo", body=b"%d" % number)) for number in range(3))
+    with owner.raw() as connection:
+        connection.sendall(frames)
+        connection.settimeout(WAIT_S)
+        assert [reply.stdout for reply in _read_replies(connection, 3)] == [b"0", b"1", b"2"]
+    assert owner.log().count("ZeroDivisionError: a bug in settling") == 3
+
+
 def test_an_unknown_owner_verb_is_an_error_and_nothing_more(owner: OwnerHarness) -> None:
     owner.start()
     assert owner.ask("owner.explode").exit_code == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from context_graph.config import Settings
-from context_graph.errors import StoreReadOnlyError
+from context_graph.errors import StoreClosedError, StoreReadOnlyError
 from context_graph.owner.service import OwnerService, build_service
 from context_graph.store.sessions import SessionStore
 from context_graph.wire.frames import APPLIED, Request
@@ -146,6 +146,47 @@ def test_a_store_that_is_closed_leaves_no_descriptor(tmp_path: Path) -> None:
             service._stores.clear()
         service.close()
         assert not _briefs_open(tmp_path)
+
+
+def test_a_store_that_can_t_be_closed_costs_the_others_nothing(tmp_path: Path) -> None:
+    """Room is made for a store by closing the one used longest ago, whatever state that is in."""
+    (tmp_path / "cache").mkdir()
+    service = build_service(tmp_path, Settings(max_stores=2), LOG)
+    places = [tmp_path / name for name in ("broken", "sound", "third")]
+    for place in places[:2]:
+        _hook(service, place, "session-start", 0, "")
+        _hook(service, place, "post-tool", 1, "ls src")
+    broken, sound = service.contexts()
+    broken.store.close()
+    before = sound.store.load_runtime("s-1")
+    service.settle()
+    assert sound.store.load_runtime("s-1") != before
+    _hook(service, places[2], "session-start", 0, "")
+    assert [context.folder.parent for context in service.contexts()] == places[1:]
+    _hook(service, places[0], "post-tool", 2, "ls src")
+    assert _show(service, places[0])["events_by_kind"] == {"session-start": 1, "post-tool": 2}
+    service.close()
+
+
+@pytest.mark.parametrize("step", ["checkpoint", "close"])
+def test_an_owner_that_ends_writes_and_closes_what_it_can(tmp_path: Path, step: str) -> None:
+    service = _service(tmp_path)
+    for name in ("first", "broken", "last"):
+        _hook(service, tmp_path / name, "session-start", 0, "")
+        _hook(service, tmp_path / name, "post-tool", 1, "ls src")
+    first, broken, last = service.contexts()
+    broken.store.close()
+    with pytest.raises(StoreClosedError):
+        getattr(service, step)()
+    if step == "checkpoint":
+        for context in (first, last):
+            found = context.store.load_goals("s-1")
+            assert found is not None and found[0] == 2
+        service.close()
+    for context in (first, last):
+        with pytest.raises(StoreClosedError):
+            context.store.count()
+    service.close()
 
 
 def _briefs_open(root: Path) -> list[str]:

@@ -253,7 +253,10 @@ class OwnerServer:
 
     def _settle(self) -> None:
         """After an answer: what must not wait, and the rest once in a while."""
-        self._service.settle()
+        try:
+            self._service.settle()
+        except Exception as error:  # the answer is out: neither this client nor the next is to pay for it
+            self._unforeseen("what an answer left to be done", error)
         if self._tidying is None and self._service.has_work:
             self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
 

@@ -146,7 +146,10 @@ class OwnerService:
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
         for context in self._stores.values():
-            context.settle()
+            try:
+                context.settle()
+            except StoreError as error:  # its sessions are read again; the other stores have theirs written
+                self._log.error("store %s: %s", context.folder.name, error)
         self.dreams.look()
 
     def stats(self) -> dict[str, object]:
@@ -216,14 +219,32 @@ class OwnerService:
         return self._stores.values()
 
     def checkpoint(self) -> None:
-        """Write every session's goals, so that the next owner replays nothing."""
+        """Write every session's goals, so that the next owner replays nothing; raises as `close`."""
+        failed: StoreError | None = None
         for context in self._stores.values():
-            context.checkpoint()
+            try:
+                context.checkpoint()
+            except StoreError as error:
+                failed = error
+        if failed is not None:
+            raise failed
 
     def close(self) -> None:
-        """Close every store. Safe to call twice."""
+        """Close every store, also when one of them can't be closed well. Safe to call twice.
+
+        Raises:
+            StoreError: The last that went wrong.
+        """
+        failed: StoreError | None = None
         while self._stores:
-            self._stores.popitem()[1].close()
+            _, context = self._stores.popitem()
+            try:
+                context.close()
+            except StoreError as error:
+                context.abandon()
+                failed = error
+        if failed is not None:
+            raise failed
 
     def _call(self, request: Request) -> Call:
         context = self.open_store(request)
@@ -254,9 +275,17 @@ class OwnerService:
         self.dreams.opened(store)
         while len(self._stores) > self._settings.max_stores:
             _, oldest = self._stores.popitem(last=False)
-            oldest.checkpoint()
-            oldest.close()
+            self._let_go(oldest)
         return context
+
+    def _let_go(self, context: StoreContext) -> None:
+        """Close a store that makes room; whoever needs the room must not pay for its trouble."""
+        try:
+            context.checkpoint()
+            context.close()
+        except StoreError as error:
+            self._log.error("closing %s: %s", context.folder.name, error)
+            context.abandon()
 
     def _folders(self) -> list[Path]:
         """The stores below the root, open or not."""
