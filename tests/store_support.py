@@ -50,7 +50,7 @@ _KILLED = """
 
         setattr(Engine, name, step)
 
-    for name in ("_create_family", "put"):
+    for name in ("create_family", "put"):
         deadly(name)
     GraphStore.open(sys.argv[1])
     os.kill(os.getpid(), 9)

@@ -20,6 +20,7 @@ from context_graph.store.engine import Engine
 from context_graph.store.graph import GraphStore, Op
 from context_graph.store.graph_layout import HISTORY, MEMORY_KEY, MEMORY_LAYOUT
 from context_graph.store.layout import FORMAT_KEY, SYSTEM
+from context_graph.store.memory_families import keeps_history
 from context_graph.store.repair import salvage
 
 OLD = Path(__file__).resolve().parents[1] / "golden" / "store_layout_1.tar.xz"
@@ -254,7 +255,7 @@ def test_a_kill_at_any_step_leaves_a_store_with_or_without_history(old: Path, st
     """The family made and marked, its beginning, the layout last."""
     assert opened_until_killed(old / "db", steps).returncode == -9
     engine = Engine.open(old / "db")
-    assert engine.keeps_history is (steps > 4)
+    assert keeps_history(engine) is (steps > 4)
     engine.close()
     with open_memex(old) as memex:
         assert memex.core.store.engine.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT

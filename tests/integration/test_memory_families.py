@@ -20,6 +20,7 @@ from context_graph.store.engine import Engine
 from context_graph.store.graph import GraphStore
 from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, NODES
 from context_graph.store.layout import FAMILIES, SYSTEM
+from context_graph.store.memory_families import gain_memory, has_memory
 from context_graph.store.sessions import SessionStore
 
 OLD = Path(__file__).resolve().parents[1] / "golden" / "store_0_1_0.tar.xz"
@@ -70,12 +71,12 @@ def test_a_kill_at_any_step_leaves_a_store_with_or_without_memory(old: Path, ste
     assert opened_until_killed(old, steps).returncode == -9
     engine = Engine.open(old)
     gained = steps > 22
-    assert engine.has_memory is gained
+    assert has_memory(engine) is gained
     engine.close()
     check_sessions(old)
     GraphStore.open(old).close()
     engine = Engine.open(old)
-    assert engine.has_memory
+    assert has_memory(engine)
     engine.close()
     assert families(old) == {*FAMILIES, *MEMORY_FAMILIES}
 
@@ -101,20 +102,20 @@ def test_a_family_that_is_lost_is_reported_and_not_made_anew(old: Path, family: 
 def test_records_without_the_marker_are_reported_and_not_taken_over(old: Path) -> None:
     """EC-CORE-007: the marker is written before the first record; only damage can part them."""
     engine = Engine.open(old)
-    engine.gain_memory()
+    gain_memory(engine)
     engine.put(NODES, bytes(16), b"a record")
     engine.delete(SYSTEM, MEMORY_KEY)
     engine.close()
     engine = Engine.open(old)
     with pytest.raises(DatabaseCorruptionError, match="marker is gone"):
-        engine.gain_memory()
+        gain_memory(engine)
     assert engine.get(NODES, bytes(16)) == b"a record"
     engine.close()
 
 
 def test_a_newer_layout_is_refused(old: Path) -> None:
     engine = Engine.open(old)
-    engine.gain_memory()
+    gain_memory(engine)
     engine.put(SYSTEM, MEMORY_KEY, b"3")
     engine.close()
     with pytest.raises(FormatVersionError, match="memory layout"):

@@ -1,4 +1,4 @@
-"""The door to RocksDB: with `tuning` and `scan` the only module that imports rocksdict.
+"""The door to RocksDB: with `batch`, `scan` and `tuning` the only module that imports rocksdict.
 
 It absorbs what RocksDict leaves to its callers: every failure is a bare Exception with RocksDB's text (told
 apart in `failures.translate`, nowhere else), a key of the wrong type is a KeyError like a missing one (types
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,34 +22,25 @@ from rocksdict import (
     AccessType,
     BottommostLevelCompaction,
     Checkpoint,
-    ColumnFamily,
     CompactOptions,
     Options,
     Rdict,
-    WriteBatch,
     WriteOptions,
 )
 
-from context_graph.errors import FormatVersionError, StoreClosedError, StoreError
+from context_graph.errors import StoreClosedError, StoreError
 from context_graph.store import seal
+from context_graph.store.batch import Batch, require_bytes
 from context_graph.store.creation import prepare_folder
 from context_graph.store.failures import (
     call,
-    damaged_database,
     lock_holder,
     missing_family,
     refuse_held,
     translate,
 )
-from context_graph.store.graph_layout import (
-    HISTORY,
-    LAYOUT_1,
-    LAYOUT_1_FAMILIES,
-    MEMORY_FAMILIES,
-    MEMORY_KEY,
-    MEMORY_LAYOUT,
-)
-from context_graph.store.history_layout import BEGUN_KEY, encode_begun
+from context_graph.store.formats import check_format, check_memory_layout
+from context_graph.store.graph_layout import MEMORY_KEY
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
 from context_graph.store.opening import opening
 from context_graph.store.scan import Scan, open_cursor
@@ -70,53 +60,6 @@ __all__ = [
     "rebuild",
     "translate",
 ]
-
-
-class Batch:
-    """Writes that become visible and durable together, or not at all. Used once."""
-
-    __slots__ = ("_batch", "_handles")
-
-    def __init__(self, handles: dict[str, ColumnFamily]) -> None:
-        self._batch: WriteBatch | None = WriteBatch(raw_mode=True)
-        self._handles = handles
-
-    def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Set ``key`` to ``value`` in ``family``. Cost: 0.7 us; a memory's batch has six of them."""
-        batch = self._batch
-        if batch is None or type(key) is not bytes or type(value) is not bytes or family not in self._handles:
-            _require_bytes(key, value)
-            batch = self._open()
-            self._handle(family)
-        batch.put(key, value, self._handles[family])
-
-    def delete(self, family: str, key: bytes) -> None:
-        """Remove ``key``; nothing happens if it is not there."""
-        _require_bytes(key)
-        self._open().delete(key, self._handle(family))
-
-    def delete_range(self, family: str, start: bytes, end: bytes) -> None:
-        """Remove the keys from ``start`` up to but not including ``end``."""
-        _require_bytes(start, end)
-        self._open().delete_range(start, end, self._handle(family))
-
-    def _open(self) -> WriteBatch:
-        if self._batch is None:
-            raise StoreError("this batch has been written; begin another")
-        return self._batch
-
-    def _handle(self, family: str) -> ColumnFamily:
-        if not self._handles:
-            raise StoreClosedError("this batch's store is closed")
-        try:
-            return self._handles[family]
-        except KeyError:
-            raise missing_family(family) from None
-
-    def take(self) -> WriteBatch:
-        """The engine's: the batch, which is then used up."""
-        batch, self._batch = self._open(), None
-        return batch
 
 
 class Engine:
@@ -188,8 +131,8 @@ class Engine:
         if waiting:
             _LOG.info("%s: write-ahead log replayed up to write %d", folder, engine.sequence())
         try:
-            engine._check_format()
-            engine._check_memory()
+            check_format(folder, engine.get(SYSTEM, FORMAT_KEY))
+            check_memory_layout(folder, engine.get(SYSTEM, MEMORY_KEY), engine.families)
             sequence = engine.sequence()
             if not read_only:
                 seal.check_sequence(folder, sequence)
@@ -200,73 +143,38 @@ class Engine:
         return engine
 
     @property
-    def has_memory(self) -> bool:
-        """Whether this store's memory has been used: whether it has the families of `graph_layout`."""
-        return self.get(SYSTEM, MEMORY_KEY) is not None
-
-    @property
-    def keeps_history(self) -> bool:
-        """Whether its memory is of the present layout, in which what changes overwrite is kept."""
-        return self.get(SYSTEM, MEMORY_KEY) == MEMORY_LAYOUT
-
-    def gain_memory(self) -> None:
-        """Make those of the families of `graph_layout` that this store does not have yet.
-
-        The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
-        store that has no memory yet, or one of the layout before, with empty families that the next call
-        takes over.
-
-        Raises:
-            DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
-            StoreError: Read-only, or the write failed.
-        """
-        there = self.get(SYSTEM, MEMORY_KEY)
-        if there == MEMORY_LAYOUT:
-            return
-        if self.read_only:
-            raise StoreError(f"{self.path} has no memories yet; open it once for writing")
-        missing = [family for family in MEMORY_FAMILIES if there is None or family not in LAYOUT_1_FAMILIES]
-        for family in missing:
-            if family not in self._families:
-                self._create_family(family)
-            elif any(key not in (FORMAT_KEY, BEGUN_KEY) for key, _ in self.scan(family)):
-                raise damaged_database(
-                    f"{family!r} holds records, but the store's memory marker is gone", self.path
-                )
-        for family in missing:
-            self.put(family, FORMAT_KEY, str(FORMAT_VERSION).encode())
-            call(self.path, self._family(family).flush)
-        self.put(HISTORY, BEGUN_KEY, encode_begun(time.time_ns() // 1_000_000))
-        self.put(SYSTEM, MEMORY_KEY, MEMORY_LAYOUT)
-        call(self.path, self._family(SYSTEM).flush)
-        seal.write_seal(self.path, self.sequence())
-
-    @property
     def families(self) -> tuple[str, ...]:
         """All column families in the database, the store's and others."""
         return tuple(self._families)
 
+    def create_family(self, family: str) -> None:
+        """Add an empty column family that is not there yet, for `memory_families`."""
+        options = family_options(family, self.tuning)
+        db = self._open_db()
+        self._families[family] = call(self.path, db.create_column_family, family, options)
+        self._handles[family] = call(self.path, db.get_column_family_handle, family)
+
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value of ``key``, None if there is none."""
-        _require_bytes(key)
+        require_bytes(key)
         value: bytes | None = call(self.path, self._family(family).get, key)
         return value
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """The values of ``keys``, in one call; None where there is none."""
-        _require_bytes(*keys)
+        require_bytes(*keys)
         found: Any = call(self.path, self._family(family).get, list(keys)) if keys else []
         values: list[bytes | None] = found
         return values
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Set one key. For several, a batch."""
-        _require_bytes(key, value)
+        require_bytes(key, value)
         call(self.path, self._family(family).put, key, value, self._write_options)
 
     def delete(self, family: str, key: bytes) -> None:
         """Remove one key; nothing happens if it is not there."""
-        _require_bytes(key)
+        require_bytes(key)
         call(self.path, self._family(family).delete, key, self._write_options)
 
     def batch(self) -> Batch:
@@ -292,7 +200,7 @@ class Engine:
         ``reverse`` goes down from the key before ``start`` to ``until`` inclusive. ``whole`` is for a pass
         over all of a large family: a third faster, and nothing of it stays in the cache.
         """
-        _require_bytes(start, until)
+        require_bytes(start, until)
         cursor = call(self.path, open_cursor, self._family(family), whole)
         scan = Scan(cursor, start, until, reverse, self.path)
         self._scans.add(scan)
@@ -317,10 +225,14 @@ class Engine:
         number: int = call(self.path, self._open_db().latest_sequence_number)
         return number
 
-    def flush(self) -> None:
-        """Write what is in memory to tables; the logs are then empty. Not needed for durability."""
-        for family in self._families.values():
-            call(self.path, family.flush)
+    def flush(self, family: str | None = None) -> None:
+        """Write what is in memory of one family, or of all, to tables. Not needed for durability."""
+        for one in self._families.values() if family is None else (self._family(family),):
+            call(self.path, one.flush)
+
+    def write_seal(self) -> None:
+        """Note in the folder which write was the last: see `store.seal`."""
+        seal.write_seal(self.path, self.sequence())
 
     def compact(self) -> None:
         """Merge all tables and drop what was deleted. Not needed in the normal course."""
@@ -409,35 +321,6 @@ class Engine:
         except KeyError:
             raise missing_family(family) from None
 
-    def _create_family(self, family: str) -> None:
-        db = self._open_db()
-        self._families[family] = call(
-            self.path, db.create_column_family, family, family_options(family, self.tuning)
-        )
-        self._handles[family] = call(self.path, db.get_column_family_handle, family)
-
-    def _check_memory(self) -> None:
-        layout = self.get(SYSTEM, MEMORY_KEY)
-        if layout is None:
-            return
-        if layout not in (MEMORY_LAYOUT, LAYOUT_1):
-            raise FormatVersionError(
-                f"{self.path} has memory layout {layout[:32]!r}, this build expects {MEMORY_LAYOUT!r}: "
-                "it was written by a newer version of context-graph; use that one"
-            )
-        for family in MEMORY_FAMILIES if layout == MEMORY_LAYOUT else LAYOUT_1_FAMILIES:
-            if family not in self._families:
-                raise missing_family(family)
-
-    def _check_format(self) -> None:
-        found = self.get(SYSTEM, FORMAT_KEY)
-        if found != str(FORMAT_VERSION).encode():
-            text = "none" if found is None else found[:32].decode("utf-8", "backslashreplace")
-            raise FormatVersionError(
-                f"{self.path} has store format {text}, this build expects {FORMAT_VERSION}: "
-                "it belongs to another version of context-graph, or to something else"
-            )
-
 
 def rebuild(path: Path) -> None:
     """RocksDB's own repair, in place: what can be read of tables and logs becomes a database again.
@@ -485,9 +368,3 @@ def _create(path: Path) -> None:
         call(path, handle.flush)
         handle.close()
     db.close()
-
-
-def _require_bytes(*values: object) -> None:
-    for value in values:
-        if type(value) is not bytes:
-            raise TypeError(f"keys and values are bytes, got {type(value).__name__}")

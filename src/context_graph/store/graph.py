@@ -32,6 +32,7 @@ from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TO
 from context_graph.store.graph_records import Change, Counters, Op
 from context_graph.store.history import HistoryTable
 from context_graph.store.layout import FORMAT_KEY, after
+from context_graph.store.memory_families import gain_memory, has_memory, keeps_history
 from context_graph.store.node_records import (
     Access,
     StoredNode,
@@ -63,8 +64,8 @@ class GraphStore:
         Raises:
             StoreError: It can't: read-only, full, or damaged (subclass).
         """
-        if not (engine.keeps_history or (engine.has_memory and engine.read_only)):
-            engine.gain_memory()
+        if not (keeps_history(engine) or (has_memory(engine) and engine.read_only)):
+            gain_memory(engine)
         self._engine = engine
         self.history = HistoryTable(engine)
         self.edges = EdgeTable(engine)
@@ -254,7 +255,7 @@ class GraphStore:
     def count_beside(sessions: SessionStore) -> int:
         """Live memories in the database of ``sessions``, without opening its memory: one or two lookups."""
         engine = sessions.engine
-        record = engine.get(META, layout.COUNTERS_KEY) if engine.has_memory else None
+        record = engine.get(META, layout.COUNTERS_KEY) if has_memory(engine) else None
         return 0 if record is None else records.decode_counters(layout.COUNTERS_KEY, record).nodes
 
     def meta(self, name: str) -> dict[str, Any] | None:

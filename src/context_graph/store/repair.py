@@ -32,6 +32,7 @@ from context_graph.store.graph_layout import (
     MEMORY_LAYOUT,
 )
 from context_graph.store.layout import EVENTS, FAMILIES, FORMAT_KEY, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
+from context_graph.store.memory_families import gain_memory, has_memory
 from context_graph.store.memory_repair import check_memory, complete_memory
 from context_graph.store.report import ALL_FAMILIES, UNREADABLE_NAMED, RepairReport, UnreadableKey
 from context_graph.store.requirement_log import decode_entry
@@ -96,7 +97,7 @@ class _Salvage:
             if not trusted or self._unread() or self._report.missing:
                 self._read_rebuilt(target, trusted=trusted)
             self._index(target)
-            if target.has_memory:
+            if has_memory(target):
                 self._report.notes += complete_memory(target)
             self._count(target)
         finally:
@@ -200,9 +201,9 @@ class _Salvage:
         except StoreError:
             layout_there = None  # its block can't be read: the families tell
         there = set(MEMORY_FAMILIES) & set(engine.families)
-        if target.has_memory or not (layout_there or there):
+        if has_memory(target) or not (layout_there or there):
             return
-        target.gain_memory()
+        gain_memory(target)
         self._families = ALL_FAMILIES
         # A store of the first layout never had a history; where the layout can't be read, none is missed.
         kept_history = layout_there == MEMORY_LAYOUT or HISTORY in there
