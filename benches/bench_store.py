@@ -157,7 +157,7 @@ def test_is_applied_missing(store: SessionStore, measure: Callable[..., None]) -
     made = event("one", 0)
     for number in range(RSS_EVENTS):
         store.commit_event(snapshot, event=made, seq=number + 1, dedupe_key=str(number))
-    measure(lambda number: store.is_applied("one", f"missing {number}"))
+    measure(lambda number: store.event_log.is_applied("one", f"missing {number}"))
 
 
 def test_page(many: SessionStore, measure: Callable[..., None]) -> None:

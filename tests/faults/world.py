@@ -270,7 +270,7 @@ class World:
         applied = {
             name: verb
             for name, verb in self.sent[session].items()
-            if store.is_applied(session, _key(session, name, verb))
+            if store.event_log.is_applied(session, _key(session, name, verb))
         }
         missing = self.acknowledged[session] - set(applied)
         self.row.lost += len(missing)

@@ -46,7 +46,7 @@ def _crisis(owner: Owner) -> None:
     """Leave a request in the queue as a crisis does, while no owner runs."""
     store = SessionStore.open(owner.location.store / "db")
     store.save_snapshot(SessionIdentitySnapshot(session_id="s-1", last_ic=0.2))
-    store.queue_dream({"session_id": "s-1", "ic": 0.2, "at_ms": 1_700_000_000_000})
+    store.dream_queue.queue({"session_id": "s-1", "ic": 0.2, "at_ms": 1_700_000_000_000})
     store.close()
 
 

@@ -41,8 +41,8 @@ def families(db: Path) -> set[str]:
 def check_sessions(db: Path) -> None:
     with SessionStore.open(db) as store:
         assert store.count() == 3
-        assert len(list(store.events_after("session-1", 0))) == 4
-        assert len(store.pending_dreams()) == 1
+        assert len(list(store.event_log.after("session-1", 0))) == 4
+        assert len(store.dream_queue.pending()) == 1
 
 
 def test_the_families_are_one_a_purpose() -> None:

@@ -102,7 +102,7 @@ def test_an_event_that_could_not_be_written_is_applied_once_when_it_comes_again(
     _hook(service, tmp_path, "post-tool", 1, "ls src")
     service.settle()
     context = next(iter(service._stores.values()))
-    event = next(iter(context.store.events_after("s-1", 1)))
+    event = next(iter(context.store.event_log.after("s-1", 1)))
     event.tool_use_id = "toolu_2"
     context.store.close()
     context.sessions._store = SessionStore.open(tmp_path / "store" / "db", read_only=True)

@@ -55,7 +55,7 @@ def fill(db: Path, sessions: int = SESSIONS) -> None:
         store.save_goals(name(number), 1, noise(500))
         if number % 10 == 9:
             engine.flush()
-    store.queue_dream({"session_id": name(0), "at_ms": 1, "ic": 0.25})
+    store.dream_queue.queue({"session_id": name(0), "at_ms": 1, "ic": 0.25})
     store.close()
 
 
@@ -106,12 +106,12 @@ def test_a_sound_database_comes_over_whole(db: Path, target: Path) -> None:
     with SessionStore.open(db) as original, SessionStore.open(target) as copy:
         assert copy.export_all() == original.export_all()
         assert copy.load_latest() == original.load_latest()
-        assert copy.pending_dreams() == original.pending_dreams()
+        assert copy.dream_queue.pending() == original.dream_queue.pending()
         for session_id in ALL:
-            assert list(copy.events_after(session_id, 0)) == list(original.events_after(session_id, 0))
+            assert list(copy.event_log.after(session_id, 0)) == list(original.event_log.after(session_id, 0))
             assert copy.load_runtime(session_id) == original.load_runtime(session_id)
             assert copy.load_goals(session_id) == original.load_goals(session_id)
-            assert copy.is_applied(session_id, "post-tool\0u\0toolu_1")
+            assert copy.event_log.is_applied(session_id, "post-tool\0u\0toolu_1")
 
 
 def test_a_damaged_record_is_named_and_all_others_come_over(db: Path, target: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_dropped_family_is_named_and_the_others_come_over(db: Path, target: Pa
     assert {one.key for one in report.unreadable} == {f"s:{one}" for one in ALL}  # named by their events
     assert report.copied[EVENTS] == SESSIONS * 2
     with SessionStore.open(target) as store:
-        assert len(list(store.events_after(name(3), 0))) == 1
+        assert len(list(store.event_log.after(name(3), 0))) == 1
 
 
 def test_salvaging_a_salvaged_database_changes_nothing(db: Path, target: Path, tmp_path: Path) -> None:

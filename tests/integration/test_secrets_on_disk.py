@@ -80,6 +80,8 @@ def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
     cli.run("owner", "stop")
     assert _leaks(root, "closed") == []
     with SessionStore.open(store_dir(root, cli.project) / "db") as store:
-        told = "\n".join(f"{event.input_text}\n{event.output_text}" for event in store.events_after("s-1", 0))
+        told = "\n".join(
+            f"{event.input_text}\n{event.output_text}" for event in store.event_log.after("s-1", 0)
+        )
     assert "[redacted:" in told
     assert not [rule for rule, secret, _ in rows if secret in told]

@@ -20,9 +20,10 @@ from context_graph.errors import (
 from context_graph.model import EventKind, HookEvent
 from context_graph.store import layout
 from context_graph.store.engine import Engine
+from context_graph.store.event_log import EVENTS_KEPT, TRIM_EVERY
 from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.records import Evidence
-from context_graph.store.sessions import EVENTS_KEPT, TRIM_EVERY, SessionStore
+from context_graph.store.sessions import SessionStore
 
 
 def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: Engine) -> None:
@@ -41,13 +42,13 @@ def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: 
     )
     assert engine.sequence() - before == 9  # s: t: p: latest e: d: r: g: q:, nothing twice
     assert store.load_snapshot("one") == snapshot("one", 1, "zero")
-    assert store.is_applied("one", made.dedupe_key())
-    assert not store.is_applied("one", "another")
-    assert not store.is_applied("two", made.dedupe_key())
-    assert list(store.events_after("one", 0)) == [made]
+    assert store.event_log.is_applied("one", made.dedupe_key())
+    assert not store.event_log.is_applied("one", "another")
+    assert not store.event_log.is_applied("two", made.dedupe_key())
+    assert list(store.event_log.after("one", 0)) == [made]
     assert store.load_runtime("one") == b"state"
     assert store.load_goals("one") == (1, b"goals")
-    assert [request["ic"] for request in store.pending_dreams()] == [0.25]
+    assert [request["ic"] for request in store.dream_queue.pending()] == [0.25]
 
 
 def test_an_event_without_a_live_state_leaves_the_stored_one(store: SessionStore) -> None:
@@ -65,10 +66,10 @@ def test_events_come_back_in_order_after_a_number(store: SessionStore) -> None:
     made = [commit(store, "one", number) for number in range(1, 301)]
     commit(store, "one-more", 1)
     commit(store, "on", 1)
-    assert list(store.events_after("one", 0)) == made
-    assert list(store.events_after("one", 290)) == made[290:]
-    assert list(store.events_after("one", 300)) == []
-    assert list(store.events_after("unknown", 0)) == []
+    assert list(store.event_log.after("one", 0)) == made
+    assert list(store.event_log.after("one", 290)) == made[290:]
+    assert list(store.event_log.after("one", 300)) == []
+    assert list(store.event_log.after("unknown", 0)) == []
 
 
 def test_old_event_records_are_trimmed_and_their_digests_kept(store: SessionStore) -> None:
@@ -76,18 +77,18 @@ def test_old_event_records_are_trimmed_and_their_digests_kept(store: SessionStor
     total = EVENTS_KEPT + 3 * TRIM_EVERY
     made = [commit(store, "one", number) for number in range(1, total + 1)]
     commit(store, "other", 1)
-    kept = list(store.events_after("one", 0))
+    kept = list(store.event_log.after("one", 0))
     assert kept == made[-len(kept) :]
     assert EVENTS_KEPT <= len(kept) < EVENTS_KEPT + TRIM_EVERY
-    assert all(store.is_applied("one", one.dedupe_key()) for one in made)
-    assert len(list(store.events_after("other", 0))) == 1
+    assert all(store.event_log.is_applied("one", one.dedupe_key()) for one in made)
+    assert len(list(store.event_log.after("other", 0))) == 1
 
 
 def test_a_damaged_event_or_live_state_is_an_error(store: SessionStore, engine: Engine) -> None:
     commit(store, "one", 1)
     store.save_goals("one", 1, b"goals")
     for family, key, load in (
-        (EVENTS, layout.event_key("one", 1), lambda: list(store.events_after("one", 0))),
+        (EVENTS, layout.event_key("one", 1), lambda: list(store.event_log.after("one", 0))),
         (RUNTIME, layout.runtime_key("one"), lambda: store.load_runtime("one")),
         (RUNTIME, layout.goals_key("one"), lambda: store.load_goals("one")),
     ):
@@ -108,17 +109,17 @@ def test_evidence_is_bounded_and_comes_back_in_order(store: SessionStore) -> Non
 def test_requests_wait_in_order_until_they_are_finished(db: Path) -> None:
     """D3.7: durable."""
     with SessionStore.open(db) as store:
-        second = store.queue_dream({"session_id": "b", "at_ms": START_MS + 1, "ic": 0.25})
-        first = store.queue_dream({"session_id": "a", "at_ms": START_MS, "ic": 0.375})
+        second = store.dream_queue.queue({"session_id": "b", "at_ms": START_MS + 1, "ic": 0.25})
+        first = store.dream_queue.queue({"session_id": "a", "at_ms": START_MS, "ic": 0.375})
     with SessionStore.open(db) as store:
-        assert store.pending_dreams() == [
+        assert store.dream_queue.pending() == [
             {"id": first, "session_id": "a", "at_ms": START_MS, "ic": 0.375},
             {"id": second, "session_id": "b", "at_ms": START_MS + 1, "ic": 0.25},
         ]
-        assert store.finish_dream(first)
-        assert not store.finish_dream(first)
-        assert not store.finish_dream("no id")
-        assert [request["id"] for request in store.pending_dreams()] == [second]
+        assert store.dream_queue.finish(first)
+        assert not store.dream_queue.finish(first)
+        assert not store.dream_queue.finish("no id")
+        assert [request["id"] for request in store.dream_queue.pending()] == [second]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +129,8 @@ def test_a_request_that_names_no_session_or_time_is_refused(
     store: SessionStore, request_: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidInputError):
-        store.queue_dream(request_)
-    assert store.pending_dreams() == []
+        store.dream_queue.queue(request_)
+    assert store.dream_queue.pending() == []
 
 
 WRITER = """
@@ -170,7 +171,7 @@ def check_consistent(db: Path) -> int:
         assert store.load_runtime(one.session_id) == str(number).encode()
         goals = store.load_goals(one.session_id)
         assert goals is not None
-        (last,) = store.events_after(one.session_id, goals[0] - 1)
+        (last,) = store.event_log.after(one.session_id, goals[0] - 1)
         assert last.at_ms == number
         numbers[one.session_id] = number
     assert len(keys(engine, b"t:")) == len(keys(engine, b"s:")) == len(numbers)
@@ -206,4 +207,4 @@ def test_twenty_kills_while_saving_lose_nothing_that_was_acknowledged(db: Path) 
     with SessionStore.open(db) as store:
         for number in range(1, acknowledged + 1):
             key = HookEvent(EventKind.POST_TOOL, "", "", 0, tool_use_id=str(number)).dedupe_key()
-            assert store.is_applied(f"session-{number % 8}", key), number
+            assert store.event_log.is_applied(f"session-{number % 8}", key), number

@@ -16,7 +16,8 @@ from context_graph.errors import (
     StoreFullError,
 )
 from context_graph.store import layout, transfer
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.batch import Batch
+from context_graph.store.engine import Engine
 from context_graph.store.layout import LATEST, SESSION_IDENTITY
 from context_graph.store.records import encode_snapshot
 from context_graph.store.sessions import SessionStore
@@ -91,10 +92,10 @@ def test_ids_are_cut_to_100_characters_in_every_place(store: SessionStore) -> No
     store.commit_event(snapshot(long, 1), event=made, seq=1, dedupe_key="k", runtime=b"x")
     for name in (long, long[:100]):
         assert store.load_snapshot(name).session_id == long[:100]
-        assert store.is_applied(name, "k")
+        assert store.event_log.is_applied(name, "k")
         assert store.load_runtime(name) == b"x"
         assert store.resolve_id(name) == long[:100]
-        assert len(list(store.events_after(name, 0))) == 1
+        assert len(list(store.event_log.after(name, 0))) == 1
 
 
 def test_what_can_t_be_stored_leaves_the_old_state(store: SessionStore) -> None:
@@ -107,7 +108,7 @@ def test_what_can_t_be_stored_leaves_the_old_state(store: SessionStore) -> None:
     with pytest.raises(InvalidInputError, match="consciousness"):
         store.commit_event(bad, event=event("one", 1), seq=1, dedupe_key="k", runtime=b"x", dream={"a": 1})
     assert store.load_latest() == snapshot("one")
-    assert not store.is_applied("one", "k")
+    assert not store.event_log.is_applied("one", "k")
     assert store.load_runtime("one") is None
 
 

@@ -160,10 +160,10 @@ def _torture(cli: Cli, rounds: int, row: Row) -> str:
 def _judge(store: SessionStore, ledger: Ledger, row: Row) -> str:
     sent = acknowledged = applied_in_all = 0
     for session, ids in ledger.sent.items():
-        applied = {name for name in ids if store.is_applied(session, _key(session, name))}
+        applied = {name for name in ids if store.event_log.is_applied(session, _key(session, name))}
         missing = ledger.acknowledged[session] - applied
         assert not missing, f"{session}: acknowledged and lost: {sorted(missing)[:5]}"
-        events = [event.tool_use_id for event in store.events_after(session, 0) if event.tool_use_id]
+        events = [event.tool_use_id for event in store.event_log.after(session, 0) if event.tool_use_id]
         assert len(events) == len(set(events)), f"{session}: applied twice"
         assert set(events) <= applied
         assert ledger.counted[session] == len(applied), f"{session}: the session counts otherwise"

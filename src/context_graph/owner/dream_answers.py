@@ -23,13 +23,13 @@ def answer_requests(context: StoreContext, before_ms: int) -> list[dict[str, Any
     """
     context.settle()  # runtimes are written below: none may be ahead of its session
     answered = []
-    for request in context.store.pending_dreams():
+    for request in context.store.dream_queue.pending():
         at_ms = request["at_ms"]
         if not isinstance(at_ms, int) or at_ms > before_ms:
             continue
         if trigger_of(request) is Trigger.CRISIS:
             _close_crisis(context, str(request["session_id"]))
-        context.store.finish_dream(str(request["id"]))
+        context.store.dream_queue.finish(str(request["id"]))
         answered.append(request)
     return answered
 

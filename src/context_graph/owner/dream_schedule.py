@@ -96,7 +96,7 @@ class Schedule:
             return False
         from context_graph.dream.plan import Mode
 
-        found = context.store.pending_dreams()
+        found = context.store.dream_queue.pending()
         for request in found:
             trigger = trigger_of(request)
             mode = Mode.LIGHT

@@ -268,7 +268,7 @@ class Dreams:
             "idle_s": settings.dream_idle_s,
             "running": self._running_view() if here else None,
             "scheduled": [] if self._schedule is None else self._schedule.view(context.folder),
-            "requests": len(context.store.pending_dreams()),
+            "requests": len(context.store.dream_queue.pending()),
             "last": self._after.notes(context.folder).last or None,
         }
 

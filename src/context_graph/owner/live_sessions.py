@@ -20,6 +20,7 @@ from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, c
 from context_graph.owner.brief_cache import BriefCache
 from context_graph.owner.dream_requests import session_end_request
 from context_graph.owner.memory_hooks import MemoryHooks
+from context_graph.owner.twin_hooks import TwinHooks
 from context_graph.protocol.canary import CANARY_PREFIX, is_canary
 from context_graph.store.canary_events import CanaryEvents
 from context_graph.store.sessions import SessionStore
@@ -38,6 +39,8 @@ class Applied:
 
     live: LiveSession
     outcome: Outcome | None
+    twin: bool = False
+    """Another installation of our hooks has brought the event: the client was told then what there is to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Started:
     text: str
     drift: DriftMetrics | None = None
     warning: str = ""
+    twin: bool = False
+    """As in Applied."""
 
 
 @dataclass(slots=True)
@@ -85,6 +90,7 @@ class LiveSessions:
         self._live: OrderedDict[str, LiveSession] = OrderedDict()
         """By id, the one that was used last at the end."""
         self._unsettled: dict[str, Unsettled] = {}
+        self._twins = TwinHooks()
         self.canaries = CanaryEvents(store)
         self.shown_briefs: dict[str, str] = {}
         """Session -> the line that a prompt of it was last answered with."""
@@ -126,8 +132,12 @@ class LiveSessions:
             CorruptedIdentityError: If ``strict`` and the session to continue can't be read. Otherwise
                 the new session starts unlinked and ``Started.warning`` says why: its events must go on.
         """
-        existing = self.get(event.session_id)
-        if event.source == "clear":
+        existing, twin = self.get(event.session_id), self._twins.is_second(event)
+        if existing is not None and twin:
+            self._count_duplicate(existing)
+            return Started(existing, "", twin=True)
+        # Once: what the session has done since would be gone with a second beginning.
+        if event.source == "clear" and (existing is None or not self._is_applied(existing, event)):
             return self._begin(
                 event, LiveSession.fresh(self._new_snapshot(event)), "Fresh session initialized"
             )
@@ -154,13 +164,19 @@ class LiveSessions:
         live = self.get(event.session_id)
         if live is None:
             live = self._begin_implicitly(event)
-        key = event.dedupe_key()
-        if self._store.is_applied(live.snapshot.session_id, key):
-            live.note_duplicate()
-            self.settle()  # the runtime alone must not be ahead of the rest of the session
-            self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
-            return Applied(live, None)
-        return Applied(live, self._apply_new(live, event, key))
+        twin = self._twins.is_second(event)
+        if twin or self._is_applied(live, event):
+            self._count_duplicate(live)
+            return Applied(live, None, twin)
+        return Applied(live, self._apply_new(live, event, event.dedupe_key()))
+
+    def _is_applied(self, live: LiveSession, event: HookEvent) -> bool:
+        return self._store.event_log.is_applied(live.snapshot.session_id, event.dedupe_key())
+
+    def _count_duplicate(self, live: LiveSession) -> None:
+        live.note_duplicate()
+        self.settle()  # the runtime alone must not be ahead of the rest of the session
+        self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
 
     def _apply_canary(self, event: HookEvent) -> LiveSession:
         """What an event costs, and nothing of what it does: only its record, which `doctor` takes away."""
@@ -179,7 +195,7 @@ class LiveSessions:
         self.settle()  # as in `apply`
         if not live.claim_dream(at_ms):
             return False
-        self._store.queue_dream(
+        self._store.dream_queue.queue(
             {"session_id": live.snapshot.session_id, "ic": live.snapshot.last_ic, "at_ms": at_ms}
         )
         self.dream_asked = True
@@ -207,7 +223,7 @@ class LiveSessions:
                     dream=due.dream,
                 )
                 if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
-                    self._store.queue_dream(session_end_request(live.snapshot))
+                    self._store.dream_queue.queue(session_end_request(live.snapshot))
                     self.dream_asked = True
             except StoreError:
                 self.drop(session_id)
@@ -252,7 +268,7 @@ class LiveSessions:
         outcome = live.apply(event)
         session_id = live.snapshot.session_id
         try:
-            self._store.append_event(
+            self._store.event_log.append(
                 session_id,
                 event=event,
                 seq=live.sequence,
@@ -308,6 +324,7 @@ class LiveSessions:
             at_ms=event.at_ms,
             source="startup",
             cwd=event.cwd,
+            from_plugin=event.from_plugin,
         )
         return self.start(start).live
 
@@ -334,7 +351,7 @@ class LiveSessions:
             snapshot, self._store.load_runtime(session_id), goals[1] if goals else None
         )
         known = live.sequence
-        for seq, event in self._store.numbered_events_after(session_id, goals[0] if goals else 0):
+        for seq, event in self._store.event_log.numbered_after(session_id, goals[0] if goals else 0):
             if seq <= known:
                 live.replay_goals(event)
             else:  # durable, but the owner was gone before it wrote what the event did

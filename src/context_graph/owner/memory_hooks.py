@@ -63,7 +63,7 @@ class MemoryHooks:
         self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
         """Of each answer: what it showed, the best first, and the edges that were followed for it."""
         self._warm = False
-        self._due: dict[str, int | None] = dict.fromkeys(store.captures_due())
+        self._due: dict[str, int | None] = dict.fromkeys(store.event_log.captures_due())
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
 
     @property
@@ -196,7 +196,7 @@ class MemoryHooks:
         if stored is not None and stored.deleted:
             return None
         work = work_of(stored.node if stored else None)
-        work.absorb(self._store.numbered_events_after(session_id, work.last_event))
+        work.absorb(self._store.event_log.numbered_after(session_id, work.last_event))
         text = work.text()
         if not text:
             return None
@@ -251,10 +251,10 @@ class MemoryHooks:
         sealed = self._due.pop(session_id)
 
         def events_after(number: int) -> Iterator[tuple[int, HookEvent]]:
-            return self._store.numbered_events_after(session_id, number)
+            return self._store.event_log.numbered_after(session_id, number)
 
         capture(self._memex(), session_id, events_after, project=self._project, sealed_at_ms=sealed)
-        self._store.captured(session_id)
+        self._store.event_log.captured(session_id)
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []

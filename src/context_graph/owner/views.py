@@ -55,7 +55,7 @@ def session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
         "has_evidence": live.has_evidence,
         "chain": [row_view(row) for row in chain.sessions],
         "chain_end": chain.end,
-        "dreams_pending": len(context.store.pending_dreams()),
+        "dreams_pending": len(context.store.dream_queue.pending()),
     }
 
 
@@ -71,7 +71,7 @@ def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, ob
         "project": str(context.project) if context.project else "",
         "sessions": context.store.count(),
         "spool_pending": context.spool_pending(),
-        "dreams_pending": context.store.pending_dreams(),
+        "dreams_pending": context.store.dream_queue.pending(),
     }
     if live is None:
         return view

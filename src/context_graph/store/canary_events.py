@@ -25,9 +25,9 @@ class CanaryEvents:
     def append(self, event: HookEvent) -> None:
         """Record ``event`` as any other is recorded, durable on return; one that is there already once."""
         session_id, key = event.session_id, event.dedupe_key()
-        if not self._store.is_applied(session_id, key):
-            seq = sum(1 for _ in self._store.events_after(session_id, 0)) + 1
-            self._store.append_event(session_id, event=event, seq=seq, dedupe_key=key)
+        if not self._store.event_log.is_applied(session_id, key):
+            seq = sum(1 for _ in self._store.event_log.after(session_id, 0)) + 1
+            self._store.event_log.append(session_id, event=event, seq=seq, dedupe_key=key)
 
     def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
         """The canary's events in order, which are removed; with them those that were left ten minutes ago.
@@ -36,7 +36,7 @@ class CanaryEvents:
             CorruptedIdentityError: What was written can't be read back.
             StoreError: It could not be removed.
         """
-        found = list(self._store.events_after(session_id, 0))
+        found = list(self._store.event_log.after(session_id, 0))
         self._remove(session_id)
         for left in self._left(now_ms):
             self._remove(left)

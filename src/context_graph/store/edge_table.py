@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.store import graph_layout as layout
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.batch import Batch
+from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import EDGES
 from context_graph.store.graph_records import decode_edge, encode_edge
 from context_graph.store.layout import after

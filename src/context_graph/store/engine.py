@@ -50,7 +50,6 @@ from context_graph.wire.swap import settle
 _LOG: Final = logging.getLogger(__name__)
 
 __all__ = [
-    "Batch",
     "Durability",
     "Engine",
     "Scan",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.batch import Batch
+from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import HISTORY
 from context_graph.store.history_layout import (
     BEGUN_KEY,

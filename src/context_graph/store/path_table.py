@@ -14,7 +14,8 @@ from uuid import UUID
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.path import TraversedPath
 from context_graph.store import graph_records as records
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.batch import Batch
+from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import META
 from context_graph.store.layout import after
 

@@ -1,14 +1,14 @@
-"""Sessions in one store: snapshots, the live state beside them, their events, and queued requests.
+"""Sessions in one store: snapshots and the live state beside them.
 
 Every save is one atomic batch, so a reader after any crash sees a session wholly before or wholly after an
-event (REQ-SESSION-05, invariants 5 to 7). Keys are in `layout`, records in `records`, listings in `listing`,
-export and import in `transfer`.
+event (REQ-SESSION-05, invariants 5 to 7). Keys are in `layout`, records in `records`, events
+in `event_log`, queued requests in `dream_queue`, listings in `listing`, export and import in `transfer`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -21,18 +21,17 @@ from context_graph.errors import (
 )
 from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.store import layout, listing, records, transfer
-from context_graph.store.engine import Batch, Durability, Engine
-from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
+from context_graph.store.batch import Batch
+from context_graph.store.dream_queue import DreamQueue
+from context_graph.store.engine import Durability, Engine
+from context_graph.store.event_log import EventLog
+from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY
 from context_graph.store.listing import Chain, SessionRow
 from context_graph.store.requirement_log import RequirementLog
 from context_graph.store.tuning import Tuning
 
-__all__ = ["EVENTS_KEPT", "EVIDENCE_KEPT", "Chain", "Durability", "SessionRow", "SessionStore"]
+__all__ = ["EVIDENCE_KEPT", "Chain", "Durability", "SessionRow", "SessionStore"]
 
-EVENTS_KEPT: Final = 512
-"""Event records a session keeps at least; some 1 KB each. Digests of applied events are kept for good."""
-TRIM_EVERY: Final = 64
-"""Events between two trims: one range delete for so many events, and at most so many records too many."""
 EVIDENCE_KEPT: Final = 50
 
 
@@ -41,6 +40,8 @@ class SessionStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.event_log = EventLog(engine)
+        self.dream_queue = DreamQueue(engine)
         self.requirement_log = RequirementLog(engine)
 
     @classmethod
@@ -195,7 +196,7 @@ class SessionStore:
             snapshot: The session after the event; all keys are its session's.
             event: The event, redacted.
             seq: Its number in the session, counted from 1.
-            dedupe_key: What `is_applied` then answers True for.
+            dedupe_key: What `EventLog.is_applied` then answers True for.
             runtime: The live state after the event; None leaves the stored one.
             goals, goals_seq: A goal checkpoint taken after event ``goals_seq``; both or neither.
             dream: A consolidation request to queue with it.
@@ -204,22 +205,8 @@ class SessionStore:
             As save_snapshot; nothing of the event is stored then.
         """
         batch = self._engine.batch()
-        self._put_event(batch, snapshot.session_id, event, seq, dedupe_key)
+        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)
         self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
-        self._engine.write(batch)
-
-    def append_event(
-        self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
-    ) -> None:
-        """The event alone, durable on return; `save_state` follows. What it did can be worked out again.
-
-        A session whose runtime is behind its events is brought up by applying `events_after` it. With
-        ``capture`` the same batch says that the session's memory is to be refreshed.
-        """
-        batch = self._engine.batch()
-        self._put_event(batch, session_id, event, seq, dedupe_key)
-        if capture:
-            batch.put(RUNTIME, layout.capture_key(session_id), seq.to_bytes(8, "big"))
         self._engine.write(batch)
 
     def save_state(
@@ -235,14 +222,6 @@ class SessionStore:
         batch = self._engine.batch()
         self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
         self._engine.write(batch)
-
-    def _put_event(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:
-        key = layout.event_key(session_id, seq)
-        batch.put(EVENTS, key, records.encode_event(key, event))
-        batch.put(EVENTS, layout.applied_key(session_id, dedupe_key), seq.to_bytes(8, "big"))
-        if seq % TRIM_EVERY == 0 and seq > EVENTS_KEPT:
-            first_kept = layout.event_key(session_id, seq - EVENTS_KEPT + 1)
-            batch.delete_range(EVENTS, layout.event_prefix(session_id), first_kept)
 
     def _put_state(
         self,
@@ -261,36 +240,7 @@ class SessionStore:
         if goals is not None and goals_seq is not None:
             self._put_goals(batch, snapshot.session_id, goals_seq, goals)
         if dream is not None:
-            _put_dream(batch, dream)
-
-    def is_applied(self, session_id: str, dedupe_key: str) -> bool:
-        """Whether the event of that key has been committed for the session. Cost: one lookup."""
-        return self._engine.get(EVENTS, layout.applied_key(session_id, dedupe_key)) is not None
-
-    def events_after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
-        """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
-
-        Raises:
-            CorruptedIdentityError: At the first event that can't be read back.
-        """
-        return (event for _, event in self.numbered_events_after(session_id, seq))
-
-    def numbered_events_after(self, session_id: str, seq: int) -> Iterator[tuple[int, HookEvent]]:
-        """As events_after, each event with its number in the session."""
-        prefix = layout.event_prefix(session_id)
-        first, end = layout.event_key(session_id, seq + 1), layout.after(prefix)
-        for key, record in self._engine.scan(EVENTS, first, end):
-            yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
-
-    def captures_due(self) -> list[str]:
-        """The sessions whose memory is to be refreshed: `append_event` said so, `captured` did not yet."""
-        prefix = layout.CAPTURE_PREFIX
-        found = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
-        return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
-
-    def captured(self, session_id: str) -> None:
-        """The session's memory has been refreshed."""
-        self._engine.delete(RUNTIME, layout.capture_key(session_id))
+            self.dream_queue.put(batch, dream)
 
     def put_runtime(self, session_id: str, runtime: bytes) -> None:
         """Store the session's live state alone."""
@@ -366,35 +316,6 @@ class SessionStore:
         """
         return listing.resolve(self._engine, alias)
 
-    # Consolidation requests
-
-    def queue_dream(self, request: Mapping[str, object]) -> str:
-        """Queue a consolidation request durably and return its id (D3.7).
-
-        Args:
-            request: A JSON object with at least ``session_id`` (str) and ``at_ms`` (Unix ms).
-        """
-        batch = self._engine.batch()
-        key = _put_dream(batch, request)
-        self._engine.write(batch)
-        return key[2:].hex()
-
-    def pending_dreams(self) -> list[dict[str, object]]:
-        """The queued requests, oldest first, each with its ``id``."""
-        found = self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
-        return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
-
-    def finish_dream(self, dream_id: str) -> bool:
-        """Take a request off the queue; False if it is not there (any more)."""
-        try:
-            key = layout.DREAM_PREFIX + bytes.fromhex(dream_id)
-        except ValueError:
-            return False
-        if self._engine.get(SYSTEM, key) is None:
-            return False
-        self._engine.delete(SYSTEM, key)
-        return True
-
     # Export and import
 
     def export(self, session_id: str) -> dict[str, object]:
@@ -447,12 +368,3 @@ class SessionStore:
 
     def _has(self, session_id: str) -> bool:
         return self._engine.get(SESSION_IDENTITY, layout.snapshot_key(session_id)) is not None
-
-
-def _put_dream(batch: Batch, request: Mapping[str, object]) -> bytes:
-    session_id, at_ms = request.get("session_id"), request.get("at_ms")
-    if not isinstance(session_id, str) or type(at_ms) is not int:
-        raise InvalidInputError("a dream request needs session_id (text) and at_ms (Unix ms)")
-    key = layout.dream_key(at_ms, session_id)
-    batch.put(SYSTEM, key, records.encode_dream(key, request))
-    return key

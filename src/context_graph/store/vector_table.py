@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 from context_graph.errors import StoreError
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
-from context_graph.store.engine import Batch, Engine
+from context_graph.store.batch import Batch
+from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import EMBEDDINGS, META
 from context_graph.store.layout import after, wrap
 from context_graph.store.memory_envelope import OTHER_VERSION, payload_of
