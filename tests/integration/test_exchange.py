@@ -19,10 +19,12 @@ from tests.session_support import memory, remember
 from tests.support import Cli
 
 from context_graph.errors import InvalidInputError
-from context_graph.memory import exchange
-from context_graph.memory.exchange import Import, export_page, import_jsonl, markdown_page
+from context_graph.memory.exchange import import_jsonl
+from context_graph.memory.exchange_format import FORMAT, PAGE_ROWS
 from context_graph.memory.exchange_markdown import file_name, markdown_of, read_markdown
 from context_graph.memory.exchange_records import edge_from_json, edge_to_json, node_from_json, node_to_json
+from context_graph.memory.exporting import export_page, markdown_page
+from context_graph.memory.importing import Import
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import MemoryNode
@@ -199,7 +201,7 @@ BAD = {
     "link to nowhere": json.dumps(
         {"type": "link", "id": str(uuid4()), "source_id": NOWHERE, "target_id": NOWHERE}
     ),
-    "another version": json.dumps({"format": exchange.FORMAT, "version": 99}),
+    "another version": json.dumps({"format": FORMAT, "version": 99}),
 }
 
 
@@ -269,7 +271,7 @@ def test_pages_are_bounded_and_complete(tmp_path: Path) -> None:
         while cursor is not None:
             page = export_page(memex, cursor)
             found = [json.loads(one) for one in page.text.splitlines()]
-            assert len(found) <= exchange.PAGE_ROWS + 2
+            assert len(found) <= PAGE_ROWS + 2
             ids += [one["id"] for one in found if one.get("type") == "memory"]
             cursor, pages = page.next_cursor, pages + 1
         peak = tracemalloc.get_traced_memory()[1]

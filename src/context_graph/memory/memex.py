@@ -24,8 +24,9 @@ from context_graph.errors import InvalidParamsError, StoreError
 from context_graph.memory import editing, linking, runs
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.exchange import export_jsonl, import_jsonl
+from context_graph.memory.exporting import export_jsonl
 from context_graph.memory.filters import RecallFilters
+from context_graph.memory.importing import import_jsonl
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
@@ -357,7 +358,7 @@ class Memex(Reading):
         return export_jsonl(self, out, embeddings=embeddings)
 
     def import_(self, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
-        """Read what `export` wrote, from a file that can be read twice; see `exchange.import_jsonl`."""
+        """Read what `export` wrote, from a file that can be read twice; see `importing.import_jsonl`."""
         return import_jsonl(self, source, overwrite=overwrite)
 
     def reindex(self, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:

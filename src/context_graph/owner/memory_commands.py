@@ -214,7 +214,7 @@ def _link(call: Call) -> Reply:
 
 
 def _export(call: Call) -> Reply:
-    from context_graph.memory import exchange
+    from context_graph.memory import exporting
 
     given = arguments(call)
     form = given.choice("format", ("jsonl", "markdown"), "jsonl")
@@ -223,16 +223,16 @@ def _export(call: Call) -> Reply:
     memex = memex_of(call)
     total = memex.count()
     if form == "markdown":
-        files, following = exchange.markdown_page(memex, cursor)
+        files, following = exporting.markdown_page(memex, cursor)
         return answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
-    page = exchange.export_page(memex, cursor, embeddings=embeddings)
+    page = exporting.export_page(memex, cursor, embeddings=embeddings)
     return answer(
         {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
     )
 
 
 def _import(call: Call) -> Reply:
-    from context_graph.memory.exchange import Import
+    from context_graph.memory.importing import Import
     from context_graph.owner.memory_imports import Imports
 
     global _imports

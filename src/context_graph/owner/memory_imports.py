@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.errors import InvalidInputError
-from context_graph.memory.exchange import Import
+from context_graph.memory.importing import Import
 
 __all__ = ["Imports"]
 
