@@ -24,6 +24,8 @@ pub struct Env<'a> {
     pub clock_offset: Option<&'a [u8]>,
     pub config_dir: Option<&'a [u8]>,
     pub skip_requirements: Option<&'a [u8]>,
+    /// The client runs this hook for a plugin.
+    pub plugin: bool,
 }
 
 impl<'a> Env<'a> {
@@ -85,6 +87,7 @@ impl<'a> Env<'a> {
             b"CLAUDE_CONFIG_DIR" => &mut self.config_dir,
             b"CLAUDE_SKIP_REQUIREMENTS" => &mut self.skip_requirements,
             b"CONTEXT_GRAPH_ALLOW_LINKS" => return self.allow_links = value == Some(b"1"),
+            b"CLAUDE_PLUGIN_ROOT" => return self.plugin = value.is_some(),
             b"CONTEXT_GRAPH_DEBUG" => return self.debug = value == Some(b"1"),
             _ => return,
         };

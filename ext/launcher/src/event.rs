@@ -139,6 +139,8 @@ impl Event<'_> {
             (&b"stdin"[..], options.stdin),
             (b"fast-path", options.fast_path),
             (b"generate-summary", options.generate_summary),
+            // No option: settings and a plugin may bring the owner one event each, and it takes it once.
+            (b"plugin", self.env.plugin.then_some(true)),
         ];
         let mut out = vec![b'{'];
         for (name, value, care) in texts {

@@ -77,11 +77,21 @@ class HookEvent:
     previous_session_id: str = ""
     duration_ms: int = 0
     cwd: str = ""
+    from_plugin: bool = False
+    """The client runs the hook for a plugin, not for its settings. Not kept."""
+
+    @property
+    def has_own_key(self) -> bool:
+        """Whether the client names the event itself, so that it is known when another hook brings it."""
+        return bool(self.tool_use_id or (self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT))
 
     def dedupe_key(self) -> str:
         """The key under which this event is applied once (invariant 6)."""
         if self.tool_use_id:
-            return f"{self.kind.value}\0u\0{self.tool_use_id}"
+            # With the prompt, where it is known: a gateway or model that numbers its tool uses may begin anew
+            # when a session is resumed.
+            prompt = f"\0p\0{self.prompt_id}" if self.prompt_id else ""
+            return f"{self.kind.value}\0u\0{self.tool_use_id}{prompt}"
         if self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT:
             return f"{self.kind.value}\0p\0{self.prompt_id}"
         return f"{self.kind.value}\0i\0{self.event_id}"

@@ -63,6 +63,7 @@ def hook_event(
         previous_session_id=cut_session_id(given.previous_session_id),
         duration_ms=given.duration_ms,
         cwd=given.cwd[:4096],
+        from_plugin=params.get("plugin") is True,
     )
 
 

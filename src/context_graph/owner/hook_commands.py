@@ -69,6 +69,8 @@ def _session_start(call: Call) -> Reply:
     fmt = _format(call)
     event = _event(call, EventKind.SESSION_START)
     started = call.context.sessions.start(event)
+    if started.twin and fmt == "claude":
+        return reply(flags=APPLIED)
     text = "\n".join(part for part in (started.text, _last_summary(call, event, started)) if part)
     if fmt == "claude":
         warning = f"context-graph: {started.warning}" if started.warning else ""
@@ -93,12 +95,15 @@ def _pre_tool(call: Call) -> Reply:
     if fmt != "claude" and not _is_known(call, event):
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return _say(call, fmt, HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
-    live = call.context.sessions.apply(event).live
+    applied = call.context.sessions.apply(event)
+    live = applied.live
     if event.tool_use_id and event.tool_name.startswith("mcp__"):
         call.context.note_tool_use(event.tool_use_id, live.snapshot.session_id)
     line = brief_line(live.metrics if live.has_evidence else None)
     if fmt != "claude":
         return _say(call, fmt, _output(call, live, line))
+    if applied.twin:
+        return _tell(call, event)
     mode, shown = call.settings.brief, call.context.sessions.shown_briefs
     if is_canary(event.session_id, event.tool_name):
         return _tell(call, event, context="" if mode == "off" else line)
@@ -112,6 +117,8 @@ def _post_tool(call: Call, kind: EventKind = EventKind.POST_TOOL) -> Reply:
     fmt, event = _format(call), _event(call, kind)
     applied = _apply_known(call, fmt, event)
     notice = _notice(call, applied.outcome)
+    if applied.twin and fmt == "claude":
+        return reply(flags=APPLIED)
     if fmt == "claude":
         return _tell(call, event, context=notice)
     output = _output(call, applied.live, notice)
@@ -128,7 +135,10 @@ def _post_tool_failure(call: Call) -> Reply:
 
 def _prompt_submit(call: Call) -> Reply:
     fmt, event = _format(call), _event(call, EventKind.PROMPT_SUBMIT)
-    live = _apply_known(call, fmt, event).live
+    applied = _apply_known(call, fmt, event)
+    if applied.twin and fmt == "claude":
+        return reply(flags=APPLIED)
+    live = applied.live
     block = state_block(live.metrics if live.has_evidence else None) if call.settings.inject else ""
     recalled = call.context.memory_hooks.for_prompt(event, call.settings)
     text = "\n".join(part for part in (block, recalled) if part)

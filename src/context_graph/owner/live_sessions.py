@@ -40,7 +40,7 @@ class Applied:
     live: LiveSession
     outcome: Outcome | None
     twin: bool = False
-    """Another installation of our hooks has brought the event: the client was told then what there is to tell."""
+    """Another installation of our hooks brought the event before; what there is to tell was told then."""
 
 
 @dataclass(frozen=True, slots=True)
