@@ -74,7 +74,7 @@ torture-short: build ## The same with a few rounds each, as CI runs it with all 
 	$(BIN)/python -m pytest -m "not torture" tests/faults tests/integration/test_torture.py tests/integration/test_run_torture.py tests/integration/test_memory_torture.py -p no:xdist
 
 fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
-	CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
+	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
 
 sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder; launcher's tests with overflow checks
 	$(BIN)/python tools/sanitize.py

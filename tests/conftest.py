@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from tests.faults.report import pytest_terminal_summary  # noqa: F401  # the table of the fault tests
 from tests.support import Cli
 
 if TYPE_CHECKING:
     from tests.mcp_support import Peer
+
+# The same inputs at each run, so that a change is judged by what it changes; `make fuzz` looks for new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 

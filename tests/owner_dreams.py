@@ -23,7 +23,8 @@ from context_graph.memory.memex import Memex
 
 __all__ = ["Owner", "stopped", "twins", "until"]
 
-WAIT_S = 60.0
+WAIT_S = 240.0
+"""A run takes idle time only, and beside other work there may be little."""
 _THINGS = ("bucket", "parser", "ledger", "cache", "socket", "index", "schema", "gate", "queue", "spool")
 _PLACES = ("staging", "production", "the nightly build", "the review branch", "the release train")
 

@@ -70,6 +70,10 @@ class ContextGraphError(Exception):
             raise TypeError(f"error code {cls.code!r} is already taken by {_BY_CODE[cls.code].__name__}")
         _BY_CODE[cls.code] = cls
 
+    def __str__(self) -> str:
+        """UTF-8 can carry it: a path that is not UTF-8 stands in it as surrogates, which are spelled out."""
+        return super().__str__().encode("utf-8", "backslashreplace").decode()
+
 
 class UsageError(ContextGraphError):
     """The caller's fault: a wrong option or argument."""

@@ -17,6 +17,8 @@ from tests.support import Cli
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.store.sessions import SessionStore
 
+pytestmark = pytest.mark.timeout(300)
+
 TWINS = 4
 _QUIET = {"CONTEXT_GRAPH_DREAM_IDLE": "off", "CONTEXT_GRAPH_DREAM_SESSION_END": "off"}
 

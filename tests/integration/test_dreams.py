@@ -10,6 +10,8 @@ import pytest
 from tests.owner_dreams import Owner, stopped, twins, until
 from tests.support import Cli
 
+pytestmark = pytest.mark.timeout(300)
+
 TWINS = 6
 
 

@@ -388,6 +388,13 @@ def test_an_opener_that_stopped_midway_is_told_from_damage(db: Path, monkeypatch
     Engine.open(db).close()
 
 
+def test_a_folder_that_is_not_utf8_is_refused_by_name_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"udcff.*not UTF-8.*CONTEXT_GRAPH_HOME") as refused:
+        Engine.open(tmp_path / "a\udcffb" / "db")
+    assert str(refused.value).encode()
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_checkpoint_is_a_database_of_its_own(db: Path, tmp_path: Path) -> None:
     engine = Engine.open(db)
     engine.put(RUNTIME, b"a", b"1")

@@ -103,10 +103,12 @@ class Engine:
             DatabaseCorruptionError: Its files are damaged. Nothing is changed, replaced or deleted.
             MissingColumnFamilyError: One of the store's families is not in it. It is not made anew.
             FormatVersionError: Another format version.
-            StoreFullError, StoreReadOnlyError, StoreError: As they say.
+            StoreFullError, StoreReadOnlyError: As they say.
+            StoreError: ``path`` is not UTF-8; or as it says.
         """
         folder = Path(os.path.abspath(path))
         tuning = tuning or Tuning(durability=durability)
+        _require_utf8(folder)
         if not read_only:
             refuse_held(folder)
         settle(folder)  # a restore may have been killed while it took this place
@@ -367,3 +369,14 @@ def _create(path: Path) -> None:
         call(path, handle.flush)
         handle.close()
     db.close()
+
+
+def _require_utf8(folder: Path) -> None:
+    """RocksDict takes paths as text."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"{str(folder)!r} is not UTF-8, which a store's folder must be; "
+            "set CONTEXT_GRAPH_HOME to one that is"
+        ) from error
