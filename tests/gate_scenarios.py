@@ -78,6 +78,17 @@ SCENARIOS: dict[str, tuple[str, list[Step]]] = {
             ("tool", "A", "Write", ["plan"]),
         ],
     ),
+    "a slip in the local file switches nothing off": (
+        rules(PLAN),
+        [
+            ("write", "$REPO/.claude/requirements.local.yaml", "requirements:\nhooks: 3\n"),
+            ("edit", "A", ["plan"]),
+            ("write", "$REPO/.claude/requirements.local.yaml", "requirements: {plan: false}\n"),
+            ("edit", "A", ["plan"]),
+            ("write", "$REPO/.claude/requirements.local.yaml", "requirements: {plan: {enabled: false}}\n"),
+            ("edit", "A", "allow"),
+        ],
+    ),
     "plans may be written before the plan is approved, but only the project's own": (
         rules("plan: {enabled: true, trigger_tools: [Edit, Write]}"),
         [

@@ -314,6 +314,28 @@ def test_a_skill_satisfies_what_names_it_and_tells_whence(gate: Gate) -> None:
     assert kept.record("plan", A)["metadata"] == {"skill": "my:planner"} and kept.entry("off") == {}
 
 
+def test_the_original_s_own_skills_satisfy_what_they_satisfy_there(gate: Gate) -> None:
+    """Seed 004, section 5: no configuration names them; a person's word they can't replace."""
+    planned = ("commit_plan", "adr_reviewed", "tdd_planned", "solid_reviewed")
+    gate.config(
+        {
+            **{name: {} for name in planned},
+            "pre_pr_review": {"scope": "branch"},
+            "codex_reviewer": {"human_only": True},
+            "own": {},
+        }
+    )
+    gate.after("Skill", {"skill": "arch-review"})
+    gate.after("Skill", {"skill": "requirements-framework:unheard-of"})
+    gate.after("Skill", {"skill": "requirements-framework:codex-review"})
+    assert named(gate.edit()) == {*planned, "pre_pr_review", "codex_reviewer", "own"}
+    gate.after("Skill", {"skill": "requirements-framework:arch-review"})
+    assert named(gate.edit()) == {"pre_pr_review", "codex_reviewer", "own"}
+    gate.after("Skill", {"skill": "/requirements-framework:deep-review"})
+    assert named(gate.edit()) == {"codex_reviewer", "own"}
+    assert named(gate.edit(B)) == {*planned, "codex_reviewer", "own"}
+
+
 def test_evidence_is_wanted_beside_the_flag(gate: Gate) -> None:
     wanted = {"dirs": [".claude/plans"], "require_markers": ["## Plan"], "require_verdict": "APPROVED"}
     gate.config({"plan": {"evidence": {**wanted, "max_age_seconds": 3600}}})
@@ -329,8 +351,13 @@ def test_evidence_is_wanted_beside_the_flag(gate: Gate) -> None:
     ):
         plan.write_text(text)
         assert lack in gate.edit().reason
-    plan.write_text("## Plan\n## Verdict\n**Approved** by B.\n")
-    assert _allowed(gate.edit())
+    for text in (
+        "## Plan\n## Verdict\n**Approved** by B.\n",
+        "## Plan\n## Verdict: APPROVED\n",
+        "## Plan\n## Verdict\nno\n## Notes\n## Verdict (second round)\n### By B\n> approved\n",
+    ):
+        plan.write_text(text)
+        assert _allowed(gate.edit()), text
     gate.later(7200)
     assert "older" in gate.edit().reason
 

@@ -89,6 +89,29 @@ def test_an_empty_project_file_inherits(files: Files) -> None:
     assert _active(files.rules()) == ["g"]
 
 
+@pytest.mark.parametrize("slip", [None, False, [], "off"])
+@pytest.mark.parametrize("where", ["requirements", "requirements.r", "hooks", "hooks.stop"])
+def test_what_is_no_mapping_in_a_later_file_switches_nothing_off(
+    files: Files, where: str, slip: object
+) -> None:
+    """An empty key says nothing; anything else that is no mapping is named, and what stood there holds."""
+    stop = {"verify_scopes": ["branch"]}
+    files.write("project", {"requirements": {"r": {"enabled": True}}, "hooks": {"stop": stop}})
+    section, _, key = where.partition(".")
+    files.write("local", {section: {key: slip} if key else slip})
+    rules = files.rules()
+    assert _active(rules) == ["r"] and rules.hooks.verify_scopes == ["branch"]
+    told = [text for text in rules.told("error") if where in text]
+    assert len(told) == (slip is not None) and all("requirements.local.yaml" in text for text in told)
+
+
+def test_a_field_that_is_a_mapping_may_be_taken_back(files: Files) -> None:
+    files.write("project", {"requirements": {"r": {"enabled": True, "evidence": {"dirs": ["notes"]}}}})
+    for nothing in (None, False):
+        files.write("local", {"requirements": {"r": {"evidence": nothing}}})
+        assert _one(files.rules()).evidence is None and not files.rules().told("error")
+
+
 @pytest.mark.parametrize("value", [None, "true", 1, "yes", [True]])
 def test_only_true_enables(files: Files, value: object) -> None:
     files.write("project", {"requirements": {"r": {"enabled": value}}})

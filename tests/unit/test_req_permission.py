@@ -18,6 +18,7 @@ from context_graph.requirements.permission import danger
         "rm -rf '/'",
         "git push --force origin x",
         "git push -f",
+        "git push origin +main:main",
         "git -C sub push -fu origin x",
         "git reset --hard origin/main",
         "git clean -fd",
@@ -51,3 +52,11 @@ def test_what_can_t_be_taken_back_is_refused(command: str) -> None:
 )
 def test_anything_else_is_left_to_the_user(command: str) -> None:
     assert not danger(command)
+
+
+def test_the_home_and_the_project_are_whole_trees_too() -> None:
+    own = {"/home/u", "/work/app"}
+    for command in ("rm -rf /home/u", "rm -r /home/u/", "cd /tmp; rm -rf '/work/app'"):
+        assert danger(command, own) and not danger(command)
+    assert not danger("rm -rf /work/app/build /home/u/x", own)
+    assert not danger("rm /work/app", own)

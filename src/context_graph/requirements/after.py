@@ -70,14 +70,10 @@ def _after_failure(
 
 
 def _met_by_skill(event: GateEvent, scene: Scene) -> list[Requirement]:
+    from context_graph.requirements.skills import satisfied_by
+
     name = _skill(event)
-    if not name:
-        return []
-    return [
-        entry
-        for entry in scene.rules.active
-        if not entry.human_only and any(name == known.removeprefix("/") for known in entry.satisfied_by_skill)
-    ]
+    return [entry for entry in scene.rules.active if satisfied_by(entry, name)]
 
 
 def _skill(event: GateEvent) -> str:

@@ -2,8 +2,8 @@
 
 Later files go before earlier ones: the global file in the client's folder, the project's
 .claude/requirements.yaml, its requirements.local.yaml. Mappings merge deeply, lists and single values
-replace. ``inherit: false`` in the project's file leaves the global one out. Without a project file
-nothing holds.
+replace; what is no mapping where one must stand replaces none. ``inherit: false`` in the project's file
+leaves the global one out. Without a project file nothing holds.
 
 Compiled form: one JSON file a project below the data root. It names every file it was made from with its
 signature, absent ones too, and is made anew when any differs; so YAML is parsed once a change.
@@ -22,12 +22,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["compile_rules", "compiled_path", "inputs_hold", "layers", "load_rules"]
+__all__ = ["compile_rules", "compiled_path", "deep_merge", "fitting", "inputs_hold", "layers", "load_rules"]
 
-FORMAT = 1
+FORMAT = 2
 """Of the compiled file; a different one is made anew."""
 
 _COMPILED_BYTES = 4 << 20
+
+_SECTIONS = ("requirements", "hooks")
+"""Top-level keys that must be mappings of mappings."""
 
 
 def load_rules(root: str, claude_dir: str, cache_dir: str) -> tuple[Rules, list[list[Any]]]:
@@ -100,15 +103,52 @@ def compile_rules(root: str, claude_dir: str) -> tuple[dict[str, Any], list[list
     merged: dict[object, object] = {}
     readable = "project" in found
     if readable:
-        if found["project"].get("inherit", True) is not False:
-            merged = found.get("global", {})
-        merged = deep_merge(merged, found["project"])
-        merged = deep_merge(merged, found.get("local", {}))
+        if found["project"].get("inherit", True) is False:
+            found.pop("global", None)
+        for label, path in layers(root, claude_dir):
+            part, wrong = fitting(merged, found.get(label, {}))
+            merged = deep_merge(merged, part)
+            problems += [["error", f"{path}: {text}"] for text in wrong]
     templates, looked_at, more = read_messages(root, claude_dir, merged.get("requirements"))
     compiled = schema.check(merged, templates)
     compiled["problems"] = problems + more + compiled["problems"]
     compiled["readable"] = readable
     return compiled, inputs + looked_at
+
+
+def fitting(
+    under: dict[object, object], over: dict[object, object]
+) -> tuple[dict[object, object], list[str]]:
+    """``over`` without what is no mapping where ``under`` has one and one must be, and what was wrong there.
+
+    So a slip in a later file (``plan: false``, a key with nothing below it) switches nothing off. An empty
+    key says nothing and is not wrong.
+    """
+    wrong: list[str] = []
+    kept = dict(over)
+    for section in _SECTIONS:
+        given, below = over.get(section), under.get(section)
+        if section not in over or not isinstance(below, dict):
+            continue
+        if isinstance(given, dict):
+            kept[section] = {
+                key: value
+                for key, value in given.items()
+                if _fits(below.get(key), value, f"{section}.{key}", wrong)
+            }
+        elif not _fits(below, given, section, wrong):
+            del kept[section]
+    return kept, wrong
+
+
+def _fits(below: object, value: object, where: str, wrong: list[str]) -> bool:
+    if isinstance(value, dict) or not isinstance(below, dict):
+        return True
+    if value is not None:
+        from context_graph.requirements.fields import show
+
+        wrong.append(f"{where}: {show(value)} is no mapping; what the file before says holds")
+    return False
 
 
 def deep_merge(

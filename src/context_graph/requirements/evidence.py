@@ -75,16 +75,25 @@ def _lack(wanted: dict[str, Any], path: str, modified: float, now: float) -> str
 
 
 def _has_verdict(text: str, verdict: str) -> bool:
-    """Whether ``verdict`` stands as a word of its own in the section headed Verdict, case not counting."""
-    inside, words = False, []
+    """Whether ``verdict`` stands as a word of its own in a section headed Verdict, case not counting.
+
+    The heading's own line belongs to its section: ``## Verdict: APPROVED`` says it.
+    """
+    inside, found = False, []
     for line in text.splitlines():
+        words = _words(line)
         if line.startswith("## ") or line.rstrip() == "##":
-            inside = line[2:].strip().strip("*_:# ").casefold() == "verdict"
+            inside = words[:1] == ["verdict"]
+            words = words[1:]
         elif line.startswith("# "):
             inside = False
-        elif inside:
-            words += "".join(char if char.isalnum() or char in "_-" else " " for char in line).split()
-    wanted = "".join(char if char.isalnum() or char in "_-" else " " for char in verdict).casefold().split()
-    found = [word.strip("-_").casefold() for word in words]
+        if inside:
+            found += words
+    wanted = _words(verdict)
     size = len(wanted)
     return bool(size) and any(found[at : at + size] == wanted for at in range(len(found) - size + 1))
+
+
+def _words(text: str) -> list[str]:
+    plain = "".join(char if char.isalnum() or char in "_-" else " " for char in text.casefold())
+    return [word for part in plain.split() if (word := part.strip("-_"))]

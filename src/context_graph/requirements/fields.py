@@ -182,7 +182,7 @@ def _read(
 
 def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | None:
     """What a requirement's artefact must be; None where none is asked for."""
-    if raw is None:
+    if raw is None or raw is False or raw == {}:
         return None
     where += ".evidence"
     if not isinstance(raw, dict):

@@ -15,6 +15,8 @@ from context_graph.requirements.triggers import SHELL, command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from context_graph.requirements.cache import GateCache
 
 __all__ = ["danger", "on_permission_request"]
@@ -38,7 +40,8 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
     if not rules.readable or not rules.enabled:
         return result
     command = command_of(event.tool_input)
-    why = danger(command) if rules.hooks.auto_deny_dangerous else ""
+    own = {event.home, project.root, project.repo.top if project.repo else ""} - {""}
+    why = danger(command, own) if rules.hooks.auto_deny_dangerous else ""
     for pattern in rules.hooks.deny_patterns:
         why = why or (f"it matches {pattern}" if matches(pattern, command) else "")
     if why:
@@ -51,8 +54,8 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
     return result
 
 
-def danger(command: str) -> str:
-    """What about the command can't be taken back; empty if nothing is known."""
+def danger(command: str, own: Collection[str] = ()) -> str:
+    """What about the command can't be taken back; empty if nothing is known. ``own``: home and project."""
     if _SQL.search(command):
         return "it drops database tables"
     for part in _PARTS.split(command):
@@ -60,26 +63,27 @@ def danger(command: str) -> str:
         while words and (words[0] in ("sudo", "command", "env", "nohup") or "=" in words[0]):
             words.pop(0)
         if words:
-            why = _of_words(words)
+            why = _of_words(words, own)
             if why:
                 return why
     return ""
 
 
-def _of_words(words: list[str]) -> str:
+def _of_words(words: list[str], own: Collection[str]) -> str:
     program, rest = words[0].rpartition("/")[2], words[1:]
     if program == "rm":
-        return _of_rm(rest)
+        return _of_rm(rest, own)
     if program == "git":
         return _of_git(rest)
     return ""
 
 
-def _of_rm(words: list[str]) -> str:
+def _of_rm(words: list[str], own: Collection[str]) -> str:
     flags = "".join(word for word in words if word.startswith("-") and not word.startswith("--"))
     recursive = "r" in flags.lower() or "--recursive" in words
     targets = [word for word in words if not word.startswith("-")]
-    if recursive and any(_ROOTS.match(target) for target in targets):
+    whole = {folder.rstrip("/") for folder in own}
+    if recursive and any(_ROOTS.match(target) or target.rstrip("/") in whole for target in targets):
         return "it removes a whole tree of the system, the home or the project"
     return ""
 
@@ -91,7 +95,7 @@ def _of_git(words: list[str]) -> str:
         return ""
     verb, rest = words[0], words[1:]
     short = "".join(word[1:] for word in rest if word.startswith("-") and not word.startswith("--"))
-    if verb == "push" and ("--force" in rest or "f" in short):
+    if verb == "push" and ("--force" in rest or "f" in short or any(word.startswith("+") for word in rest)):
         return "a forced push replaces commits of others"
     if verb == "reset" and "--hard" in rest:
         return "a hard reset discards uncommitted work"

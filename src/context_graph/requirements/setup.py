@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from context_graph.errors import UsageError
-from context_graph.requirements.config import deep_merge, layers
+from context_graph.requirements.config import deep_merge, fitting, layers
 from context_graph.requirements.files import read_bytes, write_atomic
 from context_graph.requirements.place import Place
 from context_graph.requirements.presets import PRESETS
@@ -107,8 +107,9 @@ def config_show(place: Place, *, name: str = "") -> dict[str, Any]:
     merged: dict[object, object] = {}
     sources: dict[str, str] = {}
     for label, content in contents:
-        merged = deep_merge(merged, content)
-        _note_sources(content, "", label, sources, 0)
+        part = fitting(merged, content)[0]
+        merged = deep_merge(merged, part)
+        _note_sources(part, "", label, sources, 0)
     if name:
         requirements = merged.get("requirements")
         one = requirements.get(name) if isinstance(requirements, dict) else None
