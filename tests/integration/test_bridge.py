@@ -166,6 +166,23 @@ def test_the_last_answer_is_delivered_after_the_client_closed_its_end(
     assert bridge.process.wait(WAIT_S) == 0
 
 
+def test_an_owner_that_is_stopped_costs_the_call_an_error_and_its_late_answer_is_not_passed_on(
+    owner: OwnerHarness, bridge: Bridge
+) -> None:
+    """Some 20 s; without an end the client would wait for ever, and its session with it."""
+    bridge.open()
+    pid = owner.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        answer = bridge.call("echo", say="hello")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (answer["id"], answer["error"]["code"]) == (7, -32002)
+    assert "does not answer" in answer["error"]["message"]
+    assert bridge.call("echo", 8, say="on")["id"] == 8
+    assert owner.pid() == pid
+
+
 def test_without_any_owner_each_request_gets_an_error_that_says_why(tmp_path: Path) -> None:
     env = {**os.environ, "CONTEXT_GRAPH_PYTHON": "/nowhere/python"}
     bridge = Bridge(env, tmp_path)

@@ -18,6 +18,8 @@ pub enum NoAnswer {
     Absent(String),
     /// An owner that would not apply the event, or is leaving for a newer one; its flags.
     Declined(u8),
+    /// An owner that could not apply it: its store fails, and will at once again.
+    Failing,
     /// An owner is there and said nothing in time.
     Timeout,
     /// It broke off, or what it said is no response.
@@ -30,6 +32,7 @@ impl NoAnswer {
         match self {
             NoAnswer::Absent(why) => format!("no owner: {why}"),
             NoAnswer::Declined(flags) => format!("the owner declined (flags {flags})"),
+            NoAnswer::Failing => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
@@ -81,7 +84,11 @@ impl Answer {
     /// What the owner said, unless it declined.
     fn checked(self) -> Result<Answer, NoAnswer> {
         match wire::decode(&self.0) {
-            Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) != 0 => Err(NoAnswer::Declined(said.flags)),
+            Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) != 0 => {
+                // Only what a store says of itself is meant for the hook's caller.
+                let failing = said.flags & YIELDING == 0 && !said.stdout.is_empty();
+                Err(if failing { NoAnswer::Failing } else { NoAnswer::Declined(said.flags) })
+            }
             Progress::Whole(_) => Ok(self),
             _ => Err(NoAnswer::Broken("no response frame".to_owned())),
         }

@@ -251,7 +251,7 @@ impl Hook<'_> {
             return refusal(format, missing, self.started_us);
         }
         let ending = match (self.keep(&json), why) {
-            (kept, _) if self.is_claude() => self.client_words(kept.err()),
+            (kept, why) if self.is_claude() => self.client_words(why, kept.err()),
             (Err(text), _) => failure(format, &text, STORE_FAILED, self.started_us),
             (Ok(()), NoAnswer::Timeout) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
@@ -277,9 +277,10 @@ impl Hook<'_> {
     }
 
     /// The client's document when no owner has spoken.
-    fn client_words(&self, not_recorded: Option<String>) -> Ending {
+    fn client_words(&self, why: &NoAnswer, not_recorded: Option<String>) -> Ending {
+        let context = self.context_without_owner(why, not_recorded.is_none());
         let notice = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
-        self.say(&self.context_without_owner(), &notice)
+        self.say(&context, &notice)
     }
 
     /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
@@ -395,14 +396,19 @@ impl Hook<'_> {
 
     /// What the client's model is told when the event is queued: the last known brief, or at a session's start why
     /// there is nothing to tell. The other events have nothing that can't wait.
-    fn context_without_owner(&self) -> Vec<u8> {
+    fn context_without_owner(&self, why: &NoAnswer, recorded: bool) -> Vec<u8> {
         match self.options().kind {
             Kind::PreTool if self.event.env.brief != Some(b"off") => {
                 self.slot().as_ref().map_or(COLD_LINE, brief::Slot::line).to_vec()
             }
             Kind::SessionStart => {
-                b"context-graph: the owner did not answer within 1 s; this event is queued and will be applied."
-                    .to_vec()
+                let cause = match why {
+                    NoAnswer::Failing => "this project's store can't be used (context-graph-cli doctor says why)",
+                    _ => "the owner did not answer within 1 s",
+                };
+                let fate =
+                    if recorded { "this event is queued and will be applied" } else { "this event is not recorded" };
+                format!("context-graph: {cause}; {fate}.").into_bytes()
             }
             _ => Vec::new(),
         }

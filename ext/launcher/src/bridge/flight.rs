@@ -28,7 +28,7 @@ pub struct Flights {
     initialize: Option<(Id, Vec<u8>)>,
     /// The last logging/setLevel, once answered.
     log_level: Option<(Id, Vec<u8>)>,
-    /// Answers that the client has had from an owner before.
+    /// Answers that the client has had already, from an owner before or from us.
     swallow: Vec<Id>,
 }
 
@@ -64,7 +64,10 @@ impl Flights {
                 }
                 self.flying.iter().position(|flight| flight.key == Key::Id(id.clone()))
             }
-            Got::Batch => self.flying.iter().position(|flight| matches!(flight.key, Key::Batch(_))),
+            Got::Batch => match self.flying.iter().position(|flight| matches!(flight.key, Key::Batch(_))) {
+                None => return false, // late: it has been answered by us
+                found => found,
+            },
             Got::Other => None,
         };
         let Some(at) = found else { return true };
@@ -95,6 +98,21 @@ impl Flights {
         let of = |flight: &Flight| {
             let method = String::from_utf8_lossy(&flight.method).into_owned();
             flight.failure(-32002, &format!("Storage error: {method} failed - no owner can be reached"), why)
+        };
+        flying.iter().map(of).collect()
+    }
+
+    /// The owner is there and silent: answers for all that wait. Its own, should they come yet, are kept from the client.
+    pub fn abandon(&mut self, why: &str) -> Vec<Vec<u8>> {
+        for flight in &self.flying {
+            if let Key::Id(id) = &flight.key {
+                self.swallow.push(id.clone());
+            }
+        }
+        let flying = std::mem::take(&mut self.flying);
+        let of = |flight: &Flight| {
+            let method = String::from_utf8_lossy(&flight.method).into_owned();
+            flight.failure(-32002, &format!("Storage error: {method} failed - the owner does not answer"), why)
         };
         flying.iter().map(of).collect()
     }
@@ -187,6 +205,20 @@ mod tests {
         assert_eq!(flights.count(), 0);
         let text = String::from_utf8_lossy(&given_up.concat()).into_owned();
         assert!(text.starts_with("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"), "{text}");
+    }
+
+    #[test]
+    fn what_a_silent_owner_says_late_is_kept_from_the_client() {
+        let mut flights = opened();
+        flights.sent(CALL);
+        flights.sent(b"[{\"id\":8,\"method\":\"a\"}]\n");
+        let text = String::from_utf8_lossy(&flights.abandon("it is stopped").concat()).into_owned();
+        assert!(text.contains("\"id\":7,\"error\":{\"code\":-32002,") && text.contains("\"id\":8,"), "{text}");
+        assert_eq!(flights.count(), 0);
+        assert!(!flights.got(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
+        assert!(!flights.got(br#"[{"jsonrpc":"2.0","id":8,"result":{}}]"#));
+        flights.sent(b"{\"id\":9,\"method\":\"tools/call\"}\n");
+        assert!(flights.got(br#"{"jsonrpc":"2.0","id":9,"result":{}}"#));
     }
 
     #[test]

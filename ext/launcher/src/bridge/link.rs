@@ -13,6 +13,8 @@ use crate::wire::{self, Progress, Request, YIELDING};
 /// How long an owner may take to come up, and to answer the first frame.
 const UP_MS: u32 = 20_000;
 const PAUSE_MS: u32 = 5;
+/// How long an owner that has been silent may take for the least of answers.
+const PING_MS: u32 = 5_000;
 /// How long an owner that is there but will not is asked again: it may be serving too many others.
 const UNWILLING_MS: u32 = 2_000;
 /// How many owners are started for one connection: one that ends at its start will end again.
@@ -66,6 +68,15 @@ impl<'a> Link<'a> {
                 return Err("it was told to end".to_owned());
             }
         }
+    }
+
+    /// Whether the owner answers at all, asked beside what it is doing for us.
+    pub fn owner_answers(&self) -> bool {
+        let deadline = Deadline::from_now(PING_MS);
+        let request =
+            Request { verb: b"owner.ping", version: env!("CARGO_PKG_VERSION").as_bytes(), ..Request::default() };
+        let asked = || client::ask(&self.client.connect(deadline).ok()?, &wire::encode(&request)?, b"", deadline).ok();
+        asked().is_some()
     }
 
     fn attach(&self) -> Result<Fd, Refusal> {

@@ -10,7 +10,7 @@ mod message;
 use crate::arena::Arena;
 use crate::env::Env;
 use crate::paths;
-use crate::sys::{self, Fd, Ready, Watch};
+use crate::sys::{self, Deadline, Fd, Ready, Watch};
 use flight::{failure, Flights};
 use link::Link;
 
@@ -23,6 +23,9 @@ const FLYING_MAX: usize = 256;
 const HELD_MAX: usize = 16 * 1024 * 1024;
 /// After the client's last word: how long answers are waited for that are still due.
 const LAST_ANSWERS_MS: u32 = 120_000;
+/// How long an owner may be silent while requests wait, before it is asked whether it answers anybody. Those that take
+/// their time leave it free to say so.
+const SILENT_MS: u32 = 15_000;
 const READ: usize = 64 * 1024;
 
 /// SIGINT or SIGTERM came: the client wants this process gone.
@@ -109,6 +112,8 @@ struct Bridge<'a> {
     skipping: bool,
     /// Why there is no owner.
     why: String,
+    /// When to ask whether the owner lives; counts while requests wait.
+    silent_by: Deadline,
 }
 
 impl<'a> Bridge<'a> {
@@ -125,6 +130,7 @@ impl<'a> Bridge<'a> {
             client_ended: false,
             skipping: false,
             why: String::new(),
+            silent_by: Deadline::from_now(SILENT_MS),
         }
     }
 
@@ -133,7 +139,7 @@ impl<'a> Bridge<'a> {
         self.connect();
         let mut buffer = vec![0; READ];
         while !self.is_over() {
-            let timeout = self.client_ended.then_some(LAST_ANSWERS_MS);
+            let timeout = if self.client_ended { Some(LAST_ANSWERS_MS) } else { self.silence_left() };
             let [client, answers, owner, signal] = sys::wait(self.watches(), timeout);
             if signal.readable {
                 // What the client has said is handed on; its answers have nobody left to read them.
@@ -147,10 +153,30 @@ impl<'a> Bridge<'a> {
                 return;
             }
             self.serve_owner(owner, &mut buffer);
+            if !self.client_ended && self.silence_left() == Some(0) {
+                self.probe_owner();
+            }
             if client.readable {
                 self.read_client(&mut buffer);
             }
         }
+    }
+
+    /// Milliseconds for which the owner may go on being silent; None if it owes us nothing.
+    fn silence_left(&self) -> Option<u32> {
+        (self.owner.is_some() && self.flights.count() > 0).then(|| self.silent_by.left_ms())
+    }
+
+    /// An owner that is stopped or hangs would leave the client waiting for ever: its requests are answered here.
+    fn probe_owner(&mut self) {
+        if !self.link.owner_answers() {
+            let why = "its process is stopped or hangs (context-graph-cli owner status shows it); what was asked may \
+                       yet be done when it goes on";
+            for line in self.flights.abandon(why) {
+                self.to_client.push(&line);
+            }
+        }
+        self.silent_by = Deadline::from_now(SILENT_MS);
     }
 
     fn is_over(&self) -> bool {
@@ -198,6 +224,7 @@ impl<'a> Bridge<'a> {
         let Some(owner) = &self.owner else { return };
         let mut there = true;
         if ready.readable {
+            self.silent_by = Deadline::from_now(SILENT_MS);
             match sys::receive(owner, buffer) {
                 Ok(0) => there = false,
                 Ok(count) => self.take_answers(buffer.get(..count).unwrap_or(&[])),
@@ -320,6 +347,9 @@ impl<'a> Bridge<'a> {
         }
         if self.owner.is_none() {
             self.connect();
+        }
+        if self.flights.count() == 0 {
+            self.silent_by = Deadline::from_now(SILENT_MS);
         }
         self.flights.sent(line);
         if self.owner.is_some() {

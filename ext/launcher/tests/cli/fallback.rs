@@ -99,6 +99,24 @@ fn a_session_start_outlasts_an_owner_that_yields() {
     assert!(world.spooled().is_empty());
 }
 
+/// What fails now fails again at once: a store that can't be used costs no prompt the wait for an owner.
+#[test]
+fn a_store_that_fails_is_not_waited_for() {
+    let world = World::new();
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = asked.clone();
+    world.owner(move |mut stream| {
+        let Some(_) = read_request(&mut stream) else { return };
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let _ = stream.write_all(&response(0, 2, b"{\"systemMessage\":\"no space\"}\n", b"no space\n"));
+    });
+    let output = world.run(&["hooks", "prompt-submit", "--format", "claude"], BODY);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), String::new()));
+    let output = world.run(&["hooks", "session-start", "--format", "claude"], BODY);
+    assert!(text(&output.stdout).contains("store can't be used"), "{}", text(&output.stdout));
+    assert_eq!((asked.load(std::sync::atomic::Ordering::SeqCst), world.spooled().len()), (2, 2));
+}
+
 /// An owner that holds the lock and never listens costs the session's start its wait, not its event.
 #[test]
 fn a_session_start_gives_up_on_an_owner_that_never_listens() {

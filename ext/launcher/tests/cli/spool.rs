@@ -160,6 +160,18 @@ fn a_spool_of_64_mebibytes_takes_no_more() {
 }
 
 /// Invariant 10, REQ-HOOKS-33: folders and files are private, and hold nothing secret.
+/// The owner takes once what settings and a plugin bring; without it only the record can tell the two apart.
+#[test]
+fn a_plugin_s_hook_says_so_in_its_record() {
+    let args = ["hooks", "stop", "--format", "claude"];
+    let world = World::new();
+    world.run(&args, b"{\"session_id\":\"s\"}");
+    let world = world.with("CLAUDE_PLUGIN_ROOT", "/opt/plugin");
+    world.run(&args, b"{\"session_id\":\"s\"}");
+    let told: Vec<bool> = world.spooled().iter().map(|record| record.contains("\"plugin\":true")).collect();
+    assert_eq!(told, [false, true]);
+}
+
 #[test]
 fn what_is_spooled_is_private_and_redacted() {
     use std::os::unix::fs::PermissionsExt;
