@@ -77,6 +77,7 @@ def test_content_comes_from_standard_input_without_its_last_newline(cli: Cli) ->
         ),
         (["store", "x", "--rationale", "because it is so", "--importance", "2"], "importance"),
         (["store", "x", "--rationale", "because it is so", "--metadata", "[1]"], "no JSON object"),
+        (["store", "x", "--rationale", "because it is so", "--metadata", "[" * 50_000], "is no JSON"),
         (["store", "x", "--rationale", "because it is so", "--link-to", "0000"], "no memory '0000'"),
         (["recall", ""], "query"),
         (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
-from enum import StrEnum
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from context_graph.cli import memory_dream, memory_files
-from context_graph.cli.calling import ask, finish, read_stdin
+from context_graph.cli import memory_dream, memory_files, memory_find
+from context_graph.cli.calling import ask, finish
+from context_graph.cli.memory_call import CALL_S, ask_options, print_found, text_given
+from context_graph.cli.memory_options import (
+    Agent,
+    Format,
+    Id,
+    Metadata,
+    Output,
+    Tags,
+)
 from context_graph.cli.memory_tables import (
     edge_text,
-    forgotten_text,
-    injections_text,
-    list_text,
-    node_text,
-    recall_text,
     stats_text,
 )
 from context_graph.cli.options import DbPath
-from context_graph.cli.shown import shown
 from context_graph.errors import InvalidInputError
 
 __all__ = ["app"]
@@ -30,49 +31,6 @@ app = typer.Typer(
     help="Store, find, show, link and forget what this project remembers; consolidate it; move it as files.",
     rich_markup_mode=None,
 )
-_SHORT_S: Final = 30.0
-_CONTENT_BYTES: Final = 1024 * 1024
-"""More than 65,536 characters can take; the owner names the limit."""
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-Output = Annotated[Format, typer.Option("--format", help="Lines for people, or one JSON object.")]
-Id = Annotated[
-    str,
-    typer.Argument(metavar="ID", help="A memory's id, or as many of its first characters as fit no other."),
-]
-Agent = Annotated[
-    str | None, typer.Option("--agent-id", metavar="ID", help="Agent that the memory belongs to.")
-]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="A tag; may be given again.")]
-ByTag = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; may be given again.")
-]
-BySession = Annotated[
-    str | None, typer.Option("--session-id", metavar="ID", help="Only memories of this session.")
-]
-ByAgent = Annotated[str | None, typer.Option("--agent-id", metavar="ID", help="Only memories of this agent.")]
-After = Annotated[
-    str | None,
-    typer.Option("--created-after", metavar="TIME", help="Only those created after this ISO 8601 time."),
-]
-Before = Annotated[
-    str | None,
-    typer.Option("--created-before", metavar="TIME", help="Only those created before this ISO 8601 time."),
-]
-Cursor = Annotated[
-    str | None,
-    typer.Option("--cursor", metavar="TEXT", help="Where the page begins: the last page's next_cursor."),
-]
-Metadata = Annotated[
-    str | None, typer.Option("--metadata", metavar="JSON", help="A JSON object to keep beside it.")
-]
 
 
 @app.command("store", short_help="Store a memory")
@@ -120,7 +78,7 @@ def store(
     Example: context-graph-cli memory store "Staging listens on 8443" --rationale "needed to deploy" --tag ops
     """
     given = {
-        "content": _content(content),
+        "content": text_given(content),
         "rationale": rationale,
         "importance": importance,
         "tags": tag,
@@ -131,168 +89,11 @@ def store(
         "occurred_at": occurred_at,
         "pinned": pinned,
     }
-    found = _ask("memory.store", given, db_path)
-    _print(found, output, found["id"])
+    found = ask_options("memory.store", given, db_path)
+    print_found(found, output, found["id"])
 
 
-@app.command("recall", short_help="Find memories")
-def recall(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for; - reads stdin.")],
-    top_k: Annotated[
-        int, typer.Option("--top-k", min=1, max=100, metavar="N", help="Memories on one page.")
-    ] = 10,
-    min_importance: Annotated[
-        float | None,
-        typer.Option("--min-importance", metavar="X", help="Only at least as important, 0 to 1."),
-    ] = None,
-    quadrant: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quadrant", metavar="NAME", help="open, blind, hidden or unknown; may be given again."
-        ),
-    ] = None,
-    tag: ByTag = None,
-    session_id: BySession = None,
-    agent_id: ByAgent = None,
-    created_after: After = None,
-    created_before: Before = None,
-    recency: Annotated[
-        float, typer.Option("--recency", min=0, max=1, metavar="X", help="How much newer counts for more.")
-    ] = 0.0,
-    cursor: Cursor = None,
-    output: Output = Format.TEXT,
-    db_path: DbPath = None,
-) -> None:
-    """Find the memories that fit a question best: by its words and by what they mean.
-
-    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the
-    database is corrupt.
-
-    Example: context-graph-cli memory recall "which port does staging use" --top-k 3
-    """
-    given = {
-        "query": _content(query),
-        "top_k": top_k,
-        "min_importance": min_importance,
-        "johari_quadrants": quadrant,
-        "tags": tag,
-        "session_id": session_id,
-        "agent_id": agent_id,
-        "created_after": created_after,
-        "created_before": created_before,
-        "recency": recency,
-        "cursor": cursor,
-    }
-    found = _ask("memory.recall", given, db_path)
-    _print(found, output, recall_text(found))
-
-
-@app.command("inject", short_help="Memories as context, within a budget")
-def inject(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the context is for; - reads stdin.")],
-    max_tokens: Annotated[
-        int, typer.Option("--max-tokens", min=100, max=8192, metavar="N", help="Most tokens of context.")
-    ] = 2048,
-    mode: Annotated[
-        str,
-        typer.Option("--mode", metavar="NAME", help="auto, raw, narrative, structured or code_focused."),
-    ] = "auto",
-    priority: Annotated[
-        str, typer.Option("--priority", metavar="NAME", help="low, normal, high or critical.")
-    ] = "normal",
-    include: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--include",
-            metavar="NAME",
-            help="causal_links, entailment_cones, neighborhood or conflicts; may be given again.",
-        ),
-    ] = None,
-    session_id: BySession = None,
-    output: Output = Format.TEXT,
-    db_path: DbPath = None,
-) -> None:
-    """Print what the memories say about a question, condensed to a number of tokens that is never exceeded.
-
-    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the
-    database is corrupt.
-
-    Example: context-graph-cli memory inject "deploying to staging" --max-tokens 400
-    """
-    given = {
-        "query": _content(query),
-        "max_tokens": max_tokens,
-        "distillation_mode": mode,
-        "priority": priority,
-        "include_metadata": include,
-        "session_id": session_id,
-    }
-    found = _ask("memory.inject", given, db_path)
-    _print(found, output, found["context"] or "nothing is remembered about that")
-
-
-@app.command("list", short_help="List memories, newest first")
-def list_memories(
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=1000, metavar="N", help="Memories on one page.")
-    ] = 50,
-    cursor: Cursor = None,
-    tag: ByTag = None,
-    session_id: BySession = None,
-    agent_id: ByAgent = None,
-    created_after: After = None,
-    created_before: Before = None,
-    deleted: Annotated[
-        bool, typer.Option("--deleted", help="What was forgotten, with when and why.")
-    ] = False,
-    injected: Annotated[
-        bool,
-        typer.Option("--injected", help="The last injections: what was put into which session, and its use."),
-    ] = False,
-    output: Output = Format.TEXT,
-    db_path: DbPath = None,
-) -> None:
-    """List this project's memories, newest first; or what was forgotten, or what was injected.
-
-    Exit codes: 0; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
-
-    Example: context-graph-cli memory list --tag ops --limit 10
-    """
-    if deleted and injected:
-        raise InvalidInputError("--deleted and --injected are two lists: give one of them")
-    given = {
-        "limit": limit,
-        "cursor": cursor,
-        "tags": tag,
-        "session_id": session_id,
-        "agent_id": agent_id,
-        "created_after": created_after,
-        "created_before": created_before,
-        "view": "deleted" if deleted else "injected" if injected else None,
-    }
-    found = _ask("memory.list", given, db_path)
-    text = forgotten_text if deleted else injections_text if injected else list_text
-    _print(found, output, text(found))
-
-
-@app.command("show", short_help="Show one memory")
-def show(
-    node_id: Id,
-    as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar="TIME", help="As it was at this ISO 8601 time, at most 30 days ago."),
-    ] = None,
-    output: Output = Format.TEXT,
-    db_path: DbPath = None,
-) -> None:
-    """Show one memory with all its fields and its links. A forgotten one says when and why.
-
-    Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 2 its record is corrupt.
-
-    Example: context-graph-cli memory show 5f3c1a2b
-    """
-    found = _ask("memory.show", {"id": node_id, "as_of": as_of}, db_path)
-    _print(found, output, node_text(found))
+memory_find.add_to(app)
 
 
 @app.command("forget", short_help="Forget a memory")
@@ -314,9 +115,9 @@ def forget(
 
     Example: context-graph-cli memory forget 5f3c1a2b --reason "was wrong"
     """
-    found = _ask("memory.forget", {"id": node_id, "reason": reason, "permanent": permanent}, db_path)
+    found = ask_options("memory.forget", {"id": node_id, "reason": reason, "permanent": permanent}, db_path)
     ending = "for good" if permanent else f"; `context-graph-cli memory restore {found['id'][:8]}` undoes it"
-    _print(found, output, f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}")
+    print_found(found, output, f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}")
 
 
 @app.command("restore", short_help="Take back a forget")
@@ -327,8 +128,8 @@ def restore(node_id: Id, output: Output = Format.TEXT, db_path: DbPath = None) -
 
     Example: context-graph-cli memory restore 5f3c1a2b
     """
-    found = _ask("memory.restore", {"id": node_id}, db_path)
-    _print(found, output, f"restored: {found['id']}")
+    found = ask_options("memory.restore", {"id": node_id}, db_path)
+    print_found(found, output, f"restored: {found['id']}")
 
 
 @app.command("link", short_help="Link two memories")
@@ -363,8 +164,8 @@ def link(
         "domain": domain,
         "metadata": _object(metadata),
     }
-    found = _ask("memory.link", given, db_path)
-    _print(found, output, edge_text(found))
+    found = ask_options("memory.link", given, db_path)
+    print_found(found, output, edge_text(found))
 
 
 memory_dream.add_to(app)
@@ -386,35 +187,9 @@ def stats(
     Example: context-graph-cli memory stats --format json
     """
     if prometheus:
-        finish(ask("memory.stats", {"prometheus": True}, db_path=db_path, timeout_s=_SHORT_S))
-    found = _ask("memory.stats", {}, db_path)
-    _print(found, output, stats_text(found))
-
-
-def _ask(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    """The reply's JSON to arguments sent as a JSON body; a reply that failed ends the command."""
-    body = {name: value for name, value in given.items() if value not in (None, [], "")}
-    reply = ask(verb, {}, json.dumps(body).encode("utf-8", "replace"), db_path=db_path, timeout_s=_SHORT_S)
-    if reply.exit_code:
-        finish(reply)
-    return json.loads(reply.stdout)
-
-
-def _print(found: Any, output: Format, text: str) -> None:
-    print(json.dumps(found, ensure_ascii=False) if output is Format.JSON else shown(text))
-
-
-def _content(text: str) -> str:
-    """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
-    if text != "-":
-        return text
-    if sys.stdin is not None and sys.stdin.isatty():
-        _refuse("-: nothing is piped in; give the text as an argument, or pipe it")
-    given = read_stdin(_CONTENT_BYTES)
-    try:
-        return given.decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"stdin: not UTF-8 at byte {error.start}; encode it as UTF-8") from error
+        finish(ask("memory.stats", {"prometheus": True}, db_path=db_path, timeout_s=CALL_S))
+    found = ask_options("memory.stats", {}, db_path)
+    print_found(found, output, stats_text(found))
 
 
 def _object(text: str | None) -> dict[str, Any] | None:
@@ -422,10 +197,8 @@ def _object(text: str | None) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"--metadata: {text[:60]!r} is no JSON: {error}") from error
-    return found if isinstance(found, dict) else _refuse(f"--metadata: {text[:60]!r} is no JSON object")
-
-
-def _refuse(text: str) -> NoReturn:
-    raise InvalidInputError(text)
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"--metadata: {text[:60]!r} is no JSON object")
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from context_graph.cli.bar import updating
-from context_graph.cli.calling import Finished, ask, finish
+from context_graph.cli.calling import Finished
 from context_graph.cli.dream_text import (
     consolidation_text,
     goals_text,
@@ -22,13 +21,13 @@ from context_graph.cli.dream_text import (
     runs_text,
     undone_text,
 )
+from context_graph.cli.memory_call import ask_memory, print_found
+from context_graph.cli.memory_options import Format, Id, Output
 from context_graph.cli.options import DbPath, Json
-from context_graph.cli.shown import shown
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 __all__ = ["add_to"]
 
-_CALL_S: Final = 30.0
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
 """Pauses between two looks at a run, the last one from then on: a light one is over in a moment."""
 _INTERRUPTED: Final = 130
@@ -41,16 +40,6 @@ class Mode(StrEnum):
     LIGHT = "light"
     DEEP = "deep"
     REM = "rem"
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-Output = Annotated[Format, typer.Option("--format", help="Lines for people, or one JSON object.")]
 
 
 def consolidate(
@@ -146,16 +135,11 @@ def undo(
 
     Example: context-graph-cli memory undo 5f3c1a2b
     """
-    _print(_ask("memory.undo", {"token": token}, db_path), output, as_json, undone_text)
+    _print(ask_memory("memory.undo", {"token": token}, db_path), output, as_json, undone_text)
 
 
 def history(
-    node_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID", help="A memory's id, or as many of its first characters as fit no other."
-        ),
-    ],
+    node_id: Id,
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=1000, metavar="N", help="Changes at most, newest first.")
     ] = 100,
@@ -171,7 +155,9 @@ def history(
 
     Example: context-graph-cli memory history 5f3c1a2b
     """
-    _print(_ask("memory.history", {"id": node_id, "limit": limit}, db_path), output, as_json, history_text)
+    _print(
+        ask_memory("memory.history", {"id": node_id, "limit": limit}, db_path), output, as_json, history_text
+    )
 
 
 def runs(
@@ -188,7 +174,7 @@ def runs(
 
     Example: context-graph-cli memory runs --limit 5
     """
-    _print(_ask("memory.runs", {"limit": limit}, db_path), output, as_json, runs_text)
+    _print(ask_memory("memory.runs", {"limit": limit}, db_path), output, as_json, runs_text)
 
 
 def goals(
@@ -224,7 +210,7 @@ def goals(
         given = {"discover": True, "min_confidence": min_confidence, "max_goals": max_goals}
         found = _followed("memory.goals", given, "looking for goals", db_path)
     else:
-        found = _ask("memory.goals", {}, db_path)
+        found = ask_memory("memory.goals", {}, db_path)
     _print(found, output, as_json, goals_text)
 
 
@@ -237,29 +223,20 @@ def add_to(app: typer.Typer) -> None:
     app.command("goals", short_help="What the memories are about")(goals)
 
 
-def _ask(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    body = {name: value for name, value in given.items() if value is not None}
-    reply = ask(verb, {}, json.dumps(body).encode("utf-8", "replace"), db_path=db_path, timeout_s=_CALL_S)
-    if reply.exit_code:
-        finish(reply)
-    return json.loads(reply.stdout)
-
-
 def _print(found: Any, output: Format, as_json: bool, text: Callable[[Any], str]) -> None:
-    wants_json = as_json or output is Format.JSON
-    print(json.dumps(found, ensure_ascii=False) if wants_json else shown(text(found)))
+    print_found(found, Format.JSON if as_json else output, text(found))
 
 
 def _followed(verb: str, given: dict[str, Any], what: str, db_path: str | None) -> Any:
     """The result of a run that ``verb`` starts in the owner; a signal ends it, with nothing changed."""
     with _Interrupts() as interrupts:
-        job = _ask(verb, given, db_path)
+        job = ask_memory(verb, given, db_path)
         try:
             interrupts.come()
             with _bar(what) as tell:
                 job = _awaited(job, tell, db_path)
         except KeyboardInterrupt:
-            job = _ask("memory.consolidate.cancel", {"job": job["job"]}, db_path)
+            job = ask_memory("memory.consolidate.cancel", {"job": job["job"]}, db_path)
             job = _awaited(job, lambda _: None, db_path)  # what is being committed already goes through
             if job["state"] != "done":  # else it came too late: what was done is told
                 print("interrupted; nothing was changed", file=sys.stderr)
@@ -275,7 +252,7 @@ def _awaited(job: dict[str, Any], tell: Callable[[dict[str, Any]], None], db_pat
         tell(job)
         time.sleep(_POLL_S[min(looks, len(_POLL_S) - 1)])
         looks += 1
-        job = _ask("memory.consolidate.status", {"job": job["job"]}, db_path)
+        job = ask_memory("memory.consolidate.status", {"job": job["job"]}, db_path)
     return job
 
 

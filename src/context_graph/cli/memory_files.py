@@ -15,7 +15,7 @@ from typing import IO, Annotated, Any, Final
 import typer
 
 from context_graph.cli.bar import Advance, bar
-from context_graph.cli.calling import ask, finish
+from context_graph.cli.memory_call import ask_memory
 from context_graph.cli.options import DbPath
 from context_graph.errors import InvalidInputError
 
@@ -162,11 +162,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _call(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    body = json.dumps({name: value for name, value in given.items() if value is not None})
-    reply = ask(verb, {}, body.encode("utf-8", "surrogatepass"), db_path=db_path, timeout_s=_PAGE_S)
-    if reply.exit_code:
-        finish(reply)
-    return json.loads(reply.stdout)
+    return ask_memory(verb, given, db_path, timeout_s=_PAGE_S)
 
 
 def _import(phase: str, given: dict[str, Any], db_path: str | None) -> Any:
