@@ -117,6 +117,108 @@ def test_nothing_is_written_unasked(cli: Cli) -> None:
     assert tree(cli.project) == before
 
 
+def test_before_it_asks_it_lists_the_files(cli: Cli) -> None:
+    """Diffs of new files are long; what is asked about stands above the question."""
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude/settings.json").write_text('{\n  "model": "opus"\n}\n')
+    shown = cli.run("setup", "--dry-run").stdout.splitlines()
+    listed = shown[shown.index("") + 1 :] if "" in shown else []
+    assert [line.split()[0] for line in listed[-6:]] == ["new"] * 5 + ["changed"]
+    assert listed[-1].split()[1] == str(cli.project / ".claude/settings.json")
+    come = sum(line.startswith("+") for line in shown[shown.index('-  "model": "opus"') :])
+    assert listed[-1].split()[2:] == [f"+{come}", "-1"]
+    assert "next: `context-graph-cli doctor`" in cli.run("setup", "--yes").stdout
+    assert "next:" not in cli.run("setup", "--remove", "--yes").stdout
+
+
+def test_a_byte_order_mark_stays_at_its_place(cli: Cli) -> None:
+    """The client reads such a file, so we do."""
+    (cli.project / ".claude").mkdir()
+    for name in (".claude/settings.json", ".mcp.json"):
+        (cli.project / name).write_bytes(b'\xef\xbb\xbf{\r\n  "other": {}\r\n}\r\n')
+    before = tree(cli.project)
+    cli.run("setup", "--yes")
+    for name in (".claude/settings.json", ".mcp.json"):
+        raw = (cli.project / name).read_bytes()
+        assert raw.startswith(b"\xef\xbb\xbf{") and raw.count(b"\xef\xbb\xbf") == 1
+        assert (
+            "context-graph" in raw.decode("utf-8-sig") and json.loads(raw.decode("utf-8-sig"))["other"] == {}
+        )
+    assert "nothing to change" in cli.run("setup", "--yes").stdout
+    shutil.rmtree(Path(cli.env["CONTEXT_GRAPH_HOME"]) / "setup")
+    assert cli.run("setup", "--remove", "--yes").returncode == 0
+    assert tree(cli.project) == before, "without the record, too"
+
+
+def test_files_without_anything_of_ours_are_no_hindrance_to_taking_out(cli: Cli) -> None:
+    (cli.project / ".claude").mkdir()
+    for text in ("", "{", "// a comment"):
+        (cli.project / ".claude/settings.json").write_text(text)
+        (cli.project / ".mcp.json").write_text(text)
+        before = tree(cli.project)
+        done = cli.run("setup", "--remove", "--yes")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "nothing to change\n", "")
+        assert tree(cli.project) == before
+
+
+def test_what_local_has_set_up_goes_with_the_project_and_leaves_others_alone(cli: Cli) -> None:
+    before = tree(cli.project)
+    cli.run("setup", "--local", "--yes")
+    assert not (cli.project / ".claude/settings.json").exists()
+    cli.run("setup", "--remove", "--yes")
+    assert tree(cli.project) == before, "whoever forgets --local is not left with hooks"
+
+    cli.run("setup", "--yes")
+    shared = tree(cli.project)
+    cli.run("setup", "--local", "--yes")
+    cli.run("setup", "--remove", "--local", "--yes")
+    assert tree(cli.project) == shared, "servers and skills are the project's"
+    cli.run("setup", "--local", "--yes")
+    cli.run("setup", "--remove", "--yes")
+    assert tree(cli.project) == before
+
+
+def test_another_program_s_server_of_our_name_stays_and_gets_no_permissions(cli: Cli) -> None:
+    own = json.dumps({"mcpServers": {"context-graph": {"command": "docker", "args": ["run", "x"]}}})
+    (cli.project / ".mcp.json").write_text(own)
+    told = cli.run("setup", "--yes").stdout
+    assert "another program's server 'context-graph'" in told
+    assert (cli.project / ".mcp.json").read_text() == own
+    assert "permissions" not in json.loads((cli.project / ".claude/settings.json").read_text())
+    (cli.project / ".mcp.json").write_text(own.replace("docker", "/opt/bin/context-graph-cli"))
+    assert "another program's" not in cli.run("setup", "--yes").stdout
+    assert "permissions" in json.loads((cli.project / ".claude/settings.json").read_text())
+
+
+def test_a_link_that_led_nowhere_leads_nowhere_again(cli: Cli) -> None:
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude/settings.json").symlink_to(cli.project / "dotfiles/settings.json")
+    cli.run("setup", "--yes")
+    assert "hooks" in json.loads((cli.project / "dotfiles/settings.json").read_text())
+    cli.run("setup", "--remove", "--yes")
+    assert (cli.project / ".claude/settings.json").is_symlink() and not (cli.project / "dotfiles").exists()
+
+
+def test_a_file_that_can_t_be_written_leaves_all_as_they_were(cli: Cli) -> None:
+    """Settings are written last; what came before is taken back."""
+    (cli.project / ".claude").mkdir()
+    (cli.project / ".claude/settings.json").symlink_to(cli.project / "full/settings.json")
+    (cli.project / "full").symlink_to("/proc/self/fdinfo")  # nobody makes files there
+    (cli.project / ".mcp.json").write_text(SERVERS)
+    refused = cli.run("setup", "--yes")
+    assert refused.returncode == 1 and "settings.json can't be written" in refused.stderr
+    assert (cli.project / ".mcp.json").read_text() == SERVERS
+    assert os.listdir(cli.project / ".claude") == ["settings.json"]
+
+
+def test_in_the_home_folder_it_says_whose_settings_these_are(cli: Cli) -> None:
+    home = Path(cli.env["CLAUDE_CONFIG_DIR"]).parent
+    env = {"CLAUDE_CONFIG_DIR": str(home / ".claude")}
+    home.mkdir(parents=True, exist_ok=True)
+    assert "hooks run in every project" in cli.run("setup", "--dry-run", cwd=home, env=env).stdout
+    assert "every project" not in cli.run("setup", "--dry-run").stdout
+
+
 @pytest.mark.parametrize("broken", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": [{"hooks": [{}]}]}}'])
 def test_settings_that_can_t_be_merged_are_refused_and_named(cli: Cli, broken: str) -> None:
     (cli.project / ".claude").mkdir()

@@ -224,7 +224,7 @@ def test_what_the_client_ignores_is_no_problem_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[1,]", '{"a": 1} x', "// c\n{}", '{"a": NaN}', "[" * 5000, "\ufeff{}"]
+    "text", ["{", "[1,]", '{"a": 1} x', "// c\n{}", '{"a": NaN}', "[" * 5000, "\ufeff\ufeff{}"]
 )
 def test_settings_that_are_not_json_are_refused_untouched(tmp_path: Path, text: str) -> None:
     """Existing unparsable settings: an error, and the file as it was."""

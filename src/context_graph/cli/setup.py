@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from context_graph.cli.tables import columns
 from context_graph.client import find_owner_command
 from context_graph.config import checkout_top, data_root
 from context_graph.errors import ConfigError, UsageError
@@ -18,6 +19,7 @@ from context_graph.setup.autostart import plan_autostart, plan_no_autostart, wri
 from context_graph.setup.plan import (
     Options,
     Setup,
+    is_set_up,
     plan_removal,
     plan_setup,
     plugin_folder,
@@ -68,7 +70,8 @@ def setup(
 
     They are merged into .claude/settings.json, .mcp.json and .claude/skills: what is there stays byte for
     byte, a second run changes nothing. The changes are shown, and written when you say yes. --remove brings
-    every file back to what it was; in one that was edited since, it takes out what is ours alone.
+    every file back to what it was, settings.local.json too; in one that was edited since, it takes out what
+    is ours alone. With --local it leaves what the project's own settings share.
 
     Exit codes: 0 done, or nothing to do; 1 not wanted, or a file can't be used: nothing is written then.
 
@@ -83,23 +86,62 @@ def setup(
     if user and local:
         raise UsageError("--user and --local exclude each other")
     scope = user_scope() if user else project_scope(checkout_top(Path.cwd()), local=local)
+    if remove:
+        _remove(scope, yes=yes, dry_run=dry_run)
+        return
     record = Record(data_root(), scope.key)
-    made = (
-        plan_removal(scope, record)
-        if remove
-        else plan_setup(scope, record, Options(servers, skills, permissions, status_line))
-    )
-    _show(made)
-    if made.needed and not dry_run:
-        if not yes:
+    made = plan_setup(scope, record, Options(servers, skills, permissions, status_line))
+    if _is_wanted(made, yes=yes, dry_run=dry_run):
+        _write(scope, record, made)
+        print("next: `context-graph-cli doctor` tries it out, then start `claude`")
+    _tell(made)
+    _tell_what_is_missing()
+
+
+def _remove(scope: Scope, *, yes: bool, dry_run: bool) -> None:
+    """Take it out of ``scope``; of a project out of the settings that its users keep to themselves, too."""
+    scopes, shared = [scope], True
+    if scope.name == "project":
+        scopes.append(project_scope(scope.base, local=True))
+    elif scope.name == "local":
+        shared = not is_set_up(project_scope(scope.base))
+    places = [(one, Record(data_root(), one.key)) for one in scopes]
+    made = plan_removal(places, shared=shared)
+    if _is_wanted(made, yes=yes, dry_run=dry_run):
+        _apply(made)
+    if not dry_run:
+        for one, record in places:
+            remove_folders(one, record)
+            record.forget()
+    _tell(made)
+
+
+def _is_wanted(made: Setup, *, yes: bool, dry_run: bool) -> bool:
+    """Show the changes; whether there are any, and they are to be made."""
+    if not made.needed:
+        print("nothing to change")
+        return False
+    print(diff_of(made.needed), end="")
+    if not yes:
+        _show_files(made)
+        if not dry_run:
             _ask(len(made.needed))
-        _write(scope, record, made, remove=remove)
-    elif remove and not dry_run:
-        record.forget()
+    return not dry_run
+
+
+def _show_files(made: Setup) -> None:
+    """Each file in a line, since the diffs of new ones are long."""
+    rows = []
+    for change in made.needed:
+        come, go = change.lines
+        word = "new" if change.before is None else "gone" if change.after is None else "changed"
+        rows.append((word, f"{change.path}  " + " ".join([f"+{come}"] * bool(come) + [f"-{go}"] * bool(go))))
+    print("\n" + columns(rows))
+
+
+def _tell(made: Setup) -> None:
     for note in made.notes:
         print(f"note: {note}")
-    if not remove:
-        _tell_what_is_missing()
 
 
 def _autostart(*, remove: bool, yes: bool, dry_run: bool, platform: str = sys.platform) -> None:
@@ -118,13 +160,6 @@ def _autostart(*, remove: bool, yes: bool, dry_run: bool, platform: str = sys.pl
         print(f"note: {note}")
 
 
-def _show(made: Setup) -> None:
-    if made.needed:
-        print(diff_of(made.needed), end="")
-    else:
-        print("nothing to change")
-
-
 def _ask(count: int) -> None:
     files = "1 file" if count == 1 else f"{count} files"
     if not sys.stdin.isatty():
@@ -132,17 +167,21 @@ def _ask(count: int) -> None:
     typer.confirm(f"Write {files}?", abort=True)
 
 
-def _write(scope: Scope, record: Record, made: Setup, *, remove: bool) -> None:
-    if not remove:
-        try:
-            record.note(made.needed)
-        except OSError as error:
-            raise ConfigError(f"the record of what was there can't be written: {error}") from error
+def _write(scope: Scope, record: Record, made: Setup) -> None:
+    try:
+        record.note(made.needed)
+    except OSError as error:
+        raise ConfigError(f"the record of what was there can't be written: {error}") from error
+    try:
+        _apply(made)
+    except ConfigError:
+        remove_folders(scope, record)
+        raise
+
+
+def _apply(made: Setup) -> None:
     for path in apply_changes(made.needed):
         print(f"wrote {path}" if path.exists() else f"removed {path}")
-    if remove:
-        remove_folders(scope, record)
-        record.forget()
 
 
 def _tell_what_is_missing() -> None:

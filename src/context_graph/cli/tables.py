@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-__all__ = ["age", "chain_text", "columns", "owner_text", "session_table", "session_text", "status_text"]
+__all__ = [
+    "age",
+    "chain_text",
+    "columns",
+    "counted",
+    "owner_text",
+    "session_table",
+    "session_text",
+    "status_text",
+]
 
 _CHAIN_ENDS: Final = {
     "missing": " <- (not in the store)",
@@ -26,6 +35,11 @@ def age(timestamp_ms: int, now_ms: int | None = None) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 record`, `2 records`; ``things`` where the plural is another word."""
+    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -174,8 +188,10 @@ def _run(row: Mapping[str, Any]) -> str:
 
 def _memories(counts: Mapping[str, Any]) -> str:
     shown, used = counts.get("injections", 0), counts.get("used", 0)
-    due = f", {counts['captures_due']} sessions to capture" if counts.get("captures_due") else ""
-    return f"{counts.get('memories', 0)} memories; {shown} injections, {used} memories used of them{due}"
+    waiting = counts.get("captures_due", 0)
+    due = f", {counted(waiting, 'session')} to capture" if waiting else ""
+    held = counted(counts.get("memories", 0), "memory", "memories")
+    return f"{held}; {counted(shown, 'injection')}, {counted(used, 'memory', 'memories')} used of them{due}"
 
 
 def _milliseconds(status: Mapping[str, Any]) -> str:

@@ -6,13 +6,17 @@ import contextlib
 import difflib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from context_graph.errors import ConfigError, InvalidInputError
 
-__all__ = ["Change", "apply_changes", "diff_of", "read_text"]
+__all__ = ["Change", "apply_changes", "diff_of", "edited", "read_text"]
+
+
+_MARK: Final = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,39 +32,76 @@ class Change:
     def is_needed(self) -> bool:
         return self.before != self.after
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many come and how many go."""
+        marks = [line[0] for line in _diff_lines(self, context=0)[2:]]
+        return marks.count("+"), marks.count("-")
+
 
 def diff_of(changes: Sequence[Change]) -> str:
     """A unified diff of all ``changes``; empty when there is nothing to do."""
-    parts = [
-        line
-        for change in changes
-        for line in difflib.unified_diff(
+    parts = [line for change in changes for line in _diff_lines(change, context=3)]
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
+    )
+
+
+def _diff_lines(change: Change, context: int) -> list[str]:
+    return list(
+        difflib.unified_diff(
             (change.before or "").splitlines(keepends=True),
             (change.after or "").splitlines(keepends=True),
             "/dev/null" if change.before is None else str(change.path),
             "/dev/null" if change.after is None else str(change.path),
+            n=context,
         )
-    ]
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
     )
+
+
+def edited(text: str, edit: Callable[[str], str]) -> str:
+    """``text`` after ``edit``, which does not see the byte order mark that some editors begin a file with."""
+    rest = text.removeprefix(_MARK)
+    return text[: len(text) - len(rest)] + edit(rest)
 
 
 def apply_changes(changes: Sequence[Change]) -> list[Path]:
     """Write what is needed, each file atomically, in this order; the paths that were changed.
 
     Raises:
-        ConfigError: If a file can't be written; those before it stand, none is half written.
+        ConfigError: If a file can't be written. Those before it are as they were again, or are named.
     """
-    changed = []
+    done: list[Change] = []
     for change in changes:
-        if change.is_needed:
-            try:
-                _apply(change)
-            except OSError as error:
-                raise ConfigError(f"{change.path} can't be written: {error.strerror}") from error
-            changed.append(change.path)
-    return changed
+        if not change.is_needed:
+            continue
+        way_back = Change(change.path, change.after, change.before, _mode_of(change))
+        try:
+            _apply(change)
+        except OSError as error:
+            left = _taken_back(done)
+            more = f"; {', '.join(map(str, left))} can't be brought back to what was there" if left else ""
+            raise ConfigError(f"{change.path} can't be written: {error.strerror}{more}") from error
+        done.append(way_back)
+    return [change.path for change in done]
+
+
+def _mode_of(change: Change) -> int:
+    try:
+        return os.stat(change.path).st_mode & 0o7777
+    except OSError:
+        return change.mode
+
+
+def _taken_back(ways_back: Sequence[Change]) -> list[Path]:
+    """Go them, the last first; where that failed."""
+    left = []
+    for change in reversed(ways_back):
+        try:
+            _apply(change)
+        except OSError:
+            left.append(change.path)
+    return left
 
 
 def read_text(path: Path) -> str | None:
@@ -84,7 +125,7 @@ def read_text(path: Path) -> str | None:
 def _apply(change: Change) -> None:
     path = Path(os.path.realpath(change.path))  # a link stays a link; its target is replaced
     if change.after is None:
-        os.unlink(change.path)
+        os.unlink(path)  # of a link that led nowhere what was made at its end
         return
     os.makedirs(path.parent, exist_ok=True)
     mode = os.stat(path).st_mode & 0o7777 if path.exists() else change.mode

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from context_graph.errors import InvalidInputError
-from context_graph.hooks_config.changes import Change, read_text
+from context_graph.hooks_config.changes import Change, edited, read_text
 from context_graph.hooks_config.events import events_of
 from context_graph.hooks_config.scripts import SHELLS, script_name, script_text
 from context_graph.hooks_config.settings import merge_settings
@@ -53,7 +53,7 @@ def plan_changes(
     settings = _settings_path(output_dir)
     before = read_text(settings)
     try:
-        after = merge_settings(before or "", events, matcher)
+        after = edited(before or "", lambda text: merge_settings(text, events, matcher))
     except InvalidInputError as error:
         raise InvalidInputError(f"{settings}: {error}") from error
     return [*changes, Change(settings, before, after, _SETTINGS_MODE)]

@@ -12,7 +12,16 @@ from context_graph.hooks_config.json_edit import JsonEditor, without
 from context_graph.hooks_config.json_text import Node, parse_json_text
 from context_graph.hooks_config.settings import is_ours, merge_settings
 
-__all__ = ["ALLOWED", "SERVER", "add_server", "add_to_settings", "drop_server", "take_from_settings"]
+__all__ = [
+    "ALLOWED",
+    "SERVER",
+    "add_server",
+    "add_to_settings",
+    "drop_server",
+    "is_taken",
+    "mentions_us",
+    "take_from_settings",
+]
 
 SERVER: Final = "context-graph"
 _SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
@@ -63,6 +72,18 @@ def add_server(text: str) -> str:
     if SERVER in servers.members:
         return text
     return _with_members(text, ("mcpServers",), {SERVER: _SERVER_ENTRY})
+
+
+def is_taken(text: str) -> bool:
+    """Whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
+    servers = _object_at(_parsed(text), "mcpServers")
+    there = servers.value.get(SERVER) if servers is not None else None
+    return there is not None and not mentions_us(json.dumps(there))
+
+
+def mentions_us(text: str) -> bool:
+    """Whether anything in it may be ours: all of that names the program or the server."""
+    return SERVER in text
 
 
 def drop_server(text: str) -> str:

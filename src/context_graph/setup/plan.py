@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from context_graph.errors import InvalidInputError
-from context_graph.hooks_config.changes import Change, read_text
-from context_graph.setup.entries import add_server, add_to_settings, drop_server, take_from_settings
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.hooks_config.changes import Change, edited, read_text
+from context_graph.setup.entries import (
+    SERVER,
+    add_server,
+    add_to_settings,
+    drop_server,
+    is_taken,
+    mentions_us,
+    take_from_settings,
+)
 from context_graph.setup.record import Record
-from context_graph.setup.scope import Scope
+from context_graph.setup.scope import Scope, user_scope
 
-__all__ = ["Options", "Setup", "plan_removal", "plan_setup", "plugin_folder", "remove_folders"]
+__all__ = [
+    "Options",
+    "Setup",
+    "is_set_up",
+    "plan_removal",
+    "plan_setup",
+    "plugin_folder",
+    "remove_folders",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +71,73 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
     made = Setup()
     for name, text in _skills() if options.skills else ():
         _plan_skill(made, record, scope.skills / name / "SKILL.md", text)
-    if options.servers and scope.servers is not None:
-        made.changes.append(_merged(scope.servers, add_server))
-    elif options.servers:
-        made.notes.append(
-            "the memory tools: run  claude mcp add --scope user context-graph -- context-graph-cli mcp"
-        )
-    wanted = options.permissions, options.status_line
+    ours = _plan_server(made, scope) if options.servers else True
+    wanted = options.permissions and ours, options.status_line
     made.changes.append(
         _merged(
             scope.settings,
             lambda text: add_to_settings(text, permissions=wanted[0], status_line=wanted[1]),
         )
     )
+    if scope.name != "user" and scope.settings == user_scope().settings:
+        made.notes.append(f"{scope.settings} is the user's own: its hooks run in every project")
     return made
 
 
-def plan_removal(scope: Scope, record: Record) -> Setup:
+def _plan_server(made: Setup, scope: Scope) -> bool:
+    """Whether the name of our server is ours there."""
+    if scope.servers is None:
+        made.notes.append(
+            "the memory tools: run  claude mcp add --scope user context-graph -- context-graph-cli mcp"
+        )
+        return True
+    change = _merged(scope.servers, add_server)
+    made.changes.append(change)
+    taken = is_taken((change.after or "").removeprefix("\ufeff"))
+    if taken:
+        made.notes.append(
+            f"{scope.servers} has another program's server {SERVER!r}, and it stays: no memory tools of "
+            "ours, and no permissions for its tools, are set up; give it another name and run this again"
+        )
+    return not taken
+
+
+def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True) -> Setup:
     """The files as they were before `setup`; of those edited since, all but what is ours.
+
+    Args:
+        places: Scopes of one folder, with their records.
+        shared: Whether servers and skills go too, which these scopes have in common.
 
     Raises as `plan_setup`.
     """
     made = Setup()
-    made.changes.append(_undone(record, scope.settings, take_from_settings))
-    if scope.servers is not None:
-        made.changes.append(_undone(record, scope.servers, drop_server))
-    else:
+    records = [record for _, record in places]
+    for scope, record in places:
+        made.changes.append(_undone([record], scope.settings, take_from_settings))
+    scope = places[0][0]
+    if scope.servers is None:
         made.notes.append("the memory tools: run  claude mcp remove --scope user context-graph")
-    for name, text in _skills():
+    elif shared:
+        made.changes.append(_undone(records, scope.servers, drop_server))
+    for name, text in _skills() if shared else ():
         path = scope.skills / name / "SKILL.md"
         now = read_text(path)
-        ours, before = record.original(path, now)
+        ours, before = _original(records, path, now)
         if ours or now == text:
             made.changes.append(Change(path, now, before))
         elif now is not None:
             made.notes.append(f"{path} has been edited and stays")
     return made
+
+
+def is_set_up(scope: Scope) -> bool:
+    """Whether the settings of ``scope`` have anything of ours; what can't be read has not."""
+    try:
+        now = read_text(scope.settings) or ""
+        return mentions_us(now) and edited(now, take_from_settings) != now
+    except ContextGraphError:
+        return False
 
 
 def remove_folders(scope: Scope, record: Record) -> None:
@@ -117,19 +164,27 @@ def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
 def _merged(path: Path, merge: Callable[[str], str]) -> Change:
     before = read_text(path)
     try:
-        return Change(path, before, merge(before or ""))
+        return Change(path, before, edited(before or "", merge))
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error
 
 
-def _undone(record: Record, path: Path, take_out: Callable[[str], str]) -> Change:
+def _original(records: Sequence[Record], path: Path, now: str | None) -> tuple[bool, str | None]:
+    """As `Record.original`, of the first record that knows."""
+    found = (record.original(path, now) for record in records)
+    return next((one for one in found if one[0]), (False, None))
+
+
+def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str]) -> Change:
     now = read_text(path)
     if now is None:
         return Change(path, None, None)
-    as_written, before = record.original(path, now)
+    as_written, before = _original(records, path, now)
     if as_written:
         return Change(path, now, before)
+    if not mentions_us(now):  # whatever else it is, and if it is no JSON at all
+        return Change(path, now, now)
     try:
-        return Change(path, now, take_out(now))
+        return Change(path, now, edited(now, take_out))
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from error

@@ -65,7 +65,7 @@ class Record:
             self._entries[str(change.path)] = _Entry(
                 before if known else change.before, _digest(change.after)
             )
-            for folder in reversed(change.path.parents):
+            for folder in reversed(Path(os.path.realpath(change.path)).parents):
                 if not folder.exists() and folder not in self.folders:
                     self.folders.append(folder)
         self._save()
