@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from tests.session_support import hook, memory, remember, work_session
 from tests.support import Cli
 
+from context_graph.cli.doctor_text import findings_text
 from context_graph.config import locate
 from context_graph.doctor.findings import Finding, is_sound
 from context_graph.model import EventKind, HookEvent
@@ -188,7 +191,20 @@ def test_a_wrapper_script_counts_as_ours(project: Cli) -> None:
     assert project.run("session", "list").stdout == "no sessions yet\n"
 
 
-def test_damage_to_the_index_s_snapshot_is_found_and_its_cure_works(project: Cli) -> None:
+def test_settings_beside_an_installed_plugin_are_told(project: Cli) -> None:
+    """Their commands differ, so that the client runs both."""
+    test_an_installed_plugin_counts(project)
+    claude = Path(project.env["CLAUDE_CONFIG_DIR"])
+    (claude / "settings.json").write_text(json.dumps({"enabledPlugins": {"context-graph@here": True}}))
+    project.run("setup", "--yes")
+    code, report = examine(project)
+    assert code == 1 and "more than one command calls us for SessionStart, PreToolUse" in problems(report)
+    assert str(project.project / ".claude/settings.json") in problems(report)
+    project.run("setup", "--remove", "--yes")
+    assert examine(project)[0] == 0
+
+
+def test_damage_to_the_index_s_snapshot_is_told_and_needs_nothing(project: Cli) -> None:
     project.run("setup", "--yes")
     remember(project, "Staging listens on port 8443")
     project.run("owner", "stop")
@@ -197,10 +213,11 @@ def test_damage_to_the_index_s_snapshot_is_found_and_its_cure_works(project: Cli
     raw[len(raw) // 2] ^= 0xFF
     snapshot.write_bytes(raw)
     code, report = examine(project)
-    assert code == 1 and "index snapshot is not usable" in problems(report)
+    assert code == 0 and "index snapshot was of no use" in json.dumps(report["findings"])
     assert report["store"]["memory"]["agrees"], "the index was made anew from the records"
-    project.run("owner", "restart")
-    assert examine(project)[0] == 0
+    project.run("owner", "stop")
+    code, report = examine(project)
+    assert code == 0 and "index snapshot" not in json.dumps(report["findings"])
 
 
 def test_a_server_that_does_not_serve_is_told(project: Cli) -> None:
@@ -218,9 +235,63 @@ def test_an_owner_that_can_t_be_had_is_told_and_hooks_keep_their_events(project:
     (place.root / "run").write_text("in its way\n")
     code, report = examine(project)
     assert code == 1 and "no owner can be started" in problems(report)
+    assert len(problems(report).splitlines()) == 1, "said once, not by each part that needs an owner"
     (place.root / "run").unlink()
     assert any((place.store / "spool").iterdir()), "the canaries wait"
     assert project.run("session", "list").stdout == "no sessions yet\n", "and begin no session when applied"
+
+
+def test_an_owner_that_is_silent_is_told_with_its_pid(project: Cli) -> None:
+    """No part waits for it again, and what its restart says ends it."""
+    project.run("setup", "--yes")
+    project.run("owner", "start")
+    pid = json.loads(project.run("owner", "status", "--json").stdout)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        code, report = examine(project)
+        shown = project.run("doctor", timeout=100).stdout
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    (finding,) = [one for one in report["findings"] if one["level"] != "note"]
+    assert code == 1 and f"the owner (pid {pid}) runs, and has not answered" in finding["what"]
+    assert "owner restart" in finding["cure"]
+    assert report["memory_tools"]["steps_ms"] == {} and report["hooks"]["recorded"] is None
+    assert set(report["hooks"]["tried"]) == {"PreToolUse", "PostToolUse"}, (
+        "what hooks do then is worth knowing"
+    )
+    assert "removed again" not in shown and "silent" in shown
+
+
+def test_a_damaged_store_is_told_once(project: Cli) -> None:
+    project.run("setup", "--yes")
+    remember(project, "Staging listens on port 8443")
+    project.run("owner", "stop")
+    (locate(None, project.env, project.project).store / "db/CURRENT").write_text("nothing of use\n")
+    code, report = examine(project)
+    (said,) = problems(report).splitlines()
+    assert code == 1 and "database corruption" in said and "repair --cf session_identity" in said
+    assert "context-graph: " not in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lose its rights for the doctor alone")
+def test_a_folder_that_can_t_be_written_is_told(project: Cli) -> None:
+    """An open store goes on without its folder; the spool and the index do not."""
+    project.run("setup", "--yes")
+    remember(project, "Staging listens on port 8443")
+    store = locate(None, project.env, project.project).store
+    store.chmod(0o500)
+    done = subprocess.run(
+        ["setpriv", "--inh-caps=-all", "--bounding-set=-all", project.launcher, "doctor", "--json"],
+        env=project.env,
+        cwd=project.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    store.chmod(0o700)
+    report = json.loads(done.stdout)
+    assert done.returncode == 1 and f"{store} can't be written by you: its mode is 0500" in problems(report)
+    assert examine(project)[0] == 0
 
 
 def test_of_the_client_s_state_nothing_but_trust_is_told(project: Cli) -> None:
@@ -286,7 +357,17 @@ def test_people_read_problems_with_their_cures(project: Cli) -> None:
     done = project.run("doctor", timeout=100)
     assert done.returncode == 1 and done.stdout.endswith("1 to mend\n")
     assert "! no settings file" in done.stdout and "`context-graph-cli setup`" in done.stdout
+    assert "0, no event yet" in done.stdout and "no session summary yet" in done.stdout
     assert is_sound([Finding("note", "x")]) and not is_sound([Finding("warning", "x")])
+
+
+def test_findings_fit_a_narrow_terminal_and_no_path_is_cut() -> None:
+    path = "/a/folder/with/a/name/that/is/longer/than/the/line/settings.json"
+    report = {"findings": [Finding("error", f"{path} can't be read by anybody here", "mend it").as_dict()]}
+    lines = findings_text(report, 40).splitlines()
+    assert path in lines[0] or path in lines[1].strip()
+    assert all(len(line) <= 40 for line in lines if path not in line) and lines[-1] == "1 to mend"
+    assert findings_text(report).splitlines()[0] == f"✗ {path} can't be read by anybody here"
 
 
 def test_status_shows_the_session_and_its_line(project: Cli) -> None:

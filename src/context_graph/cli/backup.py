@@ -18,6 +18,7 @@ from context_graph.backup.put_back import put_back
 from context_graph.cli.bar import bar
 from context_graph.cli.calling import ask, finish
 from context_graph.cli.options import DbPath, Json
+from context_graph.cli.tables import counted
 from context_graph.config import locate
 from context_graph.errors import UsageError
 
@@ -86,7 +87,7 @@ def restore(
     if json_:
         print(json.dumps({"store": str(place.store), "kept": str(kept) if kept else None, **holds}))
         return
-    print(f"restored into {place.store}: {holds['memories']} memories, {holds['sessions']} sessions")
+    print(f"restored into {place.store}: {_amount(holds['memories'], holds['sessions'])}")
     if kept:
         print(f"what was there before is kept in {kept}")
 
@@ -114,9 +115,13 @@ def _view(made: manifest.Manifest) -> dict[str, Any]:
 
 def _line(made: manifest.Manifest) -> str:
     return (
-        f"{made.memories} memories, {made.sessions} sessions, {made.bytes} bytes in {len(made.files)} files, "
+        f"{_amount(made.memories, made.sessions)}, {made.bytes} bytes in {len(made.files)} files, "
         f"of {made.project or made.store}, {_time(made)}"
     )
+
+
+def _amount(memories: int, sessions: int) -> str:
+    return f"{counted(memories, 'memory', 'memories')}, {counted(sessions, 'session')}"
 
 
 def _time(made: manifest.Manifest) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 
 from context_graph.cli.calling import Finished
-from context_graph.cli.doctor_text import report_text
+from context_graph.cli.doctor_text import findings_text, report_rows
 from context_graph.cli.options import DbPath, Json
+from context_graph.cli.panel import show
 from context_graph.doctor.report import examine
 
 __all__ = ["doctor"]
@@ -25,6 +28,12 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     Example: context-graph-cli doctor --json
     """
     report = examine(os.environ, db_path)
-    print(json.dumps(report.as_dict(), ensure_ascii=False) if json_ else report_text(report.as_dict()))
+    found = report.as_dict()
+    if json_:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        show(report_rows(found))
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print("\n" + findings_text(found, width))
     if not report.sound:
         raise Finished(1)

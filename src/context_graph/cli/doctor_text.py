@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from context_graph.cli.tables import columns
+from context_graph.cli.tables import counted
 
-__all__ = ["report_text"]
+__all__ = ["findings_text", "report_rows", "size", "span"]
 
 _MARKS: Final = {"error": "✗", "warning": "!", "note": "·"}
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def report_text(report: Mapping[str, Any]) -> str:
-    """All of it: a line a part, then what is wrong, worst first."""
-    rows = [row for part in _PARTS for row in part(report)]
+def report_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of each part."""
+    return [row for part in _PARTS for row in part(report)]
+
+
+def findings_text(report: Mapping[str, Any], width: int | None = None) -> str:
+    """What is wrong, worst first, each with its cure; lines of at most ``width`` where one is given."""
     findings = sorted(report["findings"], key=lambda one: list(_MARKS).index(one["level"]))
-    lines = [columns(rows), ""]
+    lines = []
     for one in findings:
-        lines.append(f"{_MARKS[one['level']]} {one['what']}")
+        lines.append(_indented(f"{_MARKS[one['level']]} ", one["what"], width))
         if one["cure"]:
-            lines.append(f"    {one['cure']}")
+            lines.append(_indented("    ", one["cure"], width))
     problems = sum(one["level"] != "note" for one in findings)
     lines.append("nothing to mend" if not problems else f"{problems} to mend")
     return "\n".join(lines)
+
+
+def _indented(head: str, text: str, width: int | None) -> str:
+    if width is None:
+        return head + text
+    return textwrap.fill(
+        text,
+        max(width, 2 * len(head) + 1),
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,  # a path or command that is cut can't be copied
+        break_on_hyphens=False,
+    )
 
 
 def _hooks(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -36,20 +54,24 @@ def _hooks(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{times['median_ms']:.1f} ms median, {times['worst_ms']:.1f} worst "
             f"(a shell that does nothing: {hooks['floor_ms']:.1f})",
         )
-    yield "canary events", f"{hooks.get('recorded', 0)} of {hooks.get('sent', 0)} recorded, and removed again"
+    sent, recorded = hooks.get("sent", 0), hooks.get("recorded")
+    if recorded is None:
+        yield "canary events", f"{sent} sent; where there is no store to be used, nobody can look for them"
+    else:
+        yield "canary events", f"{recorded} of {sent} recorded" + ", and removed again" * bool(recorded)
     yield "hooks from", ", ".join(hooks.get("sources", ())) or "-"
 
 
 def _tools(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     tools = report["memory_tools"]
     steps = ", ".join(f"{name} {took:.1f}" for name, took in tools.get("steps_ms", {}).items())
-    yield "memory tools", f"{tools.get('tools', 0)} tools; {steps or 'nothing done'} (ms)"
+    yield "memory tools", f"{counted(tools['tools'], 'tool')}; {steps} ms" if steps else "not tried"
 
 
 def _owner(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     owner = report["owner"]
     if "pid" not in owner:
-        yield "owner", "none"
+        yield "owner", "silent" if owner.get("was_running") else "none"
         return
     started = "" if owner["was_running"] else f", started for this in {owner.get('started_ms', 0):.0f} ms"
     yield (
@@ -66,14 +88,15 @@ def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     sessions, memory, ages = store["sessions"], store["memory"], store["ages"]
     yield "store", store["store"]
     yield "spool", f"{store['spool_pending']} waiting, {store['spool_rejected']} rejected"
-    yield "sessions", f"{sessions.get('count', 0)}, the last event {_ago(ages['last_event_age_s'])}"
-    yield "captured", f"the last session summary {_ago(ages['last_capture_age_s'])}"
+    yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
+    yield "captured", _last("session summary", ages["last_capture_age_s"])
     if "records" in memory:
         word = "agree" if memory["agrees"] else "DISAGREE"
         yield (
             "memories",
-            f"{memory['live']} and {memory['forgotten']} forgotten; {memory['records']} records and "
-            f"{memory['rows']} index rows {word}; snapshot: {memory['snapshot']}",
+            f"{memory['live']} kept, {memory['forgotten']} forgotten; "
+            f"{counted(memory['records'], 'record')} and {counted(memory['rows'], 'index row')} {word}; "
+            f"snapshot: {memory['snapshot']}",
         )
     else:
         yield "memories", "none yet"
@@ -140,5 +163,5 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _ago(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{span(seconds)} ago"
+def _last(what: str, seconds: float | None) -> str:
+    return f"no {what} yet" if seconds is None else f"the last {what} {span(seconds)} ago"

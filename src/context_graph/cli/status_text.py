@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from context_graph.cli.doctor_text import size, span
+from context_graph.cli.tables import counted
 
 __all__ = ["status_rows"]
 
@@ -23,7 +24,7 @@ def status_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "owner",
             f"version {owner['version']}, {size(owner['rss_bytes'])}, up {span(owner['uptime_s'])}, "
-            f"{owner['clients']} clients",
+            f"{counted(owner['clients'], 'client')}",
         ),
         ("waiting", _waiting(store, found["identity"], memory)),
     ]
@@ -37,7 +38,7 @@ def _session(identity: Mapping[str, Any], sessions: Mapping[str, Any], now_ms: i
     last = sessions.get("last_event_ms")
     ago = f", the last event {span(max(0, now_ms - last) / 1000)} ago" if last else ""
     of = f" of {sessions['count']}" if "count" in sessions else ""
-    return f"{identity['session_id'][:8]}{of}, {identity['events_applied']} events{ago}"
+    return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{ago}"
 
 
 def _identity(identity: Mapping[str, Any]) -> str:
@@ -61,8 +62,8 @@ def _memories(memory: Mapping[str, Any], now_ms: int) -> str:
 
 def _waiting(store: Mapping[str, Any], identity: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
     counts = (
-        (store["spool_pending"], "spooled events"),
-        (memory.get("captures_due", 0), "sessions to capture"),
-        (len(identity.get("dreams_pending", ())), "consolidations"),
+        (store["spool_pending"], "spooled event", "spooled events"),
+        (memory.get("captures_due", 0), "session to capture", "sessions to capture"),
+        (len(identity.get("dreams_pending", ())), "consolidation", "consolidations"),
     )
-    return ", ".join(f"{count} {what}" for count, what in counts if count) or "nothing"
+    return ", ".join(counted(*one) for one in counts if one[0]) or "nothing"

@@ -34,7 +34,8 @@ class HookTrial:
     floor_ms: float = 0.0
     """The same of a shell that does nothing."""
     sent: int = 0
-    recorded: int = 0
+    recorded: int | None = None
+    """How many the store has; None where it was not asked."""
     findings: list[Finding] = field(default_factory=list)
 
     def medians(self) -> dict[str, float]:
@@ -43,12 +44,19 @@ class HookTrial:
 
 
 def try_hooks(
-    found: HooksInUse, place: Location, folder: Path, session_id: str, env: Mapping[str, str]
+    found: HooksInUse,
+    place: Location,
+    folder: Path,
+    session_id: str,
+    env: Mapping[str, str],
+    *,
+    look: bool,
 ) -> HookTrial:
     """Send canaries through the commands of ``found`` and see whether the store has each of them.
 
     Args:
         folder: What the client takes for the project's folder.
+        look: Whether to ask the store; without, what the commands do where there is none to use is seen.
     """
     trial = HookTrial()
     nothing = [run_command(["/bin/sh", "-c", "true "], b"{}\n", folder, env, 10.0) for _ in range(_RUNS)]
@@ -66,7 +74,8 @@ def try_hooks(
                 trial.sent += 1
                 if number == 0:
                     trial.findings += _faults(hook, run)
-    _look_for(trial, sent, spooled, place, session_id, env)
+    if look:
+        _look_for(trial, sent, spooled, place, session_id, env)
     return trial
 
 
@@ -131,7 +140,10 @@ def _look_for(
         lost = [one for one in of_event if one not in there]
         if lost:
             text = f"{len(lost)} of {len(of_event)} {event} canaries are not in the store {place.store}"
-            cure = "see that the hook's context-graph-cli is of this installation and has the same data root"
+            cure = (
+                "see that there is room on the disk, and that the hook's context-graph-cli is of this "
+                "installation and has the same data root"
+            )
             trial.findings.append(Finding(ERROR, text, cure))
     if spooled:
         text = f"{spooled} of {len(sent)} canaries were spooled: their hooks did not reach the owner in time"

@@ -52,10 +52,9 @@ class HooksInUse:
     findings: list[Finding] = field(default_factory=list)
 
     def of(self, event: str) -> list[Hook]:
-        """Those of one event; the same command is run once."""
-        return list(
-            {(hook.command, hook.arguments): hook for hook in self.hooks if hook.event == event}.values()
-        )
+        """Those of one event. What several settings name is run once, and what a plugin names once more."""
+        of_event = [hook for hook in self.hooks if hook.event == event]
+        return list({(hook.plugin, hook.command, hook.arguments): hook for hook in of_event}.values())
 
 
 def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, str]) -> HooksInUse:
@@ -74,11 +73,23 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
     for folder in plugin_folders(settings, project, env):
         found.hooks += packaged_hooks(folder, project)
     if found.hooks:
+        found.findings += _doubled(found)
         missing = [event.name for event in EVENTS if not found.of(event.name)]
         if missing:
             text = f"no settings file calls us for {', '.join(missing)}"
             found.findings.append(Finding(WARNING, text, _SETUP))
     return found
+
+
+def _doubled(found: HooksInUse) -> list[Finding]:
+    """A plugin beside our settings, or commands that differ: all are run, and all is told twice."""
+    twice = [event.name for event in EVENTS if len(found.of(event.name)) > 1]
+    if not twice:
+        return []
+    sources = sorted({str(hook.source) for event in twice for hook in found.of(event)})
+    text = f"more than one command calls us for {', '.join(twice)}: {', '.join(sources)}"
+    cure = "keep one: `context-graph-cli setup --remove` takes out the settings' own, /plugin the plugin"
+    return [Finding(WARNING, text, cure)]
 
 
 def packaged_hooks(plugin: Path, project: Path) -> list[Hook]:

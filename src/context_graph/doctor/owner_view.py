@@ -9,24 +9,35 @@ from typing import Any, Final
 
 from context_graph import __version__
 from context_graph.client import request
-from context_graph.config import Location
-from context_graph.doctor.findings import ERROR, WARNING, Finding
-from context_graph.errors import ContextGraphError
+from context_graph.config import Location, lock_path
+from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.protocol.canary import CANARY_PREFIX
+from context_graph.wire import lockfile
 
 __all__ = ["ask_owner", "cure_of", "look_findings", "owner_state"]
 
+_ALIVE_S: Final = 10.0
+"""Within which an owner that runs says so; one that is this busy serves no hook either."""
 _START_S: Final = 15.0
 _LOOK_S: Final = 60.0
 _STATUS: Final = "`context-graph-cli owner status`"
 
 
 def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
-    """What `owner status` says, with ``was_running`` and ``answered_ms``; {} if none can be had."""
+    """What `owner status` says, with ``was_running``, ``answered_ms``, and ``store_ready_ms`` if it can use
+    the store. Of an owner that is silent, or can't be had, ``was_running`` alone: no more is worth asking.
+    """
     state: dict[str, Any] = {}
     try:
-        asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_START_S)
+        asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
         state["was_running"] = True
+    except DeadlineExceededError:
+        holder = lockfile.read_holder(lock_path(place.root))
+        who = f"the owner (pid {holder.pid})" if holder else "the owner"
+        text = f"{who} runs, and has not answered within {_ALIVE_S:g} s"
+        cure = "`context-graph-cli owner restart`; log/owner.log in the data root may say why"
+        return {"was_running": True}, [Finding(ERROR, text, cure)]
     except ContextGraphError:
         state["was_running"] = False
         try:
@@ -35,9 +46,8 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
             state["started_ms"] = (time.perf_counter() - began) * 1000
         except ContextGraphError as error:
             text = f"no owner can be started: {error}"
-            return {"was_running": False}, [
-                Finding(ERROR, text, "log/owner.log in the data root may say why")
-            ]
+            cure = "" if "; " in text else "log/owner.log in the data root may say why"
+            return {"was_running": False}, [Finding(ERROR, text, cure)]
     found = _open_store(place, state, env)
     began = time.perf_counter()
     asked = ask_owner("owner.status", {}, place, env, timeout_s=_START_S)
@@ -59,8 +69,8 @@ def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) 
 
 
 def cure_of(error: ContextGraphError) -> str:
-    """Errors of the store name their own cure; of others the owner's log may tell more."""
-    return "" if "`" in str(error) else _STATUS
+    """Most errors name their own cure, after a semicolon; of others the owner's state may tell more."""
+    return "" if "; " in str(error) else _STATUS
 
 
 def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
@@ -90,7 +100,8 @@ def ask_owner(
     """
     reply = request(verb, params, location=place, autostart=autostart, timeout_s=timeout_s, env=env)
     if reply.exit_code:
-        raise ContextGraphError(reply.stderr.decode("utf-8", "replace").strip() or f"{verb} failed")
+        said = reply.stderr.decode("utf-8", "replace").strip().removeprefix("context-graph: ")
+        raise ContextGraphError(said or f"{verb} failed")
     found: dict[str, Any] = json.loads(reply.stdout)
     return found
 
@@ -130,6 +141,9 @@ def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
             )
         )
     if memory["snapshot"] not in ("ok", "none"):
-        text = f"the index snapshot is not usable ({memory['snapshot']}): opening makes the index anew"
-        found.append(Finding(WARNING, text, "`context-graph-cli owner restart` writes a new one"))
+        text = (
+            f"the index snapshot was of no use ({memory['snapshot']}): the index was made anew from the "
+            "records, and the owner writes a new snapshot when it leaves"
+        )
+        found.append(Finding(NOTE, text))
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from context_graph import __version__
 from context_graph.config import Location, checkout_top, locate, project_dir
-from context_graph.doctor.canary_memory import server_in_use, try_memory
+from context_graph.doctor.canary_memory import MemoryTrial, server_in_use, try_memory
 from context_graph.doctor.client_files import is_trusted, settings_files
 from context_graph.doctor.costs import daily_cost
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding, is_sound
@@ -19,7 +19,7 @@ from context_graph.doctor.governance import governance
 from context_graph.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
 from context_graph.doctor.owner_view import ask_owner, cure_of, look_findings, owner_state
-from context_graph.doctor.surroundings import client_version, disk_use
+from context_graph.doctor.surroundings import client_version, disk_use, shut_folders
 from context_graph.errors import ContextGraphError
 from context_graph.protocol.canary import CANARY_PREFIX
 from context_graph.setup.plan import plugin_folder
@@ -77,25 +77,28 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     place = locate(db_path, env)
     folder = checkout_top(project_dir(env))
     report = Report(place, folder)
+    report.disk, found = disk_use(place.root, place.store)
+    report.findings += [*found, *shut_folders(place.root, place.store)]
     report.owner, found = owner_state(place, env)
     report.findings += found
+    usable = "store_ready_ms" in report.owner
     settings, found = settings_files(folder, env)
     report.findings += found
     # The children must mean the same store as this command.
     child_env = {**env, "CONTEXT_GRAPH_DB_PATH": str(place.store)} if db_path is not None else dict(env)
-    _hooks(report, hooks_in_use(folder, settings, env), child_env)
+    _hooks(report, hooks_in_use(folder, settings, env), child_env, look=usable)
     server, found = server_in_use(folder, settings, env, plugin_folder())
     report.findings += found
-    trial = try_memory(server, folder, child_env)
+    trial = try_memory(server, folder, child_env) if usable else MemoryTrial()
     report.findings += trial.findings
     report.memory_tools = {
         "source": server.source or None,
         "tools": trial.tools,
         "steps_ms": {name: round(took, 3) for name, took in trial.steps_ms.items()},
     }
-    _look(report, env)
-    report.disk, found = disk_use(place.root, place.store)
-    report.findings += found
+    if usable:
+        _look(report, env)
+        report.disk, _ = disk_use(place.root, place.store)  # with what the trials have left
     report.requirements, found = governance(folder, place.root, env)
     report.findings += found
     _client(report, env)
@@ -106,7 +109,7 @@ def _canary_id() -> str:
     return CANARY_PREFIX + secrets.token_hex(8)
 
 
-def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str]) -> None:
+def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str], *, look: bool) -> None:
     report.findings += found.findings
     tried, configured = found, bool(found.hooks)
     if not configured:
@@ -115,7 +118,7 @@ def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str]) -> None:
         report.findings.append(Finding(WARNING, text, cure))
         plugin = plugin_folder()
         tried = HooksInUse(packaged_hooks(plugin, report.folder))
-    trial: HookTrial = try_hooks(tried, report.place, report.folder, _canary_id(), env)
+    trial: HookTrial = try_hooks(tried, report.place, report.folder, _canary_id(), env, look=look)
     report.findings += trial.findings
     report.hooks = {
         "configured": configured,

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.doctor.findings import NOTE, WARNING, Finding
+from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 
-__all__ = ["bytes_below", "client_version", "disk_use"]
+__all__ = ["bytes_below", "client_version", "disk_use", "shut_folders"]
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+\S*")
 _LITTLE_BYTES: Final = 200 * 1024 * 1024
 """Free space below which RocksDB may soon be unable to write."""
+_NO_BYTES: Final = 1024 * 1024
+"""Free space below which it is as good as unable to."""
 
 
 def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
@@ -57,11 +60,25 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
         free = os.statvfs(root if root.exists() else root.parent)
         use["free_bytes"] = free.f_bavail * free.f_frsize
         if use["free_bytes"] < _LITTLE_BYTES:
-            text = f"{use['free_bytes'] / 1_048_576:.0f} MiB are free where the data root is"
-            findings.append(Finding(WARNING, text, "make room: without any, hooks can't even spool"))
+            text = f"{use['free_bytes'] / 1_048_576:.1f} MiB are free where the data root {root} is"
+            level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
+            findings.append(Finding(level, text, "make room: without any, hooks can't even spool"))
     except OSError as error:
         findings.append(Finding(WARNING, f"{root}: {error.strerror}", "see whether the disk is there"))
     return use, findings
+
+
+def shut_folders(root: Path, store: Path) -> list[Finding]:
+    """Folders of ours in which this user can't make files. An open store goes on there; its spool, its index
+    and the next owner's log do not.
+    """
+    found = []
+    for folder in (root, root / "run", root / "log", root / "stores", store, store / "db", store / "spool"):
+        if folder.is_dir() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            mode = os.stat(folder).st_mode & 0o7777
+            text = f"{folder} can't be written by you: its mode is {mode:04o}"
+            found.append(Finding(ERROR, text, f"`chmod u+rwx {shlex.quote(str(folder))}`, if it is yours"))
+    return found
 
 
 def bytes_below(path: Path) -> int:
