@@ -6,7 +6,9 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from context_graph.dream.snapshot import Snapshot, of_memories
+from tests.snapshot_support import of_memories
+
+from context_graph.dream.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.memory_support import WHY, fill, open_memex
+from tests.snapshot_support import of_memories
 
 from context_graph.dream import checkpoint, reading
 from context_graph.dream.messages import DATABASE
 from context_graph.dream.progress import Cancelled
-from context_graph.dream.snapshot import Snapshot, of_memories
+from context_graph.dream.snapshot import Snapshot
 from context_graph.errors import StoreError
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode

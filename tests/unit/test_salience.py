@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.snapshot_support import of_memories
 
 from context_graph.dream import salience
 from context_graph.dream.plan import Goal, GoalLevel
-from context_graph.dream.snapshot import Snapshot, of_memories
+from context_graph.dream.snapshot import Snapshot
 from context_graph.dream.telling import telling
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge
