@@ -5,10 +5,11 @@ Described in the twin, context_graph/_kernels/_reference_tokens.py.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 cdef enum:
     MOST_FREQUENT = 65_535
+    TERM_BYTES = 12  # of a packed term
     MOST_KEPT = 65_536  # slots beyond which the table of one giant text is not kept
 
 
@@ -69,6 +70,18 @@ cdef inline void add_term(Terms* terms, uint64_t hash) noexcept nogil:
         terms.n += 1
     if terms.slots[slot].count < MOST_FREQUENT:
         terms.slots[slot].count += 1
+
+
+cdef inline void pack_terms(const Terms* terms, uint8_t* packed) noexcept nogil:
+    """Write each term as ``<QHH``: hash, occurrences, 0."""
+    cdef Py_ssize_t k
+    cdef const Term* term
+    memset(packed, 0, TERM_BYTES * terms.n)
+    for k in range(terms.n):
+        term = terms.slots + terms.order[k]
+        memcpy(packed, &term.hash, 8)
+        memcpy(packed + 8, &term.count, 2)
+        packed += TERM_BYTES
 
 
 cdef inline bint joins(uint8_t byte) noexcept nogil:

@@ -14,12 +14,13 @@ from libc.string cimport memcpy, memset
 
 from _clean cimport Kinds, clean, fill_kinds, special_name
 from _form cimport add_code, add_dates, add_form, hash_part, is_word_part, part_end
+from _scripts cimport add_joined, script_end
 from _spaces cimport (
     ALONE, CODE, DENIES, DIMENSIONS, FIRST, INFLECTED, INFLECTION, INNER, KEYWORD, N_LEXICONS, N_SPACES, NEGATION,
     OPENS, SPLADE, STOPS, STRUCTURAL, WIDTH, Table, add_lexicons, add_markers, add_meaning, add_pairs, add_signed,
     finish_all,
 )
-from _terms cimport Term, Terms, add_term, clear_terms, free_terms, is_clitic, joins, make_terms
+from _terms cimport TERM_BYTES, Term, Terms, add_term, clear_terms, free_terms, is_clitic, joins, make_terms, pack_terms
 from _text cimport BLANK, NEWLINE, SINGLE, SPECIAL, TERM, WORD, Text, fnv, mixed
 from _words cimport (
     LONGEST_KEY, MOST_PIECES, Piece, Vocabulary, Word, WordCache, cut_word, find_word, forget_words,
@@ -29,7 +30,6 @@ from _words cimport (
 __all__ = ["Encoded", "Encoder"]
 
 cdef enum:
-    TERM_BYTES = 12
     FIRST_TERMS = 1024
     MOST_SCRATCH = 1_048_576  # bytes of text beyond which scratch memory is given back
     LONGEST_COMPOUND = 64
@@ -445,9 +445,11 @@ cdef class Encoder:
             if data[i] == 95:
                 i += 1
                 continue
-            stop = part_end(&self.text, i, end)
-            self._add_word_term(i, stop)
-            parts += 1
+            stop = script_end(&self.text, i, end)
+            if not add_joined(&self.terms, &self.text, i, stop):
+                stop = part_end(&self.text, i, stop)
+                self._add_word_term(i, stop)
+                parts += 1
             i = stop
         if parts > 1:
             add_term(&self.terms, hash_part(&self.text, start, end))
@@ -482,18 +484,9 @@ cdef class Encoder:
 
     cdef Encoded _encoded(self):
         cdef Encoded encoded = Encoded.__new__(Encoded)
-        cdef uint8_t* packed
-        cdef Py_ssize_t k
-        cdef Term* term
         encoded.tokens = self.n
         encoded.embedding = PyBytes_FromStringAndSize(<const char*>self.vector, sizeof(self.vector))
         encoded.pieces = PyBytes_FromStringAndSize(<const char*>self.ids, 2 * self.n)
         encoded.terms = PyBytes_FromStringAndSize(NULL, TERM_BYTES * self.terms.n)
-        packed = <uint8_t*>PyBytes_AS_STRING(encoded.terms)
-        for k in range(self.terms.n):
-            term = self.terms.slots + self.terms.order[k]
-            memcpy(packed, &term.hash, 8)
-            memcpy(packed + 8, &term.count, 2)
-            memset(packed + 10, 0, 2)
-            packed += TERM_BYTES
+        pack_terms(&self.terms, <uint8_t*>PyBytes_AS_STRING(encoded.terms))
         return encoded

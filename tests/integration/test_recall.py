@@ -320,3 +320,27 @@ def test_content_of_any_kind_can_be_recalled(memex) -> None:
     for content in ("?", "日本語のメモ", "x" * 65_536, "1 2 3", "\u0000 zero", "🦓🦓"):
         node = memex.store(content, rationale=WHY, node_id=uuid4())
         assert node.id in [one.node.id for one in memex.recall("zero memo x 1 日本語", top_k=100).nodes]
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (
+            ("テストは毎晩三時に実行される", "デプロイはメインブランチからのみ", "ログは十四日間保存する"),
+            "テストはいつ？",
+        ),
+        (("フロントエンドはReactで書く", "バックエンドはGoで書く", "検索はRustで書く"), "React"),
+        (
+            ("배포는 메인 브랜치에서만 실행한다", "로그는 십사일 동안 보관한다", "캐시에는 테넌트가 있다"),
+            "어느 브랜치에서 배포하나",
+        ),
+        (("포트는 5432번이다", "포트는 8443번이다", "포트는 6379번이다"), "8443"),
+        (("การปรับใช้ทำงานจากสาขาหลักเท่านั้น", "ฐานข้อมูลคือโพสต์เกรส", "บันทึกเก็บไว้สิบสี่วัน"), "สาขาหลัก"),
+    ],
+)
+def test_a_word_within_a_sentence_without_spaces_finds_it(memex, texts, query) -> None:
+    """Japanese, Korean, Thai: no word there is parted from what stands beside it."""
+    ids = [memex.store(text, rationale=WHY).id for text in texts]
+    wanted = ids[1] if query == "8443" else ids[0]
+    best = memex.recall(query, top_k=3).nodes[0]
+    assert best.node.id == wanted and best.parts["terms"] > 0.3

@@ -179,7 +179,7 @@ def flip(at: int) -> Callable[[bytes], bytes]:
         (lambda b: b[: len(b) // 2] + b[-12:], "table is damaged"),
         (lambda b: b + b"\0", "cut short"),
         (flip(0), "no index snapshot"),
-        (flip(4), "has format 0"),
+        (flip(4), "has format 3"),
         (flip(40), "section live is damaged|section ids is damaged"),
         (flip(5000), "is damaged"),
         (flip(-40), "table is damaged"),

@@ -28,6 +28,8 @@ TEXTS = (
     "If we had tested it, it would not have crashed; instead of that we want to fix the bug",
     "Fix the login bug. - item\n- other\n\n1. one\n2) two\n# Head\n> quote\n| a | b |\n   indented\nkey: v",
     "Ünïcödé ÉCOLE naïve — “quotes”",
+    "テストはいつ？ Reactで書く。API를 5432번 포트에서만 ᄒ 배포한다",
+    "การปรับใช้จากสาขา ລາວ ខ្មែរ မြန်မာ ｶﾅ x̄ㄱㅏ가𐀀나",
     "東京は2023年 日本語 한국어 ไทย İstanbul ǅ ß Σίσυφος ≠ ; \u200b\ufffd\x00",
     "x == y != z -> w => v :: u && t || s += r () {} [] `code` $HOME <b>\n```",
     "[CLS] is no [MASK] nor [SEP][PAD] but [UNK], [cls] and [ MASK ]",

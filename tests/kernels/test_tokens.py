@@ -177,6 +177,15 @@ def test_where_texts_are_cut(coder, text: str, tokens: int, expected: str) -> No
         ("Café", ["cafe"]),
         ("東京", ["東", "京"]),
         ("a → b: (c)", ["b", "c"]),
+        ("テスト", ["テス", "スト"]),
+        ("ログは毎日", ["ロク", "クは", "毎", "日"]),  # accents go: ク for グ
+        ("Reactで", ["react", "て"]),
+        ("배포는", ["\u1107\u1162\u1111\u1169", "\u1111\u1169\u1102\u1173\u11ab"]),  # syllables, as Jamo
+        ("한", ["\u1112\u1161\u11ab"]),
+        ("5432번 API는", ["5432", "\u1107\u1165\u11ab", "api", "\u1102\u1173\u11ab"]),
+        ("สาขา", ["สา", "าข", "ขา"]),
+        ("foo_テスト_bar", ["foo", "テス", "スト", "bar", "foo_テスト_bar"]),
+        ("ｶﾅ", ["ｶﾅ"]),
     ],
 )
 def test_which_terms_a_text_has(coder, text: str, words: list[str]) -> None:

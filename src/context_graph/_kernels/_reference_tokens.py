@@ -17,6 +17,9 @@ one of ``. / - : ' @`` are a *compound* (a path, a date, a decimal number, an e-
 3. Each compound of at most 64 bytes: hash of the whole. An apostrophe makes no compound, and the
    ``s t d m re ve ll`` after one are left out.
 4. Each ideograph is a part of its own.
+5. Letters of scripts without spaces between words, or with particles joined to them (kana, Hangul, Thai, Lao,
+   Khmer, Myanmar), make of a run, instead of 1, each pair of neighbours (Hangul: syllables); a run of one is
+   that one. An identifier is cut where they begin and stop, before it is cut into parts.
 
 Terms are lower case, without accents; a hash is FNV-1a over UTF-8, 64 bits, then MurmurHash3's finaliser.
 
@@ -33,6 +36,7 @@ from typing import Any, Final, Literal
 from typing_extensions import Buffer
 
 from context_graph._kernels._reference_form import add_code, add_dates, add_form
+from context_graph._kernels._reference_scripts import pairs, runs
 from context_graph._kernels._reference_spaces import (
     ALONE,
     DENIES,
@@ -302,10 +306,17 @@ class Encoder:
             yield hash_of(text.data[start:end])
 
     def _identifier_terms(self, text: Text, start: int, end: int) -> Iterator[int]:
-        parts = text.parts(start, end)
-        for a, b in parts:
-            yield self._part_term(bytes(text.data[a:b]))
-        if len(parts) > 1:
+        parts, i = 0, start
+        for run, joined in runs(text.data[start:end].decode()):
+            stop = i + len(run.encode())
+            if joined:
+                yield from (hash_of(pair.encode()) for pair in pairs(run))
+            else:
+                cut = text.parts(i, stop)
+                yield from (self._part_term(bytes(text.data[a:b])) for a, b in cut)
+                parts += len(cut)
+            i = stop
+        if parts > 1:
             yield hash_of(text.data[start:end])
 
     def _part_term(self, part: bytes) -> int:

@@ -33,7 +33,8 @@ __all__ = ["VERSION", "load_index", "open_index", "rebuilt_index", "save_index",
 
 _LOG: Final = logging.getLogger(__name__)
 MAGIC: Final = b"CGIX"
-VERSION: Final = 1
+VERSION: Final = 2
+"""2: other terms in scripts without spaces between words."""
 _HEAD: Final = Struct("<4sI")
 _FOOT: Final = Struct("<II4s")
 
