@@ -50,13 +50,12 @@ def test_the_size_counts_committed_staged_changed_and_untracked_lines(gate: Gate
 
 def test_from_block_on_it_denies_until_approved_and_the_approval_ends(gate: Gate) -> None:
     """Thresholds and the approval's TTL, for one session."""
-    _size(gate, approval_ttl=300, blocking_message="Too large: split it.")
+    _size(gate, approval_ttl=300, blocking_message="Too large ({value} of {block_threshold}): {split} it.")
     assert not gate.edit().decision
     (gate.repo / "big").write_text("x\n" * 10)
     result = gate.edit()
-    assert (
-        named(result) == {"size"} and "Too large" in result.reason and "10, the limit is 10" in result.reason
-    )
+    assert named(result) == {"size"} and "Too large (10 of 10): {split} it." in result.reason
+    assert "10, the limit is 10" in result.reason
     commands.satisfy(gate.place(), ["size"], session=A)
     assert not gate.edit(A).decision and named(gate.edit(B)) == {"size"}
     gate.later(299)

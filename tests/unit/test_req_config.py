@@ -204,6 +204,7 @@ def test_unknown_keys_are_named_with_the_likely_one(files: Files) -> None:
     "entry",
     [
         {"trigger_tools": []},
+        {"trigger_tools": ["Edit|Write", "mcp__db__.*"]},
         {"trigger_tools": [{"tool": "Edit", "command_pattern": "x"}]},
         {"stop_only": True, "scope": "branch"},
         {"type": "guard", "guard_type": "weekday"},
@@ -215,6 +216,14 @@ def test_a_requirement_that_can_never_fire_is_warned_about(files: Files, entry: 
     """A requirement that can never fire is warned about."""
     files.write("project", {"requirements": {"r": {"enabled": True, **entry}}})
     assert any("never fire" in text for text in files.rules().told("warning"))
+
+
+def test_a_matcher_of_the_client_s_settings_is_no_tool(files: Files) -> None:
+    triggers = ["Edit|Write", "Write", "mcp__db__*", {"tool": "Bash(git *)"}]
+    files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": triggers}}})
+    told = files.rules().told("warning")
+    assert len(told) == 2 and all("no tool can be called" in text for text in told)
+    assert "'Edit|Write'" in told[0] and "'Bash(git *)'" in told[1]
 
 
 def test_keys_of_the_original_without_effect_are_only_notes(files: Files) -> None:
@@ -239,7 +248,7 @@ def test_the_compiled_form_is_used_until_a_file_changes(files: Files) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{}", "[]", '{"format": 1}', "\x00\x01", '{"format": 1, "root": 3, "inputs": 4}']
+    "damage", ["", "{}", "[]", '{"format": 2}', "\x00\x01", '{"format": 2, "root": 3, "inputs": 4}']
 )
 def test_a_damaged_compiled_form_is_made_anew(files: Files, damage: str) -> None:
     path = files.write("project", {"requirements": {"r": {"enabled": True}}})

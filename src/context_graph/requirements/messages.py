@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.verdict import Verdict
 
@@ -46,7 +45,7 @@ def _items(verdicts: list[Verdict], scene: Scene) -> list[str]:
 
 def _item(verdict: Verdict, scene: Scene) -> list[str]:
     requirement = verdict.requirement
-    text = _text(requirement, scene)
+    text = _text(verdict, scene)
     said = "" if verdict.why == "not satisfied" else verdict.why
     where = f" (on {verdict.branch})" if verdict.branch and verdict.branch != scene.branch else ""
     line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
@@ -58,18 +57,22 @@ def _item(verdict: Verdict, scene: Scene) -> list[str]:
     return lines
 
 
-def _text(requirement: Requirement, scene: Scene) -> str:
+def _text(verdict: Verdict, scene: Scene) -> str:
+    requirement = verdict.requirement
     given = requirement.templates.get("blocking_message") or requirement.message
     if requirement.type == "dynamic":
         given = requirement.templates.get("blocking_message") or requirement.blocking_message or given
-    text = _fill(given or requirement.description or requirement.short_message, requirement, scene).strip()
+    text = _fill(given or requirement.description or requirement.short_message, verdict, scene).strip()
     if len(text) > _MESSAGE:
         text = text[:_MESSAGE] + " [cut]"
     return text.replace("\n", "\n  ")
 
 
-def _fill(text: str, requirement: Requirement, scene: Scene) -> str:
+def _fill(text: str, verdict: Verdict, scene: Scene) -> str:
     """``text`` with its placeholders; a brace that is none of them stays as it is."""
+    if "{" not in text:
+        return text
+    requirement = verdict.requirement
     values = {
         "session_id": scene.session_id,
         "auto_resolve_skill": requirement.auto_resolve_skill,
@@ -77,10 +80,18 @@ def _fill(text: str, requirement: Requirement, scene: Scene) -> str:
         "project_dir": scene.root,
         "name": requirement.name,
         "req_name": requirement.name,
+        "value": _number(verdict.value),
+        "total": _number(verdict.value),
+        "warn_threshold": _number(requirement.warn),
+        "block_threshold": _number(requirement.block),
     }
     for key, value in values.items():
         text = text.replace("{" + key + "}", value)
     return text
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
 
 
 def _way_out(verdicts: list[Verdict], scene: Scene) -> list[str]:

@@ -36,6 +36,9 @@ _KNOWN_TOOLS = {
         *("ExitPlanMode", "EnterPlanMode", "Skill", "WebFetch", "WebSearch"),
     )
 }
+_TOOL_NAME = re.compile(r"[\w*:-]+")
+"""What the client allows in a tool's name, and our wildcard; a matcher of its settings (`A|B`) is none."""
+
 TOP_KEYS = {"version", "enabled", "inherit", "requirements", "hooks"}
 WITHOUT_EFFECT = {"strict_preflight", "logging", "console", "debug", "workflow", "budgets"}
 """Top-level keys of the original that have no effect here."""
@@ -203,6 +206,10 @@ def _warn_if_it_never_fires(entry: dict[str, Any], hooks: dict[str, Any], proble
         proper = _KNOWN_TOOLS.get(tool.lower())
         if proper and proper != tool:
             problems.warning(where, f"no tool is called {tool!r}; the client's is {proper!r}")
+        if not _TOOL_NAME.fullmatch(tool):
+            problems.warning(
+                where, f"no tool can be called {tool!r}; name each one by itself, '*' stands for any text"
+            )
         if pattern and tool != "Bash":
             problems.warning(
                 where, f"its command_pattern for {tool!r} never matches; only Bash has a command"
@@ -210,11 +217,7 @@ def _warn_if_it_never_fires(entry: dict[str, Any], hooks: dict[str, Any], proble
 
 
 def _reasons_never_to_fire(entry: dict[str, Any], hooks: dict[str, Any]) -> list[str]:
-    why = []
-    if not entry["triggers"]:
-        why.append("trigger_tools is empty")
-    elif all(pattern and tool != "Bash" for tool, pattern in entry["triggers"]):
-        why.append("a command_pattern matches with the Bash tool alone")
+    why = _no_trigger_matches(entry["triggers"])
     if entry["stop_only"]:
         if not hooks["verify_requirements"]:
             why.append("it is stop_only, and hooks.stop.verify_requirements is false")
@@ -228,3 +231,13 @@ def _reasons_never_to_fire(entry: dict[str, Any], hooks: dict[str, Any]) -> list
     if entry["type"] == "dynamic" and entry["block"] is None:
         why.append("it has no thresholds.block")
     return why
+
+
+def _no_trigger_matches(triggers: list[list[str]]) -> list[str]:
+    if not triggers:
+        return ["trigger_tools is empty"]
+    if not any(_TOOL_NAME.fullmatch(tool) for tool, _ in triggers):
+        return ["none of its trigger_tools can be a tool's name"]
+    if all(pattern and tool != "Bash" for tool, pattern in triggers):
+        return ["a command_pattern matches with the Bash tool alone"]
+    return []

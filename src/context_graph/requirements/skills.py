@@ -25,7 +25,7 @@ _BUILT_IN = {
 
 
 def satisfied_by(entry: Requirement, skill: str) -> bool:
-    """Whether the success of ``skill`` (named without a slash) satisfies ``entry``; never a human_only one."""
+    """Whether the success of ``skill`` (without its slash) satisfies ``entry``; never a human_only one."""
     if entry.human_only or not skill:
         return False
     if any(skill == known.strip().removeprefix("/") for known in entry.satisfied_by_skill):
