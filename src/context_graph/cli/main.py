@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["build_app", "main", "req_alias"]
 
 PROGRAM: Final = "context-graph-cli"
+_HELP: Final = "Session identity for Claude Code: what one session was about, the next one knows."
 _GROUPS: Final = ("session", "consciousness", "hooks", "memory", "owner")
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 
@@ -59,53 +60,34 @@ def build_app() -> typer.Typer:
     """The Typer application; the docs test walks it."""
     import typer  # 40 ms: not before it is known that a command is Typer's
 
-    from context_graph import __version__
-    from context_graph.cli import (
-        backup,
-        consciousness,
-        doctor,
-        hooks,
-        mcp,
-        memory,
-        owner,
-        repair,
-        req,
-        session,
-        setup,
-        status,
-    )
-
     app = typer.Typer(
         name=PROGRAM,
-        help="Session identity for Claude Code: what one session was about, the next one knows.",
+        help=_HELP,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    _add_version(app)
+    _add_groups(app)
+    _add_commands(app)
+    return app
 
-    def print_version(wanted: bool) -> None:
-        if wanted:
-            print(f"{PROGRAM} {__version__}")
-            raise typer.Exit
 
-    @app.callback()
-    def root(
-        version: bool = typer.Option(
-            False, "--version", help="Print the version.", is_eager=True, callback=print_version
-        ),
-    ) -> None:
-        """Session identity for Claude Code: what one session was about, the next one knows."""
+def _add_groups(app: typer.Typer) -> None:
+    from context_graph.cli import consciousness, hooks, memory, owner, req, session
 
-    for name, group in (
-        ("session", session.app),
-        ("consciousness", consciousness.app),
-        ("hooks", hooks.app),
-        ("memory", memory.app),
-        ("owner", owner.app),
-        ("req", req.app),
-    ):
-        app.add_typer(group, name=name)
+    app.add_typer(session.app, name="session")
+    app.add_typer(consciousness.app, name="consciousness")
+    app.add_typer(hooks.app, name="hooks")
+    app.add_typer(memory.app, name="memory")
+    app.add_typer(owner.app, name="owner")
+    app.add_typer(req.app, name="req")
+
+
+def _add_commands(app: typer.Typer) -> None:
+    from context_graph.cli import backup, doctor, mcp, repair, setup, status
+
     app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
     app.command("status", short_help="This project at a glance")(status.status)
@@ -113,7 +95,24 @@ def build_app() -> typer.Typer:
     app.command("backup", short_help="Copy this project's store while it is in use")(backup.backup)
     app.command("restore", short_help="Put a backup in the store's place")(backup.restore)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
-    return app
+
+
+def _add_version(app: typer.Typer) -> None:
+    import typer
+
+    from context_graph import __version__
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(f"{PROGRAM} {__version__}")
+            raise typer.Exit
+
+    @app.callback(help=_HELP)
+    def root(
+        version: bool = typer.Option(
+            False, "--version", help="Print the version.", is_eager=True, callback=print_version
+        ),
+    ) -> None: ...
 
 
 def _run(words: list[str]) -> None:

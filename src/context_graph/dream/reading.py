@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -61,12 +61,7 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
     if newest:
         fixed, rows, degree = fixed[-newest:], rows[-newest:], degree[-newest:]
     at = {head.id: row for row, head in enumerate(rows)}
-    accesses = np.zeros(len(rows), np.int64)
-    accessed_ms = fixed["accessed_ms"].astype(np.int64)
-    for node_id, access in columns.accesses():
-        row = at.get(node_id)
-        if row is not None:
-            accesses[row], accessed_ms[row] = access
+    accesses, accessed_ms = _uses(columns, at, fixed["accessed_ms"].astype(np.int64))
     sources: dict[bytes, str] = {}
     seqs = fixed["seq"].astype(np.int64)
     embeddings = _Embeddings(columns, store, seqs)
@@ -95,6 +90,16 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         unreadable=embeddings.missing,
         left_out=columns.unreadable,
     )
+
+
+def _uses(columns: Columns, at: Mapping[bytes, int], stored_ms: I64) -> tuple[I64, I64]:
+    """(uses, Unix ms of the last) of each row; where none is noted, ``stored_ms`` stays."""
+    counts = np.zeros(len(at), np.int64)
+    for node_id, access in columns.accesses():
+        row = at.get(node_id)
+        if row is not None:
+            counts[row], stored_ms[row] = access
+    return counts, stored_ms
 
 
 def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, list[NodeHead]]:

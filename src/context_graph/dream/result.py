@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from context_graph.dream.modes import Consciousness
-from context_graph.dream.plan import Drift, Goal, Merge, Mode, NewLink, Plan, Prune
+from context_graph.dream.plan import Drift, Goal, Merge, Mode, NewLink, Pattern, Plan, Prune
 
 __all__ = ["LISTED", "Result", "Skipped", "goal_view"]
 
@@ -75,15 +75,7 @@ class Result:
             "pruned_count": changes["pruned"],
             "merged_count": changes["merged"],
             "clusters_discovered": len(plan.clusters),
-            "new_patterns": [
-                {
-                    "pattern_id": one.pattern_id,
-                    "description": one.description,
-                    "memory_count": one.memory_count,
-                    "confidence": round(one.confidence, 4),
-                }
-                for one in plan.patterns[:LISTED]
-            ],
+            "new_patterns": [_pattern(one) for one in plan.patterns[:LISTED]],
             "final_memory_count": self.final_memory_count,
             "duration_ms": self.duration_ms,
             "dry_run": self.dry_run,
@@ -121,6 +113,15 @@ def _nothing(plan: Plan) -> str:
     )
     noun = "memory" if looked == "1" else "memories"
     return f"There was nothing to do: of the {looked} {noun}, none is to be merged, forgotten or linked."
+
+
+def _pattern(one: Pattern) -> dict[str, Any]:
+    return {
+        "pattern_id": one.pattern_id,
+        "description": one.description,
+        "memory_count": one.memory_count,
+        "confidence": round(one.confidence, 4),
+    }
 
 
 def _merge(one: Merge) -> dict[str, Any]:

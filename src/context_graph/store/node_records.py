@@ -94,11 +94,8 @@ def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes
     """
     content = text_bytes(node.content)
     rationale, source = text_bytes(node.rationale), text_bytes(node.source)
-    agent, session, project = (
-        optional_bytes(node.agent_id),
-        optional_bytes(node.session_id),
-        optional_bytes(node.project),
-    )
+    agent = optional_bytes(node.agent_id)
+    session, project = optional_bytes(node.session_id), optional_bytes(node.project)
     tags = text_bytes("\0".join(node.tags)) if node.tags else b""
     metadata = encode_json("metadata", node.metadata) if node.metadata else b""
     utl, cluster = node.utl_state, node.semantic_cluster
