@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -212,6 +213,50 @@ def test_a_memory_that_is_not_there_is_a_graph_query_error(peer: Peer) -> None:
         error = peer.fail(tool, **arguments)
         assert error.code == -32001, (tool, error)
         assert NODE in error.message
+        assert error.data["detail"] == error.message and error.data["recovery"]
+        assert "error" not in error.data, "seed 003 has no row for it; ERR-CORE-004 is another code"
+
+
+@pytest.mark.parametrize("at", [253_402_300_800_000, (1 << 63) - 1, 1 << 63, -1, "0001-01-01", 1.5])
+def test_a_time_that_no_answer_could_tell_is_refused_before_it_is_stored(peer: Peer, at: object) -> None:
+    """ERR-CORE-004: a memory of the year 10000 would break every answer that it is in."""
+    error = peer.fail("store_memory", content="gizmo", rationale=WHY, occurred_at=at)
+    assert error.code == -32602 and error.data["parameter"] == "occurred_at"
+    assert "253402300799999" in error.message
+    assert peer.ask("recall_memory", query="gizmo")["nodes"] == []
+    last = peer.store("gizmo", occurred_at=253_402_300_799_999)
+    (node,) = peer.ask("recall_memory", query="gizmo")["nodes"]
+    assert (node["id"], node["created_at"]) == (last, "9999-12-31T23:59:59.999Z")
+
+
+@pytest.mark.parametrize(
+    ("tags", "limit"),
+    [(["x" * 65], "1 to 64 characters"), ([f"t{number}" for number in range(33)], "at most 32 are taken")],
+)
+def test_a_tag_too_long_or_too_many_meet_one_limit(peer: Peer, tags: list[str], limit: str) -> None:
+    error = peer.fail("store_memory", content="x", rationale=WHY, tags=tags)
+    assert error.data["parameter"] == "tags" and limit in error.message
+    peer.store("x", tags=["x" * 64, *(f"t{number}" for number in range(31))])
+
+
+def test_a_link_from_a_memory_to_itself_names_the_parameter(peer: Peer) -> None:
+    here = peer.store("something")
+    error = peer.fail("link_memories", source_id=here, target_id=here)
+    assert error.code == -32602 and error.data["parameter"] == "target_id" and "source_id" in error.message
+
+
+def test_text_in_base64_may_be_as_long_as_other_text(peer: Peer) -> None:
+    """The limit holds for what it stands for, in characters."""
+    longest = "é" * 65_536
+    node = peer.ask(
+        "store_memory", content_base64=base64.b64encode(longest.encode()).decode(), rationale=WHY
+    )["node_id"]
+    assert peer.ask("get_memory", node_id=node)["node"]["content"] == longest
+    more = base64.b64encode(b"x" * 65_537).decode()
+    error = peer.fail("store_memory", content_base64=more, rationale=WHY)
+    assert error.message == "Content exceeds maximum length of 65536 characters"
+    image = peer.fail("store_memory", content_base64=more, rationale=WHY, modality="image")
+    assert image.data["parameter"] == "content_base64" and "at most 65536" in image.message
 
 
 def test_a_damaged_database_says_so_and_says_what_to_do(cli: Cli) -> None:

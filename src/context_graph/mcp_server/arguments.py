@@ -112,10 +112,12 @@ class Arguments:
             )
         return value
 
-    def texts(self, name: str, *, choices: Iterable[str] = (), high: int = 256) -> tuple[str, ...]:
-        """A list of texts; empty if left out."""
+    def texts(
+        self, name: str, *, choices: Iterable[str] = (), high: int = 256, most: int = _LIST_MAX
+    ) -> tuple[str, ...]:
+        """A list of at most ``most`` texts of at most ``high`` characters; empty if left out."""
         found = []
-        for value in self._list(name):
+        for value in self._list(name, most):
             if not isinstance(value, str) or not 1 <= len(value) <= high:
                 raise InvalidParamsError.of(name, f"each entry must be a string of 1 to {high} characters")
             if choices and value not in choices:
@@ -152,7 +154,7 @@ class Arguments:
         return None if value is None else parse_time(name, value)
 
     def base64(self, name: str, high: int) -> bytes:
-        """The bytes that a base64 text of at most ``high`` characters stands for; required."""
+        """The bytes of a base64 text of at most ``high`` characters, white space aside; required."""
         value = "".join(self.required(name, high=2 * high).split())
         if len(value) > high:
             raise InvalidParamsError.of(name, f"must have at most {high} characters, has {len(value)}")
@@ -170,14 +172,14 @@ class Arguments:
                 left[0][:_SHOWN_CHARS], f"is no parameter of {self._tool}; it has {known}"
             )
 
-    def _list(self, name: str) -> Sequence[Any]:
+    def _list(self, name: str, most: int = _LIST_MAX) -> Sequence[Any]:
         value = self.raw(name)
         if value is None:
             return ()
         if not isinstance(value, list):
             raise self._wrong_type(name, "an array", value)
-        if len(value) > _LIST_MAX:
-            raise InvalidParamsError.of(name, f"has {len(value)} entries; at most {_LIST_MAX} are taken")
+        if len(value) > most:
+            raise InvalidParamsError.of(name, f"has {len(value)} entries; at most {most} are taken")
         return value
 
     def _uuid(self, name: str, value: object) -> UUID:

@@ -28,8 +28,10 @@ from context_graph.mcp_server.schemas import (
 from context_graph.mcp_server.sessions import session_missing
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.memory.views import injection_view, iso_time, node_view, recall_view
+from context_graph.memory.views import injection_view, node_view, recall_view
+from context_graph.memory.writing import MAX_TAG_CHARS, MAX_TAGS
 from context_graph.model.edge import Domain, GraphEdge
+from context_graph.model.instants import iso_time
 from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
     MemoryNode,
@@ -43,6 +45,8 @@ __all__ = ["memory_tools"]
 
 _QUERY_CHARS: Final = 4096
 _ID_CHARS: Final = 100
+_TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
+"""What the longest content takes in base64, its characters of four bytes each."""
 _SHORT_ID: Final = re.compile(r"\[?(?:node_)?([0-9a-fA-F]{8})\]?")
 
 
@@ -94,7 +98,7 @@ def _store_memory(call: ToolCall) -> ToolResult:
     rationale = given.raw("rationale")
     check_rationale(rationale)
     importance = given.number("importance", 0.0, 1.0)
-    link_to, tags = given.uuids("link_to"), given.texts("tags")
+    link_to, tags = given.uuids("link_to"), given.texts("tags", high=MAX_TAG_CHARS, most=MAX_TAGS)
     metadata, agent_id = given.mapping("metadata"), given.text("agent_id", high=_ID_CHARS)
     occurred_at_ms = given.instant_ms("occurred_at")
     given.finish()
@@ -133,9 +137,9 @@ def _content(call: ToolCall, modality: Modality) -> str:
             parameter="content",
             detail="Invalid params: content - Provide either content or content_base64, not both",
         )
-    data = given.base64("content_base64", MAX_CONTENT_CHARS)
     if modality is not Modality.TEXT:
-        return base64.b64encode(data).decode()
+        return base64.b64encode(given.base64("content_base64", MAX_CONTENT_CHARS)).decode()
+    data = given.base64("content_base64", _TEXT_BASE64_CHARS)
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -250,6 +254,8 @@ def _link_memories(call: ToolCall) -> ToolResult:
     domain = Domain(given.choice("domain", tuple(Domain), Domain.GENERAL))
     metadata = given.mapping("metadata")
     given.finish()
+    if source == target:
+        raise InvalidParamsError.of("target_id", f"is {target}, as source_id is; a link needs two memories")
     memex = call.host.memory()
     edge = memex.link(
         source,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -19,6 +18,7 @@ from uuid import UUID
 from context_graph.memory.likeness import same_saying, short_name
 from context_graph.memory.segments import Kind, segments, telling_words
 from context_graph.memory.selection import Piece, Source, Tokenizer, selected
+from context_graph.model.instants import iso_time
 from context_graph.model.memory import MemoryNode
 
 __all__ = ["Candidate", "Distilled", "Mode", "distilled", "fold", "raw_text", "short_id"]
@@ -273,7 +273,7 @@ def _line(candidate: Candidate, pieces: Sequence[Piece]) -> str:
 
 
 def _day(node: MemoryNode) -> str:
-    return datetime.fromtimestamp(node.created_at_ms / 1000, UTC).date().isoformat()
+    return iso_time(node.created_at_ms)[:10]
 
 
 def _groups(candidates: Sequence[Candidate], owners: Sequence[int]) -> list[tuple[str, list[int]]]:

@@ -40,6 +40,9 @@ class RpcFault(NamedTuple):
 
 
 _WRITE_CURE: Final = "Check disk space and permissions. If corruption, run database repair tool."
+_ID_CURE: Final = (
+    "Take an id that an answer of this project's store gave; restore_memory brings a forgotten one back"
+)
 _READ_CURE: Final = "Verify database integrity. Check for disk errors."
 _RECORD_CURE: Final = "Report to administrators with error ID for investigation"
 _BUSY_CURE: Final = "Retry operation. If persistent, reduce concurrent load."
@@ -68,7 +71,9 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
         return RpcFault(
             error.rpc_code, "Session expired or not found", {"error": "ERR-CORE-003", "detail": str(error)}
         )
-    if isinstance(error, GraphQueryError | UsageError):
+    if isinstance(error, GraphQueryError):  # seed 003 has a code for it, and no row
+        return RpcFault(error.rpc_code, str(error), {"detail": str(error), "recovery": _ID_CURE})
+    if isinstance(error, UsageError):
         return RpcFault(error.rpc_code, str(error), {"error": "ERR-CORE-004", "detail": str(error)})
     code = error.code if isinstance(error, ContextGraphError) else "internal"
     return RpcFault(-32603, "Internal error", {"kind": code})

@@ -6,12 +6,12 @@ import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph._kernels import ranking
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.index_rows import QUADRANTS
+from context_graph.model.instants import LAST_MS, instant_ms
 from context_graph.model.johari import JohariQuadrant
 from context_graph.model.memory import check_unit
 
@@ -110,17 +110,18 @@ def parse_time(name: str, value: object) -> int:
     Raises:
         InvalidParamsError: Neither.
     """
-    if type(value) is int and 0 <= value <= _LAST_MS:
+    if type(value) is int and 0 <= value <= LAST_MS:
         return value
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
+            return instant_ms(value)
         except ValueError:
-            moment = None
-        if moment is not None:
-            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return int(aware.timestamp() * 1000)
-    raise InvalidParamsError.of(name, f"must be a date and time such as 2026-01-31T12:00:00Z, is {value!r}")
+            pass
+    raise InvalidParamsError.of(
+        name,
+        f"must be a date and time such as 2026-01-31T12:00:00Z, or Unix milliseconds from 0 to {LAST_MS}; "
+        f"is {value!r:.80}",
+    )
 
 
 def _number(name: str, value: object) -> float:

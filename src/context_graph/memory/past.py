@@ -10,7 +10,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from context_graph.errors import GraphQueryError, InvalidParamsError
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.exchange_records import node_to_json
 from context_graph.model.edge import GraphEdge
+from context_graph.model.instants import iso_time
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store.graph import GraphStore, Op, StoredNode
 from context_graph.store.graph_layout import ACCESS, EDGES, NODES, TOMBSTONES
@@ -115,18 +115,11 @@ def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
 
 def _check_time(store: GraphStore, at_ms: int) -> None:
     if at_ms > now_ms():
-        raise InvalidParamsError.of("as_of", f"is {_instant(at_ms)}, which is still to come")
+        raise InvalidParamsError.of("as_of", f"is {iso_time(at_ms)}, which is still to come")
     begun = store.history.begun_ms()
     if not begun or at_ms < begun:
-        since = f"it begins at {_instant(begun)}" if begun else "there is none yet"
-        raise InvalidParamsError.of("as_of", f"is {_instant(at_ms)}, before this store's history: {since}")
-
-
-def _instant(at_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):
-        return f"{at_ms} ms"
+        since = f"it begins at {iso_time(begun)}" if begun else "there is none yet"
+        raise InvalidParamsError.of("as_of", f"is {iso_time(at_ms)}, before this store's history: {since}")
 
 
 def _added_ms(store: GraphStore, node: MemoryNode) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from context_graph.memory.inject import Injection
@@ -17,21 +16,16 @@ from context_graph.memory.insights import Insights
 from context_graph.memory.memex import Memex
 from context_graph.memory.recall import Recall
 from context_graph.memory.utl_metrics import learning_score
+from context_graph.model.instants import iso_time
 from context_graph.model.memory import MemoryNode, VerbosityLevel
 
-__all__ = ["MAX_TEXT_CHARS", "injection_view", "iso_time", "node_view", "recall_view"]
+__all__ = ["MAX_TEXT_CHARS", "injection_view", "node_view", "recall_view"]
 
 MAX_TEXT_CHARS: Final = 24_000
 """Characters of content in one reply; the client inlines 30,000 of the whole. Some 6,000 tokens."""
 MAX_DETAILED: Final = 20
 """Memories whose own figures level 2 lists."""
 _ELLIPSIS: Final = "…"
-
-
-def iso_time(at_ms: int) -> str:
-    """Unix milliseconds as ISO 8601 in UTC: 2026-11-21T09:30:00.000Z."""
-    moment = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel) -> dict[str, Any]:

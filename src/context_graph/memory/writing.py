@@ -10,11 +10,11 @@ from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
 from context_graph.model import cut_session_id
+from context_graph.model.instants import LAST_MS, iso_time
 from context_graph.model.memory import (
     MemoryNode,
     Modality,
     check_content,
-    check_range,
     check_rationale,
     check_unit,
 )
@@ -28,7 +28,6 @@ MAX_TAGS: Final = 32
 MAX_TAG_CHARS: Final = 64
 MAX_SOURCE_CHARS: Final = 32
 MAX_LINKS: Final = 256
-_LAST_MS: Final = (1 << 63) - 1
 _BETWEEN: Final = "\n\n"
 _MIN_BINARY: Final = 64
 
@@ -77,7 +76,7 @@ class Draft:
         if self.metadata is not None and not isinstance(self.metadata, Mapping):
             raise InvalidParamsError.of("metadata", f"must be an object, is {type(self.metadata).__name__}")
         if self.occurred_at_ms is not None:
-            check_range("occurred_at", self.occurred_at_ms, 0, _LAST_MS)
+            _check_instant("occurred_at", self.occurred_at_ms)
         if self.embedding is not None and len(self.embedding) != EMBEDDING_BYTES:
             raise InvalidParamsError.of(
                 "embedding",
@@ -116,6 +115,15 @@ _TEXTS: Final = (
     ("project", MAX_PROJECT_CHARS),
     ("source", MAX_SOURCE_CHARS),
 )
+
+
+def _check_instant(name: str, value: object) -> None:
+    if type(value) is not int:
+        raise InvalidParamsError.of(name, f"must be Unix milliseconds, is {type(value).__name__}")
+    if not 0 <= value <= LAST_MS:
+        raise InvalidParamsError.of(
+            name, f"is {value} ms, must be between 0 ({iso_time(0)}) and {LAST_MS} ({iso_time(LAST_MS)})"
+        )
 
 
 def as_uuid(name: str, value: object) -> UUID:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import orjson
 
 from context_graph.errors import GraphQueryError, InvalidInputError
+from context_graph.model.instants import iso_time
 from context_graph.owner.call import Call, reply
 from context_graph.wire.frames import Reply
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # what memory needs is imported when the first of these verbs
 __all__ = ["answer", "arguments", "iso_time", "memex_of", "node_view", "resolved"]
 
 _AMBIGUOUS_SHOWN: Final = 8
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def arguments(call: Call) -> Arguments:
@@ -78,9 +77,3 @@ def node_view(node: MemoryNode) -> dict[str, Any]:
     found["created_at"] = iso_time(found.pop("created_at_ms"))
     found["last_accessed"] = iso_time(found.pop("last_accessed_ms"))
     return found
-
-
-def iso_time(at_ms: int) -> str:
-    """Unix ms as ISO 8601 in UTC."""
-    at = _EPOCH + timedelta(milliseconds=min(at_ms, 253_402_300_799_999))
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
