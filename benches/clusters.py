@@ -80,8 +80,9 @@ def quality(found: Sequence, labels: Sequence[int]) -> dict[str, float]:
 
 
 def one(kind: str, count: int) -> dict[str, object]:
+    from benches.snapshots import of_memories
+
     from context_graph.dream import causal, clusters, goals
-    from context_graph.dream.snapshot import of_memories
     from context_graph.memory.embed import default_provider
     from context_graph.model.memory import MemoryNode
 

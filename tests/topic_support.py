@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from tests.snapshot_support import of_memories
+from benches.snapshots import of_memories
 
 from context_graph.dream.snapshot import Snapshot
 from context_graph.memory.embed import default_provider

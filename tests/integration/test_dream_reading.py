@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benches.snapshots import of_memories
 from tests.memory_support import WHY, fill, open_memex
-from tests.snapshot_support import of_memories
 
 from context_graph.dream import checkpoint, reading
 from context_graph.dream.messages import DATABASE

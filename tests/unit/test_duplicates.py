@@ -8,10 +8,11 @@ from uuid import UUID
 import numpy as np
 import pytest
 from benches.planted import TRAPS, judged, planted
+from benches.snapshots import of_memories
 
 from context_graph.dream import duplicates
 from context_graph.dream.progress import Cancelled, silent
-from context_graph.dream.snapshot import Snapshot, of_memories
+from context_graph.dream.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode, Modality
 

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pytest
 from benches.planted_sequences import Score, planted, score
+from benches.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.dream import patterns, sequences
 from context_graph.dream.plan import Pattern
-from context_graph.dream.snapshot import of_memories
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
 

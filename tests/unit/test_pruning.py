@@ -7,12 +7,13 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from benches.snapshots import of_memories
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_graph.dream import pruning
 from context_graph.dream.plan import Prune
-from context_graph.dream.snapshot import Snapshot, of_memories
+from context_graph.dream.snapshot import Snapshot
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 

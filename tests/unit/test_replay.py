@@ -9,10 +9,11 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from benches.snapshots import of_memories
 
 from context_graph.dream import blind_spots, replay, shortcuts
 from context_graph.dream.plan import Cluster
-from context_graph.dream.snapshot import Snapshot, of_memories
+from context_graph.dream.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode

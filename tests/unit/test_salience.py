@@ -9,9 +9,9 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from benches.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.snapshot_support import of_memories
 
 from context_graph.dream import salience
 from context_graph.dream.plan import Goal, GoalLevel

@@ -10,6 +10,7 @@ import numpy as np
 from context_graph.dream.snapshot import F32, Links, Snapshot, numbered
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
+from context_graph.model.path import TraversedPath
 from context_graph.model.spaces import DIM
 
 
@@ -17,6 +18,7 @@ def of_memories(
     nodes: Sequence[MemoryNode],
     edges: Sequence[GraphEdge] = (),
     *,
+    paths: Sequence[TraversedPath] = (),
     seq: int = 0,
     taken_ms: int = 0,
 ) -> Snapshot:
@@ -61,7 +63,7 @@ def of_memories(
         read_node=lambda node_id: nodes[rows[node_id]],
         read_text=lambda row: nodes[row].content,
         read_blocks=blocks,
-        paths=[],
+        paths=list(paths),
     )
 
 
