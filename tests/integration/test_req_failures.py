@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,30 @@ def test_a_success_or_the_session_s_end_ends_the_row(gate: Gate) -> None:
 def test_what_the_user_interrupted_is_no_failure(gate: Gate) -> None:
     gate.config({"plan": {}})
     assert [fail(gate, number, interrupted=True).context for number in range(5)] == [""] * 5
+
+
+NO_FOLDER = """
+import sys
+
+opened = []
+sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
+from context_graph.requirements import failures
+from context_graph.requirements.event import GateEvent
+
+event = GateEvent("PostToolUse", tool_name="Edit", session_id="s", at=1.0, cache_dir="")
+assert failures.failed(event) == 0
+failures.succeeded(event, None)
+failures.ended(event)
+print([path for path in opened if "failures.json" in path])
+"""
+
+
+def test_without_a_folder_to_keep_it_in_nothing_is_looked_for() -> None:
+    """The root of the file system is none."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", NO_FOLDER], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
 def test_nothing_is_said_where_nothing_is_required_or_wanted(gate: Gate) -> None:

@@ -147,4 +147,11 @@ mod tests {
         assert!(decides(Kind::PreTool, Format::Claude) && decides(Kind::PermissionRequest, Format::Claude));
         assert!(!decides(Kind::PreCompact, Format::Claude) && !decides(Kind::PreTool, Format::Json));
     }
+
+    #[test]
+    fn a_failed_tool_is_asked_about_and_answered_before_the_client_gives_up() {
+        assert!(decides(Kind::PostToolFailure, Format::Claude) && decides(Kind::PostTool, Format::Claude));
+        assert!(!decides(Kind::PostToolFailure, Format::Json));
+        assert!(within_ms(Kind::PostToolFailure) < 3_000, "hooks_config/events.py gives it 3 s");
+    }
 }

@@ -59,6 +59,8 @@ def failed(event: GateEvent) -> int:
 
 def succeeded(event: GateEvent, cache: GateCache | None) -> None:
     """The row of this tool has ended. Cost: one stat call where nothing has failed."""
+    if not event.cache_dir:
+        return
     path = event.cache_dir + _FILE
     found = _read(path) if cache is None else cache.document(path, _read)
     if event.tool_name in found.get(event.session_id, ()):
@@ -67,7 +69,7 @@ def succeeded(event: GateEvent, cache: GateCache | None) -> None:
 
 def ended(event: GateEvent) -> None:
     """The session has ended."""
-    if event.session_id in _read(event.cache_dir + _FILE):
+    if event.cache_dir and event.session_id in _read(event.cache_dir + _FILE):
         _change(event, lambda now: now.pop(event.session_id, None))
 
 
