@@ -121,7 +121,7 @@ def test_a_backup_that_is_not_as_written_changes_nothing(cli: Cli, made: Path, f
 
 
 def test_a_good_backup_is_called_good_and_nothing_is_replaced_unasked(cli: Cli, made: Path) -> None:
-    assert cli.run("restore", str(made), "--check").stdout.startswith("good: 2 memories, 1 sessions, ")
+    assert cli.run("restore", str(made), "--check").stdout.startswith("good: 2 memories, 1 session, ")
     done = cli.run("restore", str(made))
     assert done.returncode == 1
     assert "--yes" in done.stderr
