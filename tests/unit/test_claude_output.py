@@ -24,7 +24,7 @@ def test_every_event_kind_has_the_clients_own_name() -> None:
 @pytest.mark.parametrize("event", TAKES)
 def test_text_goes_where_the_model_sees_it(event: str) -> None:
     """REQ-HOOKS-04: plain text reaches the model on two events only, additionalContext on all of these."""
-    raw = claude.render_context(event, "[C:CON r=0.97 IC=0.95]")
+    raw = claude.render(event, context="[C:CON r=0.97 IC=0.95]")
     assert json.loads(raw) == {
         "hookSpecificOutput": {"hookEventName": event, "additionalContext": "[C:CON r=0.97 IC=0.95]"}
     }
@@ -34,24 +34,24 @@ def test_text_goes_where_the_model_sees_it(event: str) -> None:
 @pytest.mark.parametrize("event", SILENT)
 def test_events_that_would_loop_or_fail_get_nothing(event: str) -> None:
     """Stop with context forces another turn; SessionEnd with it fails the schema."""
-    assert claude.render_context(event, "text") == b""
+    assert claude.render(event, context="text") == b""
 
 
 def test_nothing_to_say_is_no_output_at_all() -> None:
     """D2.3: keys are omitted, never null."""
-    assert claude.render_context("PreToolUse", "") == b""
+    assert claude.render("PreToolUse", context="") == b""
     assert claude.render_system_message("") == b""
 
 
 def test_a_message_for_the_user_stands_beside_the_models_text() -> None:
     """systemMessage is for the user, additionalContext for the model."""
-    document = json.loads(claude.render_context("SessionStart", "text", system_message="note"))
+    document = json.loads(claude.render("SessionStart", context="text", system_message="note"))
     assert document["systemMessage"] == "note"
     assert document["hookSpecificOutput"]["additionalContext"] == "text"
-    assert json.loads(claude.render_context("Stop", "text", system_message="note")) == {
+    assert json.loads(claude.render("Stop", context="text", system_message="note")) == {
         "systemMessage": "note"
     }
-    assert claude.render_context("SessionEnd", "", system_message="note") == b""
+    assert claude.render("SessionEnd", context="", system_message="note") == b""
     assert json.loads(claude.render_system_message("disk full")) == {"systemMessage": "disk full"}
 
 
@@ -64,7 +64,7 @@ def utf16_units(text: str) -> int:
 def test_context_never_passes_ten_thousand_utf16_units(char: str, length: int) -> None:
     """Beyond it the client shows the model a preview and a file name."""
     text = char * length
-    shown = json.loads(claude.render_context("PreToolUse", text))["hookSpecificOutput"]["additionalContext"]
+    shown = json.loads(claude.render("PreToolUse", context=text))["hookSpecificOutput"]["additionalContext"]
     assert utf16_units(shown) <= claude.CONTEXT_CHARS
     if utf16_units(text) <= claude.CONTEXT_CHARS:
         assert shown == text
@@ -76,7 +76,7 @@ def test_context_never_passes_ten_thousand_utf16_units(char: str, length: int) -
 @given(st.sampled_from(TAKES + SILENT), st.text(alphabet=st.characters(codec=None)), st.text())
 def test_any_text_gives_valid_json_without_null(event: str, text: str, message: str) -> None:
     """Even lone surrogates: a document that does not parse is lost whole."""
-    raw = claude.render_context(event, text, system_message=message)
+    raw = claude.render(event, context=text, system_message=message)
     if raw:
         assert None not in json.loads(raw.decode()).values()
 
@@ -84,4 +84,4 @@ def test_any_text_gives_valid_json_without_null(event: str, text: str, message: 
 def test_a_name_the_client_does_not_know_is_refused_here() -> None:
     """A wrong hookEventName loses the whole document silently over there."""
     with pytest.raises(ValueError, match="'post-tool' is none of"):
-        claude.render_context("post-tool", "x")
+        claude.render("post-tool", context="x")

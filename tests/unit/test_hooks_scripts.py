@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from context_graph.hooks_config.events import EVENTS, command_line
-from context_graph.hooks_config.scripts import SHELLS, script_name, script_text, scripted_events
+from context_graph.hooks_config.scripts import SHELLS, script_name, script_text
 
+SCRIPTED = [event for event in EVENTS if event.script]
 NASTY = (
     b'{"session_id":"s","prompt":"$(touch pwned) `touch pwned` \\"; touch pwned; \' %s -- \\\\ ${HOME}"}\n'
 )
@@ -26,12 +27,12 @@ exit {code}
 
 def test_there_are_seed_001s_five_scripts_in_every_shell() -> None:
     """REQ-HOOKS-22: names of section 5, extensions per shell."""
-    stems = [script_name(event, "bash") for event in scripted_events()]
+    stems = [script_name(event, "bash") for event in SCRIPTED]
     assert stems == [
         *("session_start.sh", "pre_tool_use.sh", "post_tool_use.sh"),
         *("user_prompt_submit.sh", "session_end.sh"),
     ]
-    assert [script_name(scripted_events()[0], shell)[13:] for shell in SHELLS] == [
+    assert [script_name(SCRIPTED[0], shell)[13:] for shell in SHELLS] == [
         ".sh",
         ".zsh",
         ".fish",
@@ -40,7 +41,7 @@ def test_there_are_seed_001s_five_scripts_in_every_shell() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("event", scripted_events(), ids=lambda event: event.verb)
+@pytest.mark.parametrize("event", SCRIPTED, ids=lambda event: event.verb)
 def test_a_script_names_its_requirements_and_never_looks_at_the_input(shell: str, event: object) -> None:
     """REQ-HOOKS-31: no jq, no variable of the input, no exit code but 0."""
     (one,) = [known for known in EVENTS if known == event]
@@ -106,7 +107,7 @@ def test_a_script_hands_stdin_over_unchanged_and_exits_0_whatever_the_cli_does(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("event", scripted_events(), ids=lambda event: event.verb)
+@pytest.mark.parametrize("event", SCRIPTED, ids=lambda event: event.verb)
 def test_a_script_without_the_cli_prints_nothing_and_exits_0(shell: str, event: object, place: Path) -> None:
     """Harmless in a checkout of somebody who has not installed it."""
     done = run_script(shell, event, place)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.setting_docs import setting_docs
 
 from context_graph.config import Settings, load_settings
-from context_graph.config.settings import setting_docs, with_request_env
+from context_graph.config.settings import with_request_env
 
 
 def _write(path: Path, text: str) -> Path:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-__all__ = ["REQUEST_KEYS", "Settings", "load_settings", "setting_docs", "with_request_env"]
+__all__ = ["REQUEST_KEYS", "Settings", "load_settings", "with_request_env"]
 
 REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
 """Keys that a hook's own environment overrides for that one call."""
@@ -178,22 +178,6 @@ class Settings:
     )
     log_files: int = field(default=3, metadata={"doc": "Rotated log files that are kept.", "range": (1, 100)})
     problems: tuple[str, ...] = field(default=(), metadata={"doc": ""})
-
-
-def setting_docs() -> list[tuple[str, str, str, str]]:
-    """(key, environment twin, default, meaning) of every setting, for the docs and `--help`."""
-    rows = []
-    for item in fields(Settings):
-        if item.name == "problems":
-            continue
-        default = str(item.default).lower() if isinstance(item.default, bool) else str(item.default)
-        extra = ""
-        if "choices" in item.metadata:
-            extra = f" ({' | '.join(item.metadata['choices'])})"
-        elif "range" in item.metadata:
-            extra = " ({} to {})".format(*item.metadata["range"])
-        rows.append((item.name, f"CONTEXT_GRAPH_{item.name.upper()}", default, item.metadata["doc"] + extra))
-    return rows
 
 
 def load_settings(project: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:

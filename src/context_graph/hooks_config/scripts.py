@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from context_graph.hooks_config.events import EVENTS, HookedEvent
+from context_graph.hooks_config.events import HookedEvent
 
-__all__ = ["SHELLS", "script_name", "script_text", "scripted_events"]
+__all__ = ["SHELLS", "script_name", "script_text"]
 
 SHELLS: Final = {"bash": ".sh", "zsh": ".zsh", "fish": ".fish", "powershell": ".ps1"}
 """Shell to file extension."""
@@ -64,11 +64,6 @@ exit 0
 """
 
 _TEMPLATES: Final = {"bash": _POSIX, "zsh": _POSIX, "fish": _FISH, "powershell": _POWERSHELL}
-
-
-def scripted_events() -> list[HookedEvent]:
-    """The events that seed 001 has a script for."""
-    return [event for event in EVENTS if event.script]
 
 
 def script_name(event: HookedEvent, shell: str) -> str:

@@ -269,11 +269,6 @@ class Utl:
         """Edges of a counted memory to others, contradictions left out; -1 for any other memory."""
         return self._kernel.links(node_id.bytes)
 
-    def topic_size(self, node_id: UUID) -> int:
-        """Memories in the topic of a memory, itself included; 0 for one without a topic."""
-        slot = self._kernel.slot(node_id.bytes)
-        return self._kernel.members(slot) if slot >= 0 else 0
-
     def alone(self) -> list[UUID]:
         """Memories without a link that are the only one of their topic. Cost: 1 us a thousand memories."""
         return [UUID(bytes=node) for node in self._kernel.alone()]

@@ -52,9 +52,6 @@ class Wishes:
         """When a store's cool-down ends."""
         self._failures: dict[Path, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._wishes)
-
     def add(self, wish: Wish) -> Wish:
         """Want it, unless it is wanted already; the wish that holds now."""
         key = wish.place.store, wish.trigger
@@ -114,10 +111,6 @@ class Wishes:
         self._failures[store] = self._failures.get(store, 0) + 1
         self._rests[store] = rest_until
         return self._failures[store] < _FAILURES_MOST
-
-    def drop(self, wish: Wish) -> None:
-        """It is not wanted any more."""
-        self._wishes.pop((wish.place.store, wish.trigger), None)
 
 
 class EntropyWatch:

@@ -9,7 +9,7 @@ import msgspec
 from context_graph.model import EventKind
 from context_graph.protocol.documents import CONTEXT_CHARS, EVENT_OF_VERB, document
 
-__all__ = ["CONTEXT_CHARS", "EVENT_NAMES", "render", "render_context", "render_system_message"]
+__all__ = ["CONTEXT_CHARS", "EVENT_NAMES", "render", "render_system_message"]
 
 EVENT_NAMES: Final[dict[EventKind, str]] = {EventKind(verb): name for verb, name in EVENT_OF_VERB.items()}
 """The client's own name of each event; ``hookEventName`` must be the one that fired."""
@@ -22,11 +22,6 @@ def render(event_name: str, *, context: str = "", system_message: str = "", refu
     """
     made = document(event_name, context=context, system_message=system_message, refusal=refusal)
     return msgspec.json.encode(made) + b"\n" if made else b""
-
-
-def render_context(event_name: str, text: str, *, system_message: str = "") -> bytes:
-    """As ``render``, for those who only tell."""
-    return render(event_name, context=text, system_message=system_message)
 
 
 def render_system_message(text: str) -> bytes:

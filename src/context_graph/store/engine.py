@@ -235,12 +235,6 @@ class Engine:
         """Note in the folder which write was the last: see `store.seal`."""
         seal.write_seal(self.path, self.sequence())
 
-    def compact(self) -> None:
-        """Merge all tables and drop what was deleted. Not needed in the normal course."""
-        self.flush()
-        for family in self._families.values():
-            call(self.path, family.compact_range, None, None)
-
     def compact_range(self, family: str, start: bytes, end: bytes) -> None:
         """Rewrite the tables that hold [start, end] of ``family``: what was deleted there leaves the disk."""
         handle = self._family(family)

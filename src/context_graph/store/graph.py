@@ -175,10 +175,6 @@ class GraphStore(GraphReader):
             work.update_node(node)
         self.commit(work)
 
-    def put_access(self, accesses: Iterable[tuple[bytes, Access]]) -> None:
-        """Note uses of memories. Not a change of them: it has no commit number."""
-        self.put_uses(accesses)
-
     def put_uses(
         self,
         accesses: Iterable[tuple[bytes, Access]],
@@ -212,14 +208,6 @@ class GraphStore(GraphReader):
         work = self.begin()
         for edge in edges:
             work.remove_edge(edge)
-        self.commit(work)
-
-    def put_embeddings(self, embeddings: Iterable[tuple[MemoryNode, bytes]]) -> None:
-        """Replace embeddings of memories in one batch (another provider). Raises as `add`."""
-        work = self.begin()
-        for node, embedding in embeddings:
-            self.vectors.put(work.batch, node.commit_seq, embedding)
-            work.note(Op.EMBED, node.id.bytes)
         self.commit(work)
 
     def forget(self, node_id: bytes, tombstone: Tombstone) -> MemoryNode:

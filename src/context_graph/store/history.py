@@ -105,10 +105,6 @@ class HistoryTable:
             if entry is not None:
                 yield entry
 
-    def changed_after(self, subject: bytes, seq: int) -> bool:
-        """Whether that memory or edge itself was changed after commit ``seq``."""
-        return any(entry.subject == subject for entry in self.of(subject, seq))
-
     def drop(self, batch: Batch, subject: bytes) -> None:
         """Add to ``batch``: nothing is to be known any more of what that memory, and its edges, have been."""
         for seq in self.commits_of(subject):

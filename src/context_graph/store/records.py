@@ -231,7 +231,7 @@ def decode_event(key: bytes, record: bytes) -> HookEvent:
     payload = unwrap(key, record, EVENT_VERSION)
     try:
         kind, success, at_ms, duration_ms, *lengths = _EVENT.unpack_from(payload)
-        texts: dict[str, str] = {}
+        texts: dict[str, Any] = {}
         at = _EVENT.size
         for name, length in zip(_EVENT_TEXTS, lengths, strict=True):
             texts[name] = payload[at : at + length].decode("utf-8", "surrogatepass")
