@@ -65,12 +65,23 @@ def test_content_comes_from_standard_input_without_its_last_newline(cli: Cli) ->
     assert done.returncode == 1 and "not UTF-8" in done.stderr
 
 
+def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli: Cli) -> None:
+    done = cli.run(
+        "memory", "store", os.fsdecode(b"caf\xe9 na\xc3\xafve"), "--rationale", "needed for deploys"
+    )
+    assert done.returncode == 0, done.stderr
+    assert memory(cli, "show", done.stdout.strip())["content"] == "caf? naïve"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["store", "x"], "Rationale is required (10-500 characters)"),
         (["store", "x", "--rationale", "short"], "Rationale must be at least 10 characters"),
-        (["store", "", "--rationale", "because it is so"], "content"),
+        (["store", "", "--rationale", "because it is so"], "the content is empty"),
+        (["store", "-", "--rationale", "because it is so"], "the content on standard input is empty"),
+        (["store", "x", "--rationale", "because it is so", "--importance", "nan"], "--importance"),
+        (["store", "x", "--rationale", "because it is so", "--metadata", '{"a": NaN}'], "JSON has no NaN"),
         (
             ["store", "x" * 65_537, "--rationale", "because it is so"],
             "Content exceeds maximum length of 65536",
@@ -79,7 +90,10 @@ def test_content_comes_from_standard_input_without_its_last_newline(cli: Cli) ->
         (["store", "x", "--rationale", "because it is so", "--metadata", "[1]"], "no JSON object"),
         (["store", "x", "--rationale", "because it is so", "--metadata", "[" * 50_000], "is no JSON"),
         (["store", "x", "--rationale", "because it is so", "--link-to", "0000"], "no memory '0000'"),
-        (["recall", ""], "query"),
+        (["recall", ""], "the query is empty"),
+        (["recall", "x", "--min-importance", "inf"], "--min-importance"),
+        (["link", "0000", "1111", "--weight", "nan"], "--weight"),
+        (["link", "0000", "1111", "--confidence", "-1"], "--confidence"),
         (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),
         (["recall", "x", "--created-after", "yesterday"], "created_after"),
         (["recall", "x", "--top-k", "0"], "--top-k"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -44,7 +44,8 @@ def store(
         typer.Option("--rationale", metavar="TEXT", help="Why it is worth keeping, 10 to 500 characters."),
     ] = None,
     importance: Annotated[
-        float, typer.Option("--importance", metavar="X", help="How much it matters, 0 to 1.")
+        float,
+        typer.Option("--importance", min=0, max=1, metavar="X", help="How much it matters, 0 to 1."),
     ] = 0.5,
     tag: Tags = None,
     link_to: Annotated[
@@ -78,7 +79,7 @@ def store(
     Example: context-graph-cli memory store "Staging listens on 8443" --rationale "needed to deploy" --tag ops
     """
     given = {
-        "content": text_given(content),
+        "content": text_given("content", content),
         "rationale": rationale,
         "importance": importance,
         "tags": tag,
@@ -139,8 +140,12 @@ def link(
     kind: Annotated[
         str, typer.Option("--type", metavar="WORD", help="What the first is to the second.")
     ] = "related_to",
-    weight: Annotated[float, typer.Option("--weight", metavar="X", help="Strength, 0 to 1.")] = 0.5,
-    confidence: Annotated[float, typer.Option("--confidence", metavar="X", help="Certainty, 0 to 1.")] = 1.0,
+    weight: Annotated[
+        float, typer.Option("--weight", min=0, max=1, metavar="X", help="Strength, 0 to 1.")
+    ] = 0.5,
+    confidence: Annotated[
+        float, typer.Option("--confidence", min=0, max=1, metavar="X", help="Certainty, 0 to 1.")
+    ] = 1.0,
     domain: Annotated[
         str,
         typer.Option("--domain", metavar="NAME", help="code, legal, medical, creative, research or general."),
@@ -192,11 +197,15 @@ def stats(
     print_found(found, output, stats_text(found))
 
 
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
+
+
 def _object(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"--metadata: {text[:60]!r} is no JSON: {error}") from error
     if not isinstance(found, dict):

@@ -25,8 +25,9 @@ def ask_memory(verb: str, given: Mapping[str, Any], db_path: str | None, *, time
     Args:
         given: The verb's arguments; those that are None are left out.
     """
-    body = json.dumps({name: value for name, value in given.items() if value is not None})
-    reply = ask(verb, {}, body.encode(), db_path=db_path, timeout_s=timeout_s)
+    body = json.dumps({k: v for k, v in given.items() if v is not None}, ensure_ascii=False)
+    sent = body.encode("utf-8", "replace")  # an argument need not be UTF-8
+    reply = ask(verb, {}, sent, db_path=db_path, timeout_s=timeout_s)
     if reply.exit_code:
         finish(reply)
     return json.loads(reply.stdout)
@@ -37,10 +38,20 @@ def ask_options(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     return ask_memory(verb, {k: v for k, v in given.items() if v not in ([], "")}, db_path)
 
 
-def text_given(text: str) -> str:
-    """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
-    if text != "-":
-        return text
+def text_given(name: str, text: str) -> str:
+    """``text``, or for `-` standard input without its last newline; a terminal is not read from.
+
+    Raises:
+        InvalidInputError: It is empty (names it ``name``), or what is piped in is not UTF-8.
+    """
+    found = _piped() if text == "-" else text
+    if not found:
+        where = " on standard input" if text == "-" else ""
+        raise InvalidInputError(f"the {name}{where} is empty; give at least one character")
+    return found
+
+
+def _piped() -> str:
     if sys.stdin is not None and sys.stdin.isatty():
         raise InvalidInputError("-: nothing is piped in; give the text as an argument, or pipe it")
     given = read_stdin(_TEXT_BYTES)

@@ -38,7 +38,9 @@ def recall(
     ] = 10,
     min_importance: Annotated[
         float | None,
-        typer.Option("--min-importance", metavar="X", help="Only at least as important, 0 to 1."),
+        typer.Option(
+            "--min-importance", min=0, max=1, metavar="X", help="Only at least as important, 0 to 1."
+        ),
     ] = None,
     quadrant: Annotated[
         list[str] | None,
@@ -66,7 +68,7 @@ def recall(
     Example: context-graph-cli memory recall "which port does staging use" --top-k 3
     """
     given = {
-        "query": text_given(query),
+        "query": text_given("query", query),
         "top_k": top_k,
         "min_importance": min_importance,
         "johari_quadrants": quadrant,
@@ -114,7 +116,7 @@ def inject(
     Example: context-graph-cli memory inject "deploying to staging" --max-tokens 400
     """
     given = {
-        "query": text_given(query),
+        "query": text_given("query", query),
         "max_tokens": max_tokens,
         "distillation_mode": mode,
         "priority": priority,
