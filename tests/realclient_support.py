@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,23 @@ from typing import Any
 import pytest
 from tests.support import Cli
 
-__all__ = ["drive", "needs_client"]
+__all__ = ["drive", "fired_and_stored", "needs_client", "watching"]
 
 _BESIDE = Path(__file__).resolve().parents[1].parent / "shared" / "tools" / "realclient" / "run_client.py"
 DRIVER = Path(os.environ.get("CONTEXT_GRAPH_REALCLIENT", _BESIDE))
 BASE = Path(os.environ.get("REALCLIENT_DIR", "/tmp/realclient"))
 CLIENT = BASE / "npm/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+
+_KINDS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt-submit",
+    "PreToolUse": "pre-tool",
+    "PostToolUse": "post-tool",
+    "PostToolUseFailure": "post-tool-failure",
+    "Stop": "stop",
+    "PreCompact": "pre-compact",
+    "SessionEnd": "session-end",
+}
 
 needs_client = pytest.mark.skipif(
     not DRIVER.exists() or not CLIENT.exists(), reason="no real client driver here"
@@ -74,3 +87,26 @@ def drive(
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     summary: dict[str, Any] = json.loads((logs / "summary.json").read_text())
     return summary
+
+
+def watching(folder: Path) -> tuple[str, ...]:
+    """Arguments for the client: hooks beside ours write down what it fires, for `fired_and_stored`."""
+    fired = folder / "fired"
+    fired.mkdir()
+    hook = {"type": "command", "command": f"cat > {shlex.quote(str(fired))}/$(date +%s%N)-$$.json"}
+    settings = folder / "watching.json"
+    settings.write_text(json.dumps({"hooks": {event: [{"hooks": [hook]}] for event in _KINDS}}))
+    return ("--settings", str(settings))
+
+
+def fired_and_stored(cli: Cli, folder: Path) -> tuple[dict[str, Counter[str]], dict[str, Any]]:
+    """What the client fired and what `session show` tells, both by session id."""
+    fired: dict[str, Counter[str]] = defaultdict(Counter)
+    for path in (folder / "fired").iterdir():
+        event = json.loads(path.read_text())
+        fired[event["session_id"]][_KINDS[event["hook_event_name"]]] += 1
+    stored = {}
+    for row in json.loads(cli.run("session", "list", "--json").stdout)["sessions"]:
+        shown = cli.run("session", "show", "--session-id", row["session_id"], "--json")
+        stored[row["session_id"]] = json.loads(shown.stdout)
+    return dict(fired), stored

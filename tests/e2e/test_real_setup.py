@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.realclient_support import drive, needs_client
+from tests.realclient_support import drive, fired_and_stored, needs_client, watching
 from tests.session_support import memory
 from tests.support import Cli
 
@@ -62,3 +62,24 @@ def test_the_plugin_alone_brings_hooks_tools_and_skills(cli: Cli, tmp_path: Path
     assert not stored["is_error"], stored
     listed = memory(cli, "list")
     assert FACT in [one["content"] for one in listed["nodes"]]
+
+
+@needs_client
+def test_setup_and_plugin_at_once_record_and_tell_everything_once(cli: Cli, tmp_path: Path) -> None:
+    """The client runs the hooks of both: it takes a command for the same only among settings."""
+    cli.run("setup", "--yes")
+    folder = cli.run("setup", "--plugin").stdout.strip()
+    work: list[Any] = [
+        {"tool": "Bash", "input": {"command": "echo a"}},
+        {"tool": "Bash", "input": {"command": "false"}},
+        "Worked.",
+    ]
+    client = (*watching(tmp_path), "--plugin-dir", folder)
+    told = drive(cli, tmp_path / "one", work, "begin", "New session initialized", client=client)
+    assert {hook["exit_code"] for hook in told["hooks"]} == {0}
+    fired, stored = fired_and_stored(cli, tmp_path)
+    ((session, shown),) = stored.items()
+    assert dict(fired[session]) == shown["events_by_kind"]
+    assert shown["events_duplicate"] == sum(fired[session].values())
+    first = (tmp_path / "one" / "requests.jsonl").read_text().splitlines()[0]
+    assert first.count("New session initialized") == 1

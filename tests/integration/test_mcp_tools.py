@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -381,6 +382,19 @@ def test_get_identity_tells_the_numbers_of_the_running_session(cli: Cli) -> None
         assert [node["id"] for node in nodes] == [stored.structured_content["node_id"]]
         assert peer.ask("get_identity")["session_id"] == session
         assert peer.fail("get_identity", session_id="nobody").code == -32000
+
+
+def test_a_tool_use_id_that_two_sessions_have_is_the_callers_own(cli: Cli) -> None:
+    """Where a gateway numbers them: a call is its own session's, not that of whoever used the number last."""
+    cli.run("owner", "start")
+    for session in ("mine", "theirs"):
+        event = {"session_id": session, "tool_name": "mcp__context-graph__get_identity", "tool_use_id": "1"}
+        cli.run("hooks", "pre-tool", "--format", "claude", stdin=json.dumps(event))
+    meta = {"claudecode/toolUseId": "1"}
+    for own, expected in (("mine", "mine"), ("theirs", "theirs"), ("left by /clear", "theirs")):
+        with connected(cli, env={"CLAUDE_CODE_SESSION_ID": own}) as peer:
+            call = partial(peer.client.call_tool, "get_identity", {}, meta=meta)
+            assert peer.portal.call(call).structured_content["session_id"] == expected
 
 
 def test_settings_that_were_dropped_are_told_in_the_clients_log(cli: Cli) -> None:

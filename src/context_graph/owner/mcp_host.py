@@ -122,11 +122,12 @@ class _StoreHost:
         return self._stores.open_store(self._request).memory
 
     def session_of(self, tool_use_id: str | None) -> str | None:
+        own = cut_session_id(self._request.session_env)
         if tool_use_id:
-            known = self._stores.open_store(self._request).tool_sessions.get(tool_use_id)
+            known = self._stores.open_store(self._request).session_of_tool_use(tool_use_id, own)
             if known is not None:
                 return known
-        return cut_session_id(self._request.session_env) or None
+        return own or None
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
         context = self._stores.open_store(self._request)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["StoreContext", "project_of"]
 
 _TOOL_USES_MAX = 256
+_SAME_ID_MAX = 4
+"""Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
 
 
 class StoreContext:
@@ -47,7 +49,7 @@ class StoreContext:
         self.store = store
         self.project = project
         self.settings = settings
-        self.tool_sessions: OrderedDict[str, str] = OrderedDict()
+        self._tool_sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self._log = log
@@ -119,9 +121,21 @@ class StoreContext:
 
     def note_tool_use(self, tool_use_id: str, session_id: str) -> None:
         """Remember whose tool use this is, for the MCP call that follows: it knows the id and no session."""
-        self.tool_sessions[tool_use_id] = session_id
-        while len(self.tool_sessions) > _TOOL_USES_MAX:
-            self.tool_sessions.popitem(last=False)
+        others = (one for one in self._tool_sessions.pop(tool_use_id, ()) if one != session_id)
+        self._tool_sessions[tool_use_id] = (session_id, *others)[:_SAME_ID_MAX]
+        while len(self._tool_sessions) > _TOOL_USES_MAX:
+            self._tool_sessions.popitem(last=False)
+
+    def session_of_tool_use(self, tool_use_id: str, own: str) -> str | None:
+        """The session that `note_tool_use` was told of; ``own`` if it is one of several that have the id.
+
+        Args:
+            own: The session that the MCP client was started for; /clear leaves it behind.
+        """
+        known = self._tool_sessions.get(tool_use_id)
+        if known is None:
+            return None
+        return own if own in known else known[0]
 
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""

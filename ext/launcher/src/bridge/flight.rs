@@ -112,7 +112,9 @@ impl Flights {
         let flying = std::mem::take(&mut self.flying);
         let of = |flight: &Flight| {
             let method = String::from_utf8_lossy(&flight.method).into_owned();
-            flight.failure(-32002, &format!("Storage error: {method} failed - the owner does not answer"), why)
+            // A client may show the message alone.
+            let text = format!("Storage error: {method} failed - the owner process does not answer: {why}");
+            flight.failure(-32002, &text, why)
         };
         flying.iter().map(of).collect()
     }

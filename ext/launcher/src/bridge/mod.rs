@@ -170,8 +170,7 @@ impl<'a> Bridge<'a> {
     /// An owner that is stopped or hangs would leave the client waiting for ever: its requests are answered here.
     fn probe_owner(&mut self) {
         if !self.link.owner_answers() {
-            let why = "its process is stopped or hangs (context-graph-cli owner status shows it); what was asked may \
-                       yet be done when it goes on";
+            let why = "it is stopped or hangs (context-graph-cli owner restart); what was asked may yet be done";
             for line in self.flights.abandon(why) {
                 self.to_client.push(&line);
             }
