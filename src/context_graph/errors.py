@@ -199,7 +199,7 @@ class StoreClosedError(StoreError):
 
 
 class StoreReadOnlyError(StoreError):
-    """The store's folder can't be written."""
+    """The store's folder can't be written, or a file in it may not be read."""
 
     code = "store_read_only"
 

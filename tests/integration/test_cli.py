@@ -363,8 +363,10 @@ def test_repair_waits_for_the_owner_to_go_and_then_salvages(cli: Cli, tmp_path: 
     assert report["unreadable_count"] == 1 and Path(report["target"]).parent == store
     assert cli.run("repair", "--to", str(target)).returncode == 1, "an existing target is refused"
     assert cli.run("repair", "--cf", "nope").returncode == 1
-    (store / "db").rename(store / "damaged")
-    target.rename(store / "db")
+    advised = [line.strip() for line in done.stdout.partition("to use it:\n")[2].splitlines()]
+    assert advised[0] == "context-graph-cli owner stop" and "damage: run" not in done.stdout
+    subprocess.run(["sh", "-c", advised[1]], check=True)
+    assert (store / "db-damaged" / "CURRENT").exists() and not target.exists()
     listed = json.loads(cli.run("session", "list", "--json").stdout)
     assert [row["session_id"] for row in listed["sessions"]] == ["s-2"]
 

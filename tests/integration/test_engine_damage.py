@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -175,6 +178,33 @@ def test_a_flipped_log_is_reported_at_every_place_and_never_hangs(killed: Path) 
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     engine = Engine.open(killed)
     assert count(engine) == RECORDS
+    engine.close()
+
+
+def test_a_file_that_may_not_be_read_is_no_damage(db: Path) -> None:
+    """Nothing is known of what is in it, so that no repair is advised."""
+    fill(db)
+    code = """
+        import sys
+        from pathlib import Path
+        from context_graph.errors import StoreReadOnlyError
+        from context_graph.store.engine import Engine
+        try:
+            Engine.open(Path(sys.argv[1]))
+        except StoreReadOnlyError as error:
+            print(error)
+    """
+    rights = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
+    for file in (db / "CURRENT", db / (db / "CURRENT").read_text().strip()):
+        mode = file.stat().st_mode
+        file.chmod(0)
+        command = [*rights, sys.executable, "-P", "-c", textwrap.dedent(code), str(db)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        file.chmod(mode)
+        assert f"{file} can't be read: Permission denied" in done.stdout, done.stderr
+        assert "with mode 0000" in done.stdout and "repair" not in done.stdout
+    engine = Engine.open(db)
+    assert count(engine) == 2 * RECORDS
     engine.close()
 
 

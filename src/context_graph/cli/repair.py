@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -90,7 +91,8 @@ def _text(report: Mapping[str, Any]) -> str:
     if report["rebuilt"]:
         lines.append("RocksDB's own repair was needed (on a copy)")
     lines += [f"missing family: {name}" for name in report["missing"]]
-    lines += [f"damage: {text}" for text in report["notes"]]
+    # What damage advises is what has just been done.
+    lines += [f"damage: {text.partition('; run `context-graph-cli repair')[0]}" for text in report["notes"]]
     unreadable = report["unreadable"]
     lines += [f"unreadable: {row['family']} {row['key']}: {row['reason']}" for row in unreadable[:_SHOWN]]
     if report["unreadable_count"] > _SHOWN:
@@ -100,7 +102,11 @@ def _text(report: Mapping[str, Any]) -> str:
         if report["complete"]
         else f"not all of {report['family']} is there"
     )
-    lines.append(
-        f"to use it: stop the owner, move {report['source']} away, move {report['target']} to its place"
-    )
+    source, target = (shlex.quote(report[name]) for name in ("source", "target"))
+    damaged = shlex.quote(f"{report['source']}-damaged")
+    lines += [
+        "to use it:",
+        "    context-graph-cli owner stop",
+        f"    mv -T {source} {damaged} && mv -T {target} {source}",
+    ]
     return "\n".join(lines)

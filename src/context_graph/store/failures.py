@@ -25,7 +25,15 @@ from context_graph.store.layout import REPAIR
 
 T = TypeVar("T")
 
-__all__ = ["call", "damaged_database", "lock_holder", "missing_family", "refuse_held", "translate"]
+__all__ = [
+    "call",
+    "damaged_database",
+    "lock_holder",
+    "missing_family",
+    "refuse_held",
+    "shut_file",
+    "translate",
+]
 
 
 def lock_holder(path: Path) -> str | None:
@@ -101,6 +109,18 @@ def _unreplayed(text: str, path: Path) -> StoreError:
 
 def _unwritable(text: str, path: Path) -> StoreError:
     return StoreReadOnlyError(f"{path} can't be written ({text}){_whose(path)}")
+
+
+def shut_file(file: Path, error: OSError) -> StoreError:
+    """The error for a file of the database that this user may not read."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return StoreReadOnlyError(f"{file} can't be read: {error.strerror}")
+    return StoreReadOnlyError(
+        f"{file} can't be read: {error.strerror}; it belongs to user {found.st_uid} with mode "
+        f"{found.st_mode & 0o7777:04o}, and this process, user {os.geteuid()}, needs to read and write it"
+    )
 
 
 def _whose(path: Path) -> str:

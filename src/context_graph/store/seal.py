@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.errors import DatabaseCorruptionError, LogReplayError
-from context_graph.store.failures import translate
+from context_graph.store.failures import shut_file, translate
 from context_graph.store.layout import REPAIR
 
 __all__ = [
@@ -136,7 +136,15 @@ def check_files(path: Path) -> None:
 
     Raises:
         DatabaseCorruptionError: Names the file and what is wrong with it.
+        StoreReadOnlyError: A file may not be read by this user, which says nothing of what is in it.
     """
+    try:
+        _check_files(path)
+    except PermissionError as error:
+        raise shut_file(Path(error.filename), error) from error
+
+
+def _check_files(path: Path) -> None:
     manifest = _current_manifest(path)
     _check_seal(path, manifest)
     for file in (manifest, *log_files(path)):
@@ -209,6 +217,8 @@ def _current_manifest(path: Path) -> Path:
     current = path / "CURRENT"
     try:
         named = current.read_bytes()
+    except PermissionError:
+        raise
     except OSError as error:
         raise _corrupt(current, f"can't be read: {error.strerror}") from error
     text = named.decode("ascii", "replace")
