@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help dev build demo test check fmt lint type rust e2e conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "context-graph needs Python 3.11 or newer; this is " + sys.version.split()[0])'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ PAGES = sorted(
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 CALL = re.compile(r"context-graph-cli(?= )[^\n`|;&()#>]*")
-MAKE = re.compile(r"(?:^|`)make ([a-z][a-z-]*)", re.MULTILINE)
+MAKE = re.compile(r"(?:^|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
 PLACEHOLDER = re.compile(r"^(?:…|\.\.\.|\[.*|[A-Z_]+…?|<.*)$")
 COMMAND = typer.main.get_command(build_app())
 
@@ -90,9 +91,15 @@ def fault_of(words: list[str]) -> str:
     return ""
 
 
+def test_make_prints_every_target_that_says_what_it_does() -> None:
+    said = re.findall(r"^([^\s:#]+):[^\n]*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    done = subprocess.run(["make", "-s", "-C", str(ROOT), "help"], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == said
+
+
 @pytest.mark.parametrize("page", PAGES, ids=ids(PAGES))
 def test_make_targets_exist(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(MAKE.findall(prose_and_code(page))) <= targets
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["build_app", "main", "req_alias"]
 
 PROGRAM: Final = "context-graph-cli"
-_HELP: Final = "Session identity for Claude Code: what one session was about, the next one knows."
+_HELP: Final = (
+    "Memory, identity continuity and requirement gates for Claude Code: what one session found out, the next "
+    "one knows."
+)
 _GROUPS: Final = ("session", "consciousness", "hooks", "memory", "owner")
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 
@@ -77,24 +80,27 @@ def build_app() -> typer.Typer:
 def _add_groups(app: typer.Typer) -> None:
     from context_graph.cli import consciousness, hooks, memory, owner, req, session
 
-    app.add_typer(session.app, name="session")
-    app.add_typer(consciousness.app, name="consciousness")
-    app.add_typer(hooks.app, name="hooks")
-    app.add_typer(memory.app, name="memory")
-    app.add_typer(owner.app, name="owner")
-    app.add_typer(req.app, name="req")
+    # In the words of a list, where a group's own help would be cut at 80 columns.
+    app.add_typer(memory.app, name="memory", short_help="What this project remembers")
+    app.add_typer(session.app, name="session", short_help="Sessions and what they were about")
+    app.add_typer(
+        consciousness.app, name="consciousness", short_help="The numbers of this project's identity"
+    )
+    app.add_typer(req.app, name="req", short_help="Requirement gates")
+    app.add_typer(hooks.app, name="hooks", short_help="What the client calls, and its configuration")
+    app.add_typer(owner.app, name="owner", short_help="The process that holds the stores")
 
 
 def _add_commands(app: typer.Typer) -> None:
     from context_graph.cli import backup, doctor, mcp, repair, setup, status
 
-    app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
-    app.command("status", short_help="This project at a glance")(status.status)
     app.command("doctor", short_help="Try hooks and memory tools out, and say what is wrong")(doctor.doctor)
+    app.command("status", short_help="This project at a glance")(status.status)
     app.command("backup", short_help="Copy this project's store while it is in use")(backup.backup)
     app.command("restore", short_help="Put a backup in the store's place")(backup.restore)
     app.command("repair", short_help="Salvage a damaged store")(repair.repair)
+    app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
 
 
 def _add_version(app: typer.Typer) -> None:

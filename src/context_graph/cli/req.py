@@ -16,7 +16,7 @@ _CODES = "Exit codes: 0 done; 1 could not be done, also a usage error."
 app = typer.Typer(
     help="Requirement gates: what must be met before a tool runs or a session stops.", rich_markup_mode=None
 )
-config = typer.Typer(help="The merged configuration.", rich_markup_mode=None)
+config = typer.Typer(help="The merged configuration", rich_markup_mode=None)
 app.add_typer(config, name="config")
 
 Names = Annotated[

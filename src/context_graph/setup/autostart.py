@@ -141,6 +141,8 @@ def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
                 os.rmdir(folder)
     told = made.manager.reload(env)
     if told is not None:
+        if made.wanted:  # what would start it now is the manager that does not answer
+            made.notes.clear()
         made.notes.append(told)
 
 

@@ -65,7 +65,6 @@ def text_of(words: Sequence[str], variables: Mapping[str, str]) -> str:
     return f"""{MARK}
 [Unit]
 Description=context-graph: the process that holds the stores
-Documentation=https://github.com/context-graph/context-graph
 
 [Service]
 Type=exec
