@@ -222,6 +222,18 @@ SCENARIOS: dict[str, tuple[str, list[Step]]] = {
             ("edit", "B", "allow"),
         ],
     ),
+    "clear takes back for oneself what holds for the branch": (
+        rules(PLAN),
+        [
+            ("req", "satisfy", "plan", "--branch", "feature/x"),
+            ("edit", "A", "allow"),
+            ("req", "clear", "plan", "--session", "$A"),
+            ("edit", "A", ["plan"]),
+            ("edit", "B", "allow"),
+            ("req", "satisfy", "plan", "--branch", "feature/x"),
+            ("edit", "A", "allow"),
+        ],
+    ),
     "clear --branch takes everybody's": (
         rules(PLAN),
         [

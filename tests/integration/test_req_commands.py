@@ -95,6 +95,31 @@ def test_a_ttl_ends_a_satisfaction(gate: Gate) -> None:
         commands.satisfy(gate.place(), ["plan"], session=A, ttl=0)
 
 
+def test_clear_takes_back_for_oneself_what_holds_for_the_whole_branch(gate: Gate) -> None:
+    """Others keep it; once one's own is used up it still does not count, but the branch's next one does."""
+    commit = {"tool": "Bash", "command_pattern": "git commit"}
+    gate.config({"plan": {}, "review": {"scope": "single_use", "trigger_tools": [commit]}})
+
+    def commits(session: str) -> set[str]:
+        given = {"command": "git commit"}
+        return named(gate.event("PreToolUse", session, tool_name="Bash", tool_input=given))
+
+    commands.satisfy(gate.place(), ["plan", "review"], branch="feature/auth")
+    assert commands.clear(gate.place(), ["plan", "review"], session=A)["cleared"] == ["plan", "review"]
+    assert named(gate.edit(A)) == {"plan"} and commits(A) == {"review"}
+    assert not gate.edit(B).decision and not commits(B)
+    shown = commands.status(gate.place(), session=A)["requirements"]["plan"]
+    assert (shown["satisfied"], shown["why"]) == (False, "not satisfied")
+    commands.satisfy(gate.place(), ["plan", "review"], session=A[:8])
+    assert not gate.edit(A).decision and not commits(A)
+    gate.after("Bash", {"command": "git commit"})
+    assert commits(A) == {"review"} and not commits(B)
+    commands.clear(gate.place(), ["plan"], session=A)
+    assert named(gate.edit(A)) == {"plan"}
+    commands.satisfy(gate.place(), ["plan", "review"], branch="feature/auth")
+    assert not gate.edit(A).decision and not commits(A)
+
+
 def test_clear_takes_back_the_session_s_own_alone(gate: Gate) -> None:
     """The original deleted every session's."""
     for session in (A, B):

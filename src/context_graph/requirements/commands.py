@@ -232,6 +232,8 @@ def clear(
 ) -> dict[str, Any]:
     """Take satisfactions back: the session's own or, with ``branch``, everybody's on that branch.
 
+    What was satisfied for the whole branch then no longer counts for this session, and still does for others.
+
     Returns:
         ``cleared`` (names that had something), ``branch``, ``session_id``, ``records``.
 
@@ -254,22 +256,26 @@ def clear(
     cleared: list[str] = []
 
     def apply(state: BranchState) -> None:
-        for name in chosen:
-            entry = place.rules.get(name)
-            if branch:
-                done = state.clear(name)
-            else:
-                done = state.clear_session(name, session_id)
-                if entry is not None and not entry.per_session:
-                    done = state.clear_root(name) or done
-            if done:
-                cleared.append(name)
+        cleared.extend(name for name in chosen if _take_back(place, state, name, session_id))
 
     _change(place, target, apply)
     records = []
     if cleared:
         records = [_keep(place, "cleared", cleared, session_id=session_id, branch=target, by=_actor(place))]
     return {"cleared": cleared, "branch": target, "session_id": session_id, "records": records}
+
+
+def _take_back(place: Place, state: BranchState, name: str, session_id: str) -> bool:
+    """Clear one requirement for the session, for everybody without one. Whether there was anything."""
+    if not session_id:
+        return state.clear(name)
+    done = state.clear_session(name, session_id)
+    entry = place.rules.get(name)
+    if entry is None:
+        return done
+    if entry.per_session:
+        return state.refuse_override(name, session_id, place.now) or done
+    return state.clear_root(name) or done
 
 
 def pause(place: Place, *, session: str = "", reason: str = "") -> dict[str, Any]:

@@ -61,7 +61,11 @@ def _satisfaction(requirement: Requirement, scene: Scene) -> dict[str, Any] | No
     approval = requirement.type == "dynamic"
     lasting = requirement.scope == "permanent" and not requirement.per_session
     root = scene.state.override(name)
-    if _counts(requirement, root) and is_current(root, now, approval=approval, lasting=lasting):
+    if (
+        _counts(requirement, root)
+        and is_current(root, now, approval=approval, lasting=lasting)
+        and not _is_refused(requirement, scene)
+    ):
         return root
     if not requirement.per_session:
         return None
@@ -69,12 +73,17 @@ def _satisfaction(requirement: Requirement, scene: Scene) -> dict[str, Any] | No
     return own if _counts(requirement, own) and is_current(own, now, approval=approval) else None
 
 
+def _is_refused(requirement: Requirement, scene: Scene) -> bool:
+    """Whether the session took back for itself what holds for every other one."""
+    return requirement.per_session and scene.state.refuses_override(requirement.name, scene.session_id)
+
+
 def _counts(requirement: Requirement, record: dict[str, Any]) -> bool:
     return not requirement.human_only or record.get("satisfied_by") == HUMAN
 
 
 def _why_not(requirement: Requirement, scene: Scene) -> str:
-    records = [scene.state.override(requirement.name)]
+    records = [] if _is_refused(requirement, scene) else [scene.state.override(requirement.name)]
     if requirement.per_session:
         records.append(scene.state.record(requirement.name, scene.session_id))
     said = [record for record in records if record.get("satisfied") is True]

@@ -103,6 +103,10 @@ class BranchState:
         record.update(satisfied=True, satisfied_at=int(now), satisfied_by=by, expires_at=expires_at)
         if metadata:
             record["metadata"] = metadata
+        if not session_id:
+            for one in self.sessions(name).values():
+                if isinstance(one, dict):
+                    one.pop("cleared_at", None)
         self.changed = True
 
     def arm(self, name: str, session_id: str, *, scope: str, now: float) -> None:
@@ -125,7 +129,10 @@ class BranchState:
             return
         if note["kind"] == "use":
             if self.is_spent(name, session_id, note["now"]):
+                refused = self.refuses_override(name, session_id)
                 self.clear_session(name, session_id)
+                if refused:
+                    self.refuse_override(name, session_id, note["now"])
             return
         old = self.record(name, session_id) if session_id else self.entry(name)
         if old.get("satisfied") is True and _stamp(old.get("satisfied_at")) > note["now"]:
@@ -156,6 +163,20 @@ class BranchState:
             self.document["requirements"].pop(name)
         self.changed |= bool(keys)
         return bool(keys)
+
+    def refuse_override(self, name: str, session_id: str, now: float) -> bool:
+        """Let the root's satisfaction not count for the session, until the next one; False without any."""
+        entry = self.entry(name)
+        if entry.get("satisfied") is not True:
+            return False
+        self._writable(name, session_id, str(entry.get("scope", "session")))["cleared_at"] = int(now)
+        self.changed = True
+        return True
+
+    def refuses_override(self, name: str, session_id: str) -> bool:
+        """Whether the session took the root's satisfaction back for itself."""
+        cleared = self.record(name, session_id).get("cleared_at")
+        return cleared is not None and _stamp(cleared) >= _stamp(self.entry(name).get("satisfied_at"))
 
     def clear(self, name: str) -> bool:
         """Remove the whole entry, every session's record included."""
@@ -256,7 +277,7 @@ def _make_room(records: dict[str, Any]) -> None:
 def _last_use(record: object) -> float:
     if not isinstance(record, dict):
         return 0.0
-    return max(_stamp(record.get("satisfied_at")), _stamp(record.get("triggered_at")))
+    return max(_stamp(record.get(key)) for key in ("satisfied_at", "triggered_at", "cleared_at"))
 
 
 def _stamp(value: object) -> float:
