@@ -19,7 +19,8 @@ from context_graph.memory.memex import Memex
 from context_graph.store.engine import Engine
 from context_graph.store.graph import GraphStore, Op
 from context_graph.store.graph_layout import HISTORY, MEMORY_KEY, MEMORY_LAYOUT
-from context_graph.store.layout import FORMAT_KEY, SYSTEM
+from context_graph.store.history_layout import CHANGE_PREFIX
+from context_graph.store.layout import FORMAT_KEY, SYSTEM, after
 from context_graph.store.memory_families import keeps_history
 from context_graph.store.repair import salvage
 
@@ -192,6 +193,21 @@ def test_it_ends_with_the_retention(memex: Memex) -> None:
     assert sorted(keys) == [b"begun", FORMAT_KEY]
     with pytest.raises(InvalidParamsError, match="history"):
         memex.as_of(node.id, now_ms())
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_damaged_entry_keeps_no_other_from_being_purged(memex: Memex, place: int) -> None:
+    node = memex.store("the port is 8443", rationale=WHY)
+    for importance in (0.1, 0.2, 0.3):
+        memex.update([replace(node, importance=importance)])
+    engine, history = memex.core.store.engine, memex.core.store.history
+    keys = [key for key, _ in engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))]
+    assert len(keys) == 3
+    engine.put(HISTORY, keys[place], b"no record")
+    assert history.purge(now_ms() + 1) == 2
+    memex.update([replace(node, importance=0.4)])
+    assert history.purge(now_ms() + 2) == 1
+    assert not list(engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)))
 
 
 def test_a_purge_of_many_goes_in_batches(memex: Memex) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -19,6 +20,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.model.edge import Direction
 from context_graph.model.memory import Modality
 from context_graph.model.spaces import EMBEDDING_BYTES
+from context_graph.store.graph_layout import NODES, TOMBSTONES
 
 DAY_MS = 86_400_000
 
@@ -330,6 +332,18 @@ def test_soft_deleted_memories_are_purged_after_the_retention(memex: Memex, tmp_
     memex = open_memex(tmp_path / "store", retention_days=0.0)
     assert memex.stored(kept.id) is None
     memex.close()
+
+
+@pytest.mark.parametrize("family", [NODES, TOMBSTONES])
+def test_a_damaged_record_keeps_no_other_memory_from_being_purged(memex: Memex, family: str) -> None:
+    nodes = [memex.store(f"memory number {number}", rationale=WHY) for number in range(5)]
+    for node in nodes:
+        memex.forget(node.id)
+    engine, damaged = memex.core.store.engine, min(node.id for node in nodes)
+    engine.put(family, damaged.bytes, b"no record")
+    for _ in range(2):
+        assert damaged not in memex.purge(time.time_ns() // 1_000_000 + 31 * DAY_MS)
+        assert {node.id for node in nodes if engine.get(NODES, node.id.bytes) is not None} == {damaged}
 
 
 def test_an_edge_between_two_purged_memories_goes_once(memex: Memex) -> None:

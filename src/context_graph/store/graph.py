@@ -7,14 +7,12 @@ knows nothing of what a memory means. Not thread-safe: `memory.memex` holds the 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from context_graph.errors import (
-    CorruptedMemoryError,
-    GraphQueryError,
-)
+from context_graph.errors import CorruptedMemoryError, GraphQueryError, MemoryFormatError
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import graph_layout as layout
@@ -38,6 +36,7 @@ from context_graph.store.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["Access", "Change", "Counters", "GraphStore", "Op", "Place", "StoredNode"]
 
+_LOG: Final = logging.getLogger(__name__)
 PURGE_BATCH: Final = 64
 _UID: Final = "uid"
 
@@ -267,14 +266,19 @@ class GraphStore(GraphReader):
     def purge(self, before_ms: int) -> list[MemoryNode]:
         """Delete for good what was soft-deleted before that time; also drops older tombstones and history.
 
-        Atomic for each PURGE_BATCH memories; returns the removed ones. Cost: a scan of the tombstones.
+        What can't be read stays, with a line in the log, and keeps nothing else from going. Atomic for each
+        PURGE_BATCH memories; returns the removed ones. Cost: a scan of the tombstones.
         """
-        due = [stone for stone in self.tombstones() if stone.deleted_at_ms < before_ms]
+        due = [stone for stone in self.tombstones(skip_damaged=True) if stone.deleted_at_ms < before_ms]
         removed: list[MemoryNode] = []
         for at in range(0, len(due), PURGE_BATCH):
             work = self.begin()
             for stone in due[at : at + PURGE_BATCH]:
-                found = self.read(stone.id.bytes) if stone.soft else None
+                try:
+                    found = self.read(stone.id.bytes) if stone.soft else None
+                except (CorruptedMemoryError, MemoryFormatError) as error:
+                    _LOG.error("not purged: %s", error)
+                    continue
                 if found is not None and found.deleted:
                     work.remove_node(found)
                     removed.append(found.node)

@@ -139,11 +139,19 @@ class GraphReader:
         record = self._engine.get(TOMBSTONES, node_id) if len(node_id) == _ID_BYTES else None
         return None if record is None else records.decode_tombstone(node_id, record)
 
-    def tombstones(self, after_id: bytes = b"") -> Iterator[Tombstone]:
-        """All tombstones, by id, from after ``after_id``."""
+    def tombstones(self, after_id: bytes = b"", *, skip_damaged: bool = False) -> Iterator[Tombstone]:
+        """All tombstones, by id, from after ``after_id``; ``skip_damaged`` as `in_order`'s."""
         for key, record in self._engine.scan(TOMBSTONES, after_id + b"\0" if after_id else b""):
-            if key != FORMAT_KEY:
-                yield records.decode_tombstone(key, record)
+            if key == FORMAT_KEY:
+                continue
+            try:
+                stone = records.decode_tombstone(key, record)
+            except (CorruptedMemoryError, MemoryFormatError) as error:
+                if not skip_damaged:
+                    raise
+                _LOG.error("%s", error)
+                continue
+            yield stone
 
     def meta(self, name: str) -> dict[str, Any] | None:
         """A fact about the store, such as ``provider``; None if it was never written."""

@@ -7,9 +7,11 @@ and traversals (uses, no changes), and of a memory that is deleted for good: wit
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from context_graph.errors import CorruptedMemoryError, MemoryFormatError
 from context_graph.store.batch import Batch
 from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import HISTORY
@@ -34,6 +36,7 @@ from context_graph.store.runs import Run, decode_run, encode_run
 
 __all__ = ["PURGE_ENTRIES", "Entry", "HistoryTable", "Image"]
 
+_LOG: Final = logging.getLogger(__name__)
 PURGE_ENTRIES: Final = 1024
 """Entries that one batch drops."""
 
@@ -120,20 +123,30 @@ class HistoryTable:
     def purge(self, before_ms: int) -> int:
         """Drop what commits before that time overwrote, and the runs among them; how many entries it was.
 
-        Commits, a batch for each PURGE_ENTRIES.
+        An entry that can't be read goes with the next one that can, if that goes. Commits, a batch for each
+        PURGE_ENTRIES.
         """
         if not self.kept or before_ms <= self.begun_ms():
             return 0
         dropped, done = 0, False
         while not done:
             batch, size = self._engine.batch(), 0
+            damaged: list[bytes] = []
             for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
-                entry = decode_entry(key, record)
+                try:
+                    entry = decode_entry(key, record)
+                except (CorruptedMemoryError, MemoryFormatError) as error:
+                    _LOG.error("%s", error)
+                    damaged.append(key)
+                    continue
                 if entry.at_ms >= before_ms or size == PURGE_ENTRIES:
                     done = size < PURGE_ENTRIES
                     break
                 self._drop_entry(batch, entry)
                 batch.delete(HISTORY, run_key(entry.seq))
+                for older in damaged:
+                    batch.delete(HISTORY, older)
+                damaged.clear()
                 size += 1
             else:
                 done = True
