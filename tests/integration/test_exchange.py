@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory_support import REDACTOR
+from tests.memory_support import REDACTOR, open_memex
 from tests.session_support import memory, remember
 from tests.support import Cli
 
@@ -28,6 +28,8 @@ from context_graph.memory.importing import Import
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import MemoryNode
+from context_graph.owner import memory_imports
+from context_graph.owner.memory_imports import MAX_OPEN, Imports
 
 WHY = "kept because a test needs it"
 HARD = (
@@ -329,3 +331,27 @@ def test_a_failed_export_leaves_the_file_that_was_there(cli: Cli, tmp_path: Path
     done = cli.run("memory", "export", "--output", str(kept), "--db-path", "/etc")
     assert done.returncode == 1 and kept.read_text() == "what was there"
     assert list(tmp_path.glob(".kept*")) == []
+
+
+def test_imports_that_failed_or_went_silent_keep_nobody_out(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner takes four at a time: one that found faults has ended, a killed one gives way."""
+    for _ in range(MAX_OPEN + 1):
+        done = cli.run("memory", "import", stdin="nonsense")
+        assert done.returncode == 1 and "1 fault; nothing was written" in done.stderr
+    latin = cli.run("memory", "import", stdin=b"\xe9\n")
+    assert latin.returncode == 1 and "not UTF-8" in latin.stderr
+    assert json.loads(cli.run("memory", "import", stdin=line()).stdout)["added"] == 1
+
+    with open_memex(tmp_path / "own") as memex:
+        imports = Imports()
+        tokens = [imports.begin(tmp_path, Import(memex)) for _ in range(MAX_OPEN)]
+        with pytest.raises(InvalidInputError, match="4 imports are on their way"):
+            imports.begin(tmp_path, Import(memex))
+        monkeypatch.setattr(memory_imports, "SILENT_S", 0.0)
+        assert imports.get(tmp_path, tokens[0])
+        latest = imports.begin(tmp_path, Import(memex))
+        assert imports.get(tmp_path, tokens[0]) and imports.get(tmp_path, latest)
+        with pytest.raises(InvalidInputError, match="run it again"):
+            imports.get(tmp_path, tokens[1])

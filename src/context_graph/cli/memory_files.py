@@ -15,9 +15,10 @@ from typing import IO, Annotated, Any, Final
 import typer
 
 from context_graph.cli.bar import Advance, bar
+from context_graph.cli.calling import ask
 from context_graph.cli.memory_call import ask_memory
 from context_graph.cli.options import DbPath
-from context_graph.errors import InvalidInputError
+from context_graph.errors import ContextGraphError, InvalidInputError
 
 __all__ = ["add_to"]
 
@@ -105,8 +106,7 @@ def import_memories(
 
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
-    with _source(path) as (batches, total):
-        token = _import("begin", {"overwrite": overwrite}, db_path)["token"]
+    with _source(path) as (batches, total), _begun(overwrite, db_path) as token:
         with bar("checking", total) as advance:
             for batch, size in batches():
                 _import("check", {"token": token, **batch}, db_path)
@@ -163,6 +163,19 @@ def add_to(app: typer.Typer) -> None:
 
 def _call(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     return ask_memory(verb, given, db_path, timeout_s=_PAGE_S)
+
+
+@contextlib.contextmanager
+def _begun(overwrite: bool, db_path: str | None) -> Iterator[str]:
+    """An import's token; where it does not come to its end, the owner is told that nothing more comes."""
+    token: str = _import("begin", {"overwrite": overwrite}, db_path)["token"]
+    try:
+        yield token
+    except BaseException:
+        ended = json.dumps({"phase": "end", "token": token}).encode()
+        with contextlib.suppress(ContextGraphError):  # what went wrong before is what is told
+            ask("memory.import", {}, ended, db_path=db_path, timeout_s=_PAGE_S)
+        raise
 
 
 def _import(phase: str, given: dict[str, Any], db_path: str | None) -> Any:
