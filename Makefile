@@ -32,7 +32,7 @@ $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
 build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
 dev: build ## The same, under the name contributors look for
 
-demo: build ## Run a scripted pair of sessions through the real hooks and show what they leave
+demo: build ## Run three scripted sessions through the real hooks and show what they leave
 	$(BIN)/python tools/demo.py
 
 test: build ## Run all tests but the long ones

@@ -32,7 +32,7 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The backup's fol
 def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
     """Copy this project's store, sessions and memories, into a new folder, while it stays in use.
 
-    The owner makes a checkpoint of the database, in some 20 ms; this command copies it, opens the copy to see
+    The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to see
     that it can be used, and writes a list of its files with their SHA-256. FOLDER must be new or empty.
 
     Exit codes: 0 the backup is whole and durable; 1 it could not be made, and why, and nothing is left of it.
