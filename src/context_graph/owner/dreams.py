@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.config import Settings
-from context_graph.errors import ContextGraphError, GraphQueryError, InvalidInputError, OwnerError
+from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError
 from context_graph.owner.dream_aftermath import Aftermath, Opener
 from context_graph.owner.dream_jobs import (
     Job,
@@ -25,6 +25,7 @@ from context_graph.owner.dream_jobs import (
     Order,
     Place,
 )
+from context_graph.owner.dream_known import KnownJobs, running_view
 from context_graph.owner.dream_schedule import Schedule
 from context_graph.wire.frames import Request
 
@@ -37,9 +38,6 @@ __all__ = ["Dreams", "Stores"]
 
 _WAITING_MOST: Final = 16
 """Jobs that wait; one more is refused."""
-_KEPT: Final = 64
-"""Jobs that are over and can still be asked for."""
-_KEPT_MS: Final = 600_000
 _SOON_S: Final = 5.0
 """An owner whose next run may begin so soon is not idle."""
 _LEFT_S: Final = 2.0
@@ -70,7 +68,7 @@ class Dreams:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._schedule: Schedule | None = None
         self._queue: deque[tuple[Job, Admission]] = deque()
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs = KnownJobs()
         self._running: Run | None = None
         self._wish: Wish | None = None
         """What the running job fulfils, if the owner itself wanted it."""
@@ -160,10 +158,7 @@ class Dreams:
         Raises:
             GraphQueryError: There is none.
         """
-        job = self._jobs.get(job_id)
-        if job is None:
-            raise GraphQueryError(f"no consolidation {job_id!r}: it is unknown, or long over")
-        return job
+        return self._jobs.get(job_id)
 
     def available(self, store: Path) -> bool:
         """Whether a consolidation of that store could begin now."""
@@ -252,7 +247,7 @@ class Dreams:
     def view(self) -> dict[str, Any]:
         """For `owner status`."""
         return {
-            "running": self._running_view(),
+            "running": running_view(self._running),
             "waiting": len(self._queue),
             "scheduled": [] if self._schedule is None else self._schedule.view(),
         }
@@ -266,24 +261,10 @@ class Dreams:
             "after_session_end": settings.dream_session_end,
             "when_idle": settings.dream_idle,
             "idle_s": settings.dream_idle_s,
-            "running": self._running_view() if here else None,
+            "running": running_view(self._running) if here else None,
             "scheduled": [] if self._schedule is None else self._schedule.view(context.folder),
             "requests": len(context.store.dream_queue.pending()),
             "last": self._after.notes(context.folder).last or None,
-        }
-
-    def _running_view(self) -> dict[str, Any] | None:
-        run = self._running
-        if run is None or run.job.state.over:  # its process may take a moment to go
-            return None
-        view = run.job.view()
-        return {
-            **{name: view[name] for name in ("job", "kind", "trigger", "done", "total", "stage")},
-            "store": run.job.order.place.store.name,
-            "mode": run.mode.value,
-            "dry_run": run.job.order.dry_run,
-            "pid": run.pid,
-            "since_ms": run.began_ms,
         }
 
     # Doing it
@@ -302,19 +283,12 @@ class Dreams:
             raise OwnerError(f"{_WAITING_MOST} consolidations wait already; try again later")
         admission = admit(order, self._stores.open_place(order.place))
         job = Job(order, on_progress=on_progress, on_done=on_done, withdraw=self._withdraw)
-        self._remember(job)
+        self._jobs.add(job)
         self._queue.append((job, admission))
         if self._wish is not None:
             self._give_way()
         self._soon()
         return job
-
-    def _remember(self, job: Job) -> None:
-        self._jobs[job.id] = job
-        least = job.began_ms - _KEPT_MS
-        over = [known for known in self._jobs.values() if known.state.over]
-        for known in over[: max(0, len(over) - _KEPT)] + [one for one in over if one.ended_ms < least]:
-            self._jobs.pop(known.id, None)
 
     def _withdraw(self, job: Job) -> bool:
         """A job is to be cancelled by whoever asked for it; whether that is still possible."""
@@ -376,7 +350,7 @@ class Dreams:
             self._soon()
             return
         self._wish = wish
-        self._remember(job)
+        self._jobs.add(job)
         self._start(job, admission)
 
     def _start(self, job: Job, admission: Admission) -> None:
