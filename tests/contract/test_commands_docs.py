@@ -112,6 +112,16 @@ def test_each_command_says_what_it_does_how_it_exits_and_an_example(name: str) -
         assert param.help, f"{name} {option} has no help"
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_examples_in_help_can_be_copied_from_a_narrow_terminal(name: str) -> None:
+    """Wrapped at a hyphen, `restore-identity` would be two words."""
+    command = ALL[name]
+    context = command.context_class(command, info_name=name, terminal_width=60, max_content_width=60)
+    shown = [line.strip() for line in command.get_help(context).splitlines()]
+    for line in filter(re.compile("Example: ").match, (command.help or "").splitlines()):
+        assert line.strip() in shown
+
+
 def test_the_page_names_no_command_that_is_gone() -> None:
     """Both ways."""
     assert set(re.findall(r"^### `([a-z -]+)`$", PAGE, re.MULTILINE)) == set(ALL)
@@ -152,6 +162,10 @@ def test_the_quick_way_of_req_knows_the_same_commands_and_options_as_typer() -> 
             ("satisfy", {"names": ["a", "b"], "session": "x", "ttl": 5.0}),
         ),
         (["config", "show", "a", "--sources"], ("config show", {"name": "a", "sources": True})),
+        (["config"], ("config show", {"name": ""})),
+        (["config", "a", "--sources"], ("config show", {"name": "a", "sources": True})),
+        (["config", "a", "--enable"], None),
+        (["config", "--help"], None),
         (["log", "--limit", "3"], ("log", {"limit": "3"})),
         (["clear", "-a", "-b", "feature/x"], ("clear", {"names": [], "all": True, "branch": "feature/x"})),
         (["status", "extra"], None),

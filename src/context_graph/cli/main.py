@@ -74,7 +74,21 @@ def build_app() -> typer.Typer:
     _add_version(app)
     _add_groups(app)
     _add_commands(app)
+    _keep_examples_whole(app)
     return app
+
+
+def _keep_examples_whole(app: typer.Typer) -> None:
+    """Have help print examples as they are: wrapped at a hyphen they could not be copied."""
+    import inspect  # Typer has loaded it by now; before, it would cost as much as all else here
+
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _keep_examples_whole(group.typer_instance)
+    for command in app.registered_commands:
+        text = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", None) or "")
+        # A backspace alone on a line is click's mark for a paragraph that is not to be wrapped.
+        command.help = text.replace("\n\nExample:", "\n\n\b\nExample:")
 
 
 def _add_groups(app: typer.Typer) -> None:
