@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+from tests.gate_support import GateProject
 from tests.support import Cli
 
+REQUIREMENTS = """
+version: "1.0"
+inherit: false
+requirements:
+  plan: {enabled: true, scope: session, message: Say what you will change.}
+  verify: {enabled: true, scope: session, stop_only: true, message: Run the tests before you stop.}
+"""
 PLUGIN = {"CLAUDE_PLUGIN_ROOT": "/opt/context-graph"}
 TOOL = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_1", "prompt_id": "p1"}
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -82,3 +91,25 @@ def test_a_clear_that_comes_again_keeps_what_came_after_it(cli: Cli) -> None:
     spooled.write_bytes(lines)
     assert shown(cli)["events_by_kind"] == {"session-start": 1, "post-tool": 1}
     assert shown(cli)["events_duplicate"] == 2
+
+
+def test_a_stop_is_held_by_one_of_both(cli: Cli) -> None:
+    """The model reads the reason once; a denial of a tool call is said by each."""
+    shutil.rmtree(cli.project / ".git")
+    project = GateProject(cli)
+    project.git("init", "-q", "-b", "feature/rates")
+    project.configure(REQUIREMENTS)
+    cli.run("owner", "start")
+    edit = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": f"{project.root}/a.py"},
+        "tool_use_id": "toolu_1",
+    }
+    denials = [fire(cli, "pre-tool", plugin=plugin, **edit) for plugin in (False, True)]
+    assert all("Say what you will change" in told for told in denials if told is not None)
+    cli.run("req", "satisfy", "plan", "--session", "one")
+    fire(cli, "pre-tool", **{**edit, "tool_use_id": "toolu_2"})
+    held = fire(cli, "stop", last_assistant_message="Done.")
+    twin = fire(cli, "stop", plugin=True, last_assistant_message="Done.")
+    assert held is None or "Run the tests" in held
+    assert not twin

@@ -152,8 +152,11 @@ def _quiet(kind: EventKind) -> Callable[[Call], Reply]:
 
     def handle(call: Call) -> Reply:
         fmt, event = _format(call), _event(call, kind)
-        live = _apply_known(call, fmt, event).live
-        return _tell(call, event) if fmt == "claude" else _say(call, fmt, _output(call, live, ""))
+        applied = _apply_known(call, fmt, event)
+        if fmt != "claude":
+            return _say(call, fmt, _output(call, applied.live, ""))
+        # A Stop is held by one hook; two would tell the model the same reason twice.
+        return reply(flags=APPLIED) if applied.twin and kind is EventKind.STOP else _tell(call, event)
 
     return handle
 
