@@ -232,7 +232,7 @@ def config_show(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what the global, the project's and the local file say together.
+    """Show what the global, the project's and the local file say together; `req config NAME` is short for it.
 
     Example: context-graph-cli req config show commit_plan --sources
     """

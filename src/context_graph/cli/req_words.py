@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
 def read_words(words: list[str]) -> tuple[str, dict[str, Any]] | None:
     """(command, parameters) of the words behind `req`; None where they are not plain.
 
-    No word at all means `status`.
+    No word at all means `status`; `config NAME` means `config show NAME`, as in the original.
     """
     command, rest = _command(words)
     if command is None:
@@ -84,6 +84,8 @@ def _command(words: list[str]) -> tuple[str | None, list[str]]:
         command = " ".join(words[:length])
         if len(words) >= length and command in COMMANDS:
             return command, words[length:]
+    if words[0] == "config" and words[1:2] not in (["-h"], ["--help"]):
+        return "config show", words[1:]
     return None, words
 
 
