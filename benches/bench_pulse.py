@@ -163,14 +163,21 @@ def test_measure_and_count(measure, embeddings) -> None:
     measure("figures: one write, the record made included", write, rounds=3000)
 
 
-def test_pulse_after_a_write(measure, memex) -> None:
-    """The link before each pulse is in the figure; what a link costs stands beside it."""
+def _linking(memex, apart: int):
+    """Makes a link that is not there yet at each call, between memories that are so far ``apart``."""
     nodes = memex.list(limit=1000).nodes
     numbers = iter(range(10**9))
 
     def link() -> None:
         at = next(numbers)
-        memex.link(nodes[at % 900].id, nodes[at % 900 + 2].id, f"kind {at // 900}")
+        memex.link(nodes[at % 900].id, nodes[at % 900 + apart].id, f"kind {at // 900}")
+
+    return link
+
+
+def test_pulse_after_a_write(measure, memex) -> None:
+    """The link before each pulse is in the figure; what a link costs stands beside it."""
+    link = _linking(memex, 2)
 
     def link_and_pulse() -> None:
         link()
@@ -180,14 +187,7 @@ def test_pulse_after_a_write(measure, memex) -> None:
 
 
 def test_link_alone(measure, memex) -> None:
-    nodes = memex.list(limit=1000).nodes
-    numbers = iter(range(10**9))
-
-    def link() -> None:
-        at = next(numbers)
-        memex.link(nodes[at % 900].id, nodes[at % 900 + 3].id, f"kind {at // 900}")
-
-    measure("pulse", link, rounds=400)
+    measure("pulse", _linking(memex, 3), rounds=400)
 
 
 def test_pulse_with_candidates(benchmark, memex) -> None:

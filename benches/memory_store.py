@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import itertools
 import json
 import os
 import pstats
@@ -39,6 +40,8 @@ from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 THREADS = 50
 WRITES = scaled(10_000, 1_000)
 A_THREAD = WRITES // THREADS
+VECTOR_BYTES = 6153
+NODE_BYTES = 520
 RATIONALE = "kept because the conversation came back to it"
 SPEECH = (
     "the deploy script reads its settings from a file in the repository and fails when the key is missing "
@@ -87,6 +90,30 @@ def raw_puts(folder: Path, size: int) -> float:
     return seconds
 
 
+def raw_batch(db: Rdict, node_bytes: int = NODE_BYTES) -> Callable[[], None]:
+    """Writes what one memory is cut into: node, vector, two secondary keys, log entry, counters."""
+    handles = [db.get_column_family_handle(name) for name in ("nodes", "vectors", "index", "log", "meta")]
+    nodes, vectors, index, log, meta = handles
+    value, vector, numbers, choice = (
+        os.urandom(node_bytes),
+        os.urandom(VECTOR_BYTES),
+        itertools.count(),
+        WriteOptions(),
+    )
+
+    def write() -> None:
+        batch, key, seq = WriteBatch(raw_mode=True), uuid.uuid4().bytes, struct.pack(">Q", next(numbers))
+        batch.put(key, value, nodes)
+        batch.put(seq, vector, vectors)
+        batch.put(b"t:" + seq + seq, key, index)
+        batch.put(b"s:session" + seq + seq, key, index)
+        batch.put(seq, value[:26], log)
+        batch.put(b"counters", value[:49], meta)
+        db.write(batch, choice)
+
+    return write
+
+
 def raw_batches(folder: Path, size: int) -> float:
     """The same bytes as our batch cuts them: node, vector, two secondary keys, log entry, counters."""
     options = Options(raw_mode=True)
@@ -94,22 +121,8 @@ def raw_batches(folder: Path, size: int) -> float:
     options.create_missing_column_families(True)
     names = ("nodes", "vectors", "index", "log", "meta")
     db = Rdict(str(folder), options, {name: Options(raw_mode=True) for name in names})
-    nodes, vectors, index, log, meta = (db.get_column_family_handle(name) for name in names)
-    value, vector = os.urandom(size - 6153), os.urandom(6153)
-    choice = WriteOptions()
-
-    def write() -> None:
-        for number in range(WRITES):
-            batch, key, seq = WriteBatch(raw_mode=True), uuid.uuid4().bytes, struct.pack(">Q", number)
-            batch.put(key, value, nodes)
-            batch.put(seq, vector, vectors)
-            batch.put(b"t:" + seq + seq, key, index)
-            batch.put(b"s:session" + seq + seq, key, index)
-            batch.put(seq, value[:26], log)
-            batch.put(b"counters", value[:49], meta)
-            db.write(batch, choice)
-
-    seconds = timed(write)
+    write = raw_batch(db, size - VECTOR_BYTES)
+    seconds = timed(lambda: [write() for _ in range(WRITES)])
     db.close()
     return seconds
 

@@ -13,15 +13,13 @@ from pathlib import Path
 
 from benches.bench_store import event, full_snapshot
 from benches.interleave import measure
-from benches.memory_store import RATIONALE, texts
+from benches.memory_store import NODE_BYTES, RATIONALE, VECTOR_BYTES, raw_batch, texts
 from benches.report import Figure, figures
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
 from context_graph import Memex
 from context_graph.store.sessions import SessionStore
 
-VECTOR_BYTES = 6153
-NODE_BYTES = 520
 SNAPSHOT_BYTES = 5500
 EVENT_BYTES = 3100
 RUNTIME = random.Random(3).randbytes(2000)
@@ -92,30 +90,6 @@ def stores(memex: Memex, raw: Rdict, rounds: int) -> list[Figure]:
 def raw_put(db: Rdict) -> Callable[[], None]:
     value = os.urandom(NODE_BYTES + VECTOR_BYTES)
     return lambda: db.put(uuid.uuid4().bytes, value)
-
-
-def raw_batch(db: Rdict) -> Callable[[], None]:
-    """What one memory is cut into: node, vector, two secondary keys, log entry, counters."""
-    handles = [db.get_column_family_handle(name) for name in ("nodes", "vectors", "index", "log", "meta")]
-    nodes, vectors, index, log, meta = handles
-    value, vector, numbers, choice = (
-        os.urandom(NODE_BYTES),
-        os.urandom(VECTOR_BYTES),
-        itertools.count(),
-        WriteOptions(),
-    )
-
-    def write() -> None:
-        batch, key, seq = WriteBatch(raw_mode=True), uuid.uuid4().bytes, struct.pack(">Q", next(numbers))
-        batch.put(key, value, nodes)
-        batch.put(seq, vector, vectors)
-        batch.put(b"t:" + seq + seq, key, index)
-        batch.put(b"s:session" + seq + seq, key, index)
-        batch.put(seq, value[:26], log)
-        batch.put(b"counters", value[:49], meta)
-        db.write(batch, choice)
-
-    return write
 
 
 def reads(memex: Memex, raw: Rdict, ids: list[uuid.UUID], keys: list[bytes], rounds: int) -> list[Figure]:
