@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -355,3 +357,53 @@ def test_imports_that_failed_or_went_silent_keep_nobody_out(
         assert imports.get(tmp_path, tokens[0]) and imports.get(tmp_path, latest)
         with pytest.raises(InvalidInputError, match="run it again"):
             imports.get(tmp_path, tokens[1])
+
+
+def test_one_fault_is_told_once_though_the_numbers_at_the_end_are_others_then(tmp_path: Path) -> None:
+    with open_memex(tmp_path / "from") as memex:
+        for number in range(3):
+            memex.store(f"fact {number}", rationale=WHY)
+        lines = export_page(memex, "").text.splitlines()
+    broken = [one.replace('"importance":0.5', '"importance":7', 1) for one in lines[:2]] + lines[2:]
+    for sent, said in (
+        (broken, ["line 2: "]),
+        (lines[:-1], ["the end: the input was cut short: its end line is missing"]),
+        (
+            [*lines[:2], *lines[3:]],
+            ["should have 3 memories, 0 links, 0 tombstones, has 2 memories, 0 links"],
+        ),
+    ):
+        with open_memex(tmp_path / "to") as other:
+            work = Import(other)
+            work.check_lines(sent, 1)
+            work.checked()
+            assert len(work.problems) == len(said), work.problems
+            assert all(part in problem for part, problem in zip(said, work.problems, strict=True))
+
+
+def test_an_export_goes_into_pipes_and_devices_and_through_links(cli: Cli, tmp_path: Path) -> None:
+    """None of them is replaced by a file; a device without room is said to have none."""
+    remember(cli, "anything")
+    whole = cli.run("memory", "export").stdout
+    pipe, target, link = tmp_path / "pipe", tmp_path / "target.jsonl", tmp_path / "link.jsonl"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert cli.run("memory", "export", "--output", str(pipe)).returncode == 0
+        assert reader.communicate()[0] == whole and pipe.is_fifo()
+    target.write_text("before")
+    link.symlink_to(target)
+    assert cli.run("memory", "export", "--output", str(link)).returncode == 0
+    assert link.is_symlink() and target.read_text() == whole
+    null = tmp_path / "null"
+    null.symlink_to("/dev/null")
+    assert cli.run("memory", "export", "--output", str(null)).returncode == 0
+    assert null.is_symlink() and Path("/dev/null").is_char_device()
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$0" memory export >&-', str(cli.launcher)],
+        env=cli.env,
+        cwd=cli.project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert closed.returncode == 1 and "standard output is closed" in closed.stderr

@@ -198,25 +198,36 @@ def _pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[
 
 
 def _write_file(path: Path | None, pages: Iterator[dict[str, Any]]) -> int:
-    """A file is written beside its place and moved there whole; what was there stays until then."""
-    count = 0
+    """A file is written beside its place and moved there whole; what was there stays until then.
+
+    A link stays one, and what is no file (a pipe, a device) is written into: neither may be replaced.
+    """
     if path is None:
-        for page in pages:
-            sys.stdout.buffer.write(page["text"].encode())
-            count += page["memories"]
-        sys.stdout.buffer.flush()
-        return count
+        if sys.stdout is None:
+            raise InvalidInputError("standard output is closed; name a file with --output")
+        return _write_pages(sys.stdout.buffer, pages)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as out:
+            return _write_pages(out, pages)
+    path = Path(os.path.realpath(path))
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
-            for page in pages:
-                out.write(page["text"].encode())
-                count += page["memories"]
+            count = _write_pages(out, pages)
         os.replace(draft, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
         raise
+    return count
+
+
+def _write_pages(out: IO[bytes], pages: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    for page in pages:
+        out.write(page["text"].encode())
+        count += page["memories"]
+    out.flush()
     return count
 
 

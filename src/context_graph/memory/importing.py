@@ -76,12 +76,22 @@ class Import:
                     where, f"link to {UUID(bytes=node_id)}, which is neither in the input nor in the store"
                 )
         if self._is_ours:
-            expected = [self._end.get(name) for name in COUNTED] if self._end else None
-            if expected != self._counts:
-                self._problem(
-                    "the end", "the input was cut short: its end line is missing or counts otherwise"
-                )
+            self._check_end()
         self._is_checked = not self.problem_count
+
+    def _check_end(self) -> None:
+        """A faulty line counts for nothing: where there is one, other numbers tell nothing more."""
+        expected = [self._end.get(name) for name in COUNTED] if self._end else None
+        if expected is None:
+            self._problem("the end", "the input was cut short: its end line is missing")
+        elif expected != self._counts and not self.problem_count:
+            told, found = (
+                ", ".join(f"{n} {name}" for n, name in zip(counts, COUNTED, strict=True))
+                for counts in (expected, self._counts)
+            )
+            self._problem(
+                "the end", f"the input was cut short or changed: it should have {told}, has {found}"
+            )
 
     def write_lines(self, lines: Sequence[str], first_line: int) -> None:
         """Write lines that were checked; one batch.
