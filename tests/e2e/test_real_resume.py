@@ -53,7 +53,6 @@ def test_a_resumed_and_a_forked_session_lose_no_event_and_keep_their_identity(
         name: shown["events_by_kind"] for name, shown in stored.items()
     }
     assert stored[session]["events_by_kind"]["post-tool"] == 3
-    assert {shown["events_duplicate"] for shown in stored.values()} == {0}
     assert stored[fork["session_id"]]["previous_session_id"] == session
 
 
