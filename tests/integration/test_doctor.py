@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -368,6 +370,19 @@ def test_findings_fit_a_narrow_terminal_and_no_path_is_cut() -> None:
     assert path in lines[0] or path in lines[1].strip()
     assert all(len(line) <= 40 for line in lines if path not in line) and lines[-1] == "1 to mend"
     assert findings_text(report).splitlines()[0] == f"✗ {path} can't be read by anybody here"
+
+
+def test_on_a_narrow_terminal_no_path_is_cut(project: Cli) -> None:
+    """One that ends in an ellipsis can't be copied."""
+    ours, theirs = pty.openpty()
+    env = {**project.env, "COLUMNS": "44", "TERM": "xterm"}
+    command = [project.launcher, "status"]
+    subprocess.run(command, env=env, cwd=project.project, stdin=subprocess.DEVNULL, stdout=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    cells = [line[14:].strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()]
+    assert "\x1b[" in shown and "…" not in shown and str(project.project) in "".join(cells)
 
 
 def test_status_shows_the_session_and_its_line(project: Cli) -> None:

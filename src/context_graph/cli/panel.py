@@ -21,6 +21,8 @@ def show(rows: Sequence[tuple[str, str]]) -> None:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # a path that ends in an ellipsis can't be copied
     for name, text in rows:
         wrong = name == "problem" or text.startswith(("✗", "⚠"))
         table.add_row(Text(name, style="bold red" if wrong else "bold cyan"), Text(text))
