@@ -77,7 +77,8 @@ def export(
         else:
             count = _write_file(path, pages)
     except OSError as error:
-        raise InvalidInputError(f"--output {path}: {error.strerror}") from error
+        where = "standard output" if path is None else f"--output {path}"
+        raise InvalidInputError(f"{where}: {error.strerror}") from error
     print(f"{count} memories", file=sys.stderr)
 
 
