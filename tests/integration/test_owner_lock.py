@@ -17,7 +17,15 @@ from tests.integration.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_
 from context_graph.client import request, start_owner, stop_owner, wait_ready
 from context_graph.config import lock_path, socket_path
 from context_graph.errors import OwnerUnavailableError
-from context_graph.owner.lock import EXIT_CANNOT_CREATE, EXIT_LOCKED, EXIT_NOT_OURS, fingerprint
+from context_graph.owner.lock import (
+    EXIT_CANNOT_CREATE,
+    EXIT_LOCKED,
+    EXIT_NOT_OURS,
+    StartRefusedError,
+    fingerprint,
+    lock_root,
+    prepare_folders,
+)
 from context_graph.wire import lockfile
 
 STARTER = (
@@ -141,6 +149,17 @@ def test_a_handed_descriptor_of_another_file_is_not_trusted_but_a_free_lock_is_t
     wait_until(owner.listens, "an owner that listens")
     assert owner.pid() == process.pid
     assert owner.held()
+
+
+def test_a_handed_descriptor_without_the_lock_is_closed(tmp_path: Path) -> None:
+    prepare_folders(tmp_path)
+    held = lock_root(tmp_path, None)
+    handed = os.open(lock_path(tmp_path), os.O_RDWR)
+    with pytest.raises(StartRefusedError):
+        lock_root(tmp_path, handed)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handed)
+    os.close(held)
 
 
 def test_a_stale_socket_is_replaced(owner: OwnerHarness) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from context_graph.config import Settings
-from context_graph.errors import StoreClosedError, StoreReadOnlyError
+from context_graph.errors import InvalidInputError, StoreClosedError, StoreReadOnlyError
 from context_graph.owner.service import OwnerService, build_service
 from context_graph.store.sessions import SessionStore
 from context_graph.wire.frames import APPLIED, Request
@@ -186,6 +186,16 @@ def test_an_owner_that_ends_writes_and_closes_what_it_can(tmp_path: Path, step: 
     for context in (first, last):
         with pytest.raises(StoreClosedError):
             context.store.count()
+    service.close()
+
+
+@pytest.mark.parametrize("verb", ["session.list", "req.log"])
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "", "²", "٣", "10001", "9" * 5000])
+def test_a_limit_that_is_none_is_a_wrong_argument(tmp_path: Path, verb: str, limit: str) -> None:
+    service = _service(tmp_path)
+    request = Request(verb=verb, params={"limit": limit}, store=tmp_path / "store", project=tmp_path)
+    with pytest.raises(InvalidInputError, match=r"--limit .* must be a number from 1 to 10000"):
+        service.handle(request)
     service.close()
 
 

@@ -35,6 +35,13 @@ class Call:
             raise InvalidInputError(f"--{name} must be text, not {type(value).__name__}")
         return value
 
+    def count(self, name: str, default: int, most: int) -> int:
+        """The number of option ``--name``: digits, from 1 to ``most`` (below 10 ** 9)."""
+        text = self.option(name, str(default))
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+            raise InvalidInputError(f"--{name} {text[:60]!r} must be a number from 1 to {most}")
+        return int(text)
+
     def flag(self, name: str, default: bool = False) -> bool:
         """The truth of option ``--name``: a JSON boolean, or the words true and false."""
         value = self.request.params.get(name, default)

@@ -140,9 +140,10 @@ def _verify_handed(handle: int, path: Path) -> int | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if lockfile.same_file(handle, path):
             return handle
-        os.close(handle)
     except OSError:
-        pass
+        pass  # it is not open, or another description holds the lock
+    with contextlib.suppress(OSError):
+        os.close(handle)
     return None
 
 

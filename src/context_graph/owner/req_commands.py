@@ -9,6 +9,7 @@ import orjson
 from context_graph.errors import InvalidInputError
 from context_graph.owner.call import Call, reply
 from context_graph.owner.requirement_records import entries_of
+from context_graph.store.requirement_log import KEPT
 from context_graph.wire.frames import APPLIED, Reply
 
 __all__ = ["HANDLERS"]
@@ -29,11 +30,10 @@ def _record(call: Call) -> Reply:
 
 
 def _log(call: Call) -> Reply:
-    limit = call.option("limit", "50")
-    if not limit.isdigit():
-        raise InvalidInputError(f"--limit {limit!r} must be a number")
     entries = call.context.store.requirement_log.entries(
-        limit=int(limit), session_id=call.option("session"), requirement=call.option("requirement")
+        limit=call.count("limit", 50, KEPT),
+        session_id=call.option("session"),
+        requirement=call.option("requirement"),
     )
     return reply(orjson.dumps({"entries": entries}))
 

@@ -81,10 +81,9 @@ def _persist(call: Call) -> Reply:
 
 
 def _list(call: Call) -> Reply:
-    limit = call.option("limit", "50")
-    if not limit.isdigit() or not 1 <= int(limit) <= 10_000:
-        raise InvalidInputError(f"--limit {limit!r} must be a number from 1 to 10000")
-    rows, cursor = call.context.store.list_sessions(limit=int(limit), cursor=call.option("cursor") or None)
+    rows, cursor = call.context.store.list_sessions(
+        limit=call.count("limit", 50, 10_000), cursor=call.option("cursor") or None
+    )
     listed = {"sessions": [row_view(row) for row in rows], "total": call.context.store.count()}
     return reply(orjson.dumps({**listed, "next_cursor": cursor} if cursor else listed))
 
