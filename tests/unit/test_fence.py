@@ -214,3 +214,36 @@ def test_of_a_long_memory_the_sentences_that_answer_are_shown() -> None:
 )
 def test_ages(seconds: int, text: str) -> None:
     assert age_text(NOW - seconds * 1000, NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("first", "filler", "answer", "query"),
+    [
+        (
+            "平台团队的笔记。",
+            "第{}条：关于山区天气的无关备注。",
+            "测试数据库监听五四三三端口。",
+            "数据库的端口",
+        ),
+        (
+            "チームのメモ。",
+            "{}番：山の天気の話。",
+            "データベースはポート5433で待つ。",
+            "データベースのポートは？",
+        ),
+        (
+            "팀 메모. ",
+            "{}번: 산 날씨 이야기이다.\n",
+            "데이터베이스는 포트 5433을 쓴다.\n",
+            "데이터베이스 포트",
+        ),
+    ],
+)
+def test_of_a_long_memory_without_spaces_the_sentences_that_answer_are_shown(
+    first: str, filler: str, answer: str, query: str
+) -> None:
+    remarks = [filler.format(number) for number in range(60)]
+    remarks[30] = answer
+    content = first + "".join(remarks)
+    (inside,) = check(show(content, query=query), 1)
+    assert answer.strip() in inside and "…" in inside and len(inside) < len(content) / 2

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from context_graph.memory.phrases import sentences, shortened
@@ -55,6 +56,10 @@ _SOURCES: Final = {
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _WORD: Final = re.compile(r"\w{2,}")
+_UNPARTED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2,}"
+)
+"""Scripts in which no space parts words, or particles are joined to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +193,15 @@ def age_text(created_at_ms: int, now_ms: int) -> str:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The distinct words of ``text``, lower case, of two characters or more."""
-    return frozenset(word.lower() for word in _WORD.findall(text))
+    """The distinct words of ``text``, lower case, of two characters or more.
+
+    Where words are not parted each two neighbouring characters are one, as for the lexical index.
+    """
+    words = {word.lower() for word in _WORD.findall(text)}
+    if not text.isascii():
+        for run in _UNPARTED.findall(text):
+            words.update(map("".join, pairwise(run)))
+    return frozenset(words)
 
 
 def best_passage(content: str, asked: frozenset[str], limit: int, count: Callable[[str], int]) -> str:

@@ -30,8 +30,13 @@ SENTENCE_CHARS: Final = 160
 
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(r"^[#>*\-\s]+|\*\*|__|`", re.MULTILINE)
-_SENTENCE_END: Final = re.compile(r"(?<=[a-z0-9)\]][a-z0-9)\]][.!?])\s+|(?<=[.!?])\s+(?=[A-Z\"'(`*\-])|\n+")
-"""A stop after two letters, so that `e.g.` and initials end nothing, or one before a capital."""
+_SENTENCE_END: Final = re.compile(
+    r"(?<=[a-z0-9)\]][a-z0-9)\]][.!?])\s+|(?<=[.!?])\s+(?=[A-Z\"'(`*\-])|(?<=[。！？｡।])(?![」』）”])|\n+"
+)
+"""A stop after two letters, so that `e.g.` and initials end nothing, or one before a capital; or one of a
+script that puts no space after it."""
+_LEAST_BYTES: Final = 12
+"""Of a sentence, in UTF-8: four Han characters say what three short words do."""
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
@@ -189,7 +194,7 @@ def sentences(text: str) -> Iterator[str]:
     """The sentences of ``text``, without Markdown's marks, code fences left out."""
     for part in _SENTENCE_END.split(_FENCED.sub("\n", text)):
         sentence = " ".join(_MARKUP.sub("", part).split())
-        if len(sentence) >= 12:
+        if len(sentence.encode("utf-8", "replace")) >= _LEAST_BYTES:
             yield sentence
 
 
