@@ -139,9 +139,9 @@ class StoreContext:
 
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
+        self.sessions.settle()
         if self._memory is not None:
             self._memory.purge_if_due()
-        self.sessions.settle()
 
     def drain_spool(self) -> None:
         """Apply what hooks left while no owner answered; cheap when there is nothing."""
