@@ -200,10 +200,11 @@ def test_settings_beside_an_installed_plugin_are_told(project: Cli) -> None:
     (claude / "settings.json").write_text(json.dumps({"enabledPlugins": {"context-graph@here": True}}))
     project.run("setup", "--yes")
     code, report = examine(project)
-    assert code == 1 and "more than one command calls us for SessionStart, PreToolUse" in problems(report)
-    assert str(project.project / ".claude/settings.json") in problems(report)
+    (told,) = [one for one in report["findings"] if "more than one command calls us" in one["what"]]
+    assert code == 0 and "SessionStart, PreToolUse" in told["what"], problems(report)
+    assert str(project.project / ".claude/settings.json") in told["what"] and "--remove" in told["cure"]
     project.run("setup", "--remove", "--yes")
-    assert examine(project)[0] == 0
+    assert "more than one" not in json.dumps(examine(project)[1]["findings"])
 
 
 def test_damage_to_the_index_s_snapshot_is_told_and_needs_nothing(project: Cli) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.doctor.client_files import SettingsFile, plugin_folders, read_object
-from context_graph.doctor.findings import ERROR, WARNING, Finding
+from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.hooks_config.events import EVENTS
 from context_graph.hooks_config.schema import hook_problems
 
@@ -82,14 +82,14 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
 
 
 def _doubled(found: HooksInUse) -> list[Finding]:
-    """A plugin beside our settings, or commands that differ: all are run, and all is told twice."""
+    """A plugin beside our settings, or commands that differ: all are run, and take their time."""
     twice = [event.name for event in EVENTS if len(found.of(event.name)) > 1]
     if not twice:
         return []
     sources = sorted({str(hook.source) for event in twice for hook in found.of(event)})
-    text = f"more than one command calls us for {', '.join(twice)}: {', '.join(sources)}"
+    text = f"more than one command calls us for {', '.join(twice)}, and each is run: {', '.join(sources)}"
     cure = "keep one: `context-graph-cli setup --remove` takes out the settings' own, /plugin the plugin"
-    return [Finding(WARNING, text, cure)]
+    return [Finding(NOTE, text, cure)]
 
 
 def packaged_hooks(plugin: Path, project: Path) -> list[Hook]:
