@@ -179,6 +179,7 @@ CORE_CASES: dict[str, Requirement] = {
         (
             "tests/integration/test_inject.py::test_other_wrong_parameters_are_named",
             "tests/integration/test_mcp_errors.py::test_each_edge_case_has_its_code_and_its_exact_message",
+            "tests/integration/test_mcp_errors.py::test_a_time_that_no_answer_could_tell_is_refused_before_it_is_stored",
             "tests/integration/test_mcp_errors.py::test_every_wrong_parameter_is_named",
             "tests/integration/test_memex.py::test_wrong_input_is_refused_by_name_and_nothing_is_stored",
             "tests/integration/test_memory_faults.py::test_wrong_parameters_keep_their_own_row",
