@@ -52,9 +52,9 @@ class Bridge:
         self.send(ask(number, "tools/call", name=name, arguments=arguments))
         return self.read()
 
-    def end(self) -> int:
+    def end(self, within_s: float = WAIT_S) -> int:
         self.stdin.close()
-        code = self.process.wait(WAIT_S)
+        code = self.process.wait(within_s)
         self.close()
         return code
 
@@ -181,6 +181,20 @@ def test_an_owner_that_is_stopped_costs_the_call_an_error_and_its_late_answer_is
     assert "does not answer" in answer["error"]["message"]
     assert bridge.call("echo", 8, say="on")["id"] == 8
     assert owner.pid() == pid
+
+
+def test_a_bridge_whose_client_has_gone_does_not_wait_for_a_stopped_owner(
+    owner: OwnerHarness, bridge: Bridge
+) -> None:
+    """A client that is killed closes its end; what it asked was handed on."""
+    bridge.open()
+    pid = owner.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        bridge.send(ask(7, "tools/call", name="echo", arguments={"say": "hello"}))
+        assert bridge.end(60) == 0
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_without_any_owner_each_request_gets_an_error_that_says_why(tmp_path: Path) -> None:

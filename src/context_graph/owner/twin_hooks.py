@@ -21,7 +21,7 @@ _KEPT: Final = 64
 
 
 class TwinHooks:
-    """The last events, each with which installation of our hooks has brought it. Cost: 1 to 2 us an event."""
+    """The last events, each with which installation of our hooks has brought it. Cost: 1 to 3 us an event."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, str], tuple[bool, int]] = OrderedDict()

@@ -108,6 +108,7 @@ struct Bridge<'a> {
     to_owner: Outgoing,
     to_client: Outgoing,
     client_ended: bool,
+    ended_by: Deadline,
     /// A line that never ends is being passed over.
     skipping: bool,
     /// Why there is no owner.
@@ -128,6 +129,7 @@ impl<'a> Bridge<'a> {
             to_owner: Outgoing::default(),
             to_client: Outgoing::default(),
             client_ended: false,
+            ended_by: Deadline::from_now(LAST_ANSWERS_MS),
             skipping: false,
             why: String::new(),
             silent_by: Deadline::from_now(SILENT_MS),
@@ -139,21 +141,22 @@ impl<'a> Bridge<'a> {
         self.connect();
         let mut buffer = vec![0; READ];
         while !self.is_over() {
-            let timeout = if self.client_ended { Some(LAST_ANSWERS_MS) } else { self.silence_left() };
+            let last_answers = self.client_ended.then(|| self.ended_by.left_ms());
+            let timeout = self.silence_left().into_iter().chain(last_answers).min();
             let [client, answers, owner, signal] = sys::wait(self.watches(), timeout);
             if signal.readable {
                 // What the client has said is handed on; its answers have nobody left to read them.
                 return self.flush_to_owner();
             }
             let nothing = ![client, answers, owner].iter().any(|ready| ready.readable || ready.writable);
-            if nothing && self.client_ended {
+            if nothing && last_answers == Some(0) {
                 return;
             }
             if answers.writable && !self.write_client() {
                 return;
             }
             self.serve_owner(owner, &mut buffer);
-            if !self.client_ended && self.silence_left() == Some(0) {
+            if self.silence_left() == Some(0) {
                 self.probe_owner();
             }
             if client.readable {
@@ -308,6 +311,7 @@ impl<'a> Bridge<'a> {
     /// A last line without its newline counts too.
     fn end_of_client(&mut self) {
         self.client_ended = true;
+        self.ended_by = Deadline::from_now(LAST_ANSWERS_MS);
         if !self.from_client.is_empty() {
             self.take_lines(b"\n");
         }
