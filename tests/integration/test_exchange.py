@@ -407,3 +407,44 @@ def test_an_export_goes_into_pipes_and_devices_and_through_links(cli: Cli, tmp_p
         check=False,
     )
     assert closed.returncode == 1 and "standard output is closed" in closed.stderr
+
+
+def test_what_a_write_would_refuse_is_found_before_the_first_write(tmp_path: Path) -> None:
+    """Half an import would be left behind otherwise: limits of metadata, links, times of deletion."""
+    one, other = str(uuid4()), str(uuid4())
+    ends = {"source_id": one, "target_id": other, "relationship_type": "needs"}
+    link = json.dumps({"type": "link", "id": str(uuid4()), **ends})
+    again = json.dumps({"type": "link", "id": str(uuid4()), **ends})
+    itself = json.dumps({"type": "link", "id": str(uuid4()), **ends, "target_id": one})
+    large = {"a": "b" * (1 << 20)}
+    with open_memex(tmp_path) as memex:
+        for bad, said in (
+            (line(metadata=large), "at most 1048576"),
+            (
+                link.replace("needs", "wants").replace("}", f', "metadata": {json.dumps(large)}}}'),
+                "at most 1048576",
+            ),
+            (again, "there already: the same type"),
+            (itself, "a link needs two"),
+            (line(deleted={"at_ms": -1, "reason": "x"}), "deleted_at_ms is -1"),
+            (line(deleted={"at_ms": 1, "reason": 5}), "reason is 5"),
+        ):
+            work = Import(memex)
+            work.check_lines([line(id=one), line(id=other), link, bad], 1)
+            work.checked()
+            assert [said in problem and problem.startswith("line 4: ") for problem in work.problems] == [True]
+        assert memex.count() == 0
+
+
+def test_a_link_that_says_what_one_of_the_store_says_already_is_left_out(tmp_path: Path) -> None:
+    with open_memex(tmp_path) as memex:
+        one, other = (memex.store(f"fact {name}", rationale=WHY).id for name in "ab")
+        kept = memex.link(one, other, "needs", weight=0.25)
+        lines = export_page(memex, "").text.splitlines()
+        lines = [text.replace(str(kept.id), str(uuid4())).replace("0.25", "0.75") for text in lines]
+        work = Import(memex)
+        work.check_lines(lines, 1)
+        work.checked()
+        work.write_lines(lines, 1)
+        assert work.report() == {"added": 0, "replaced": 0, "skipped": 2, "links": 0, "tombstones": 0}
+        assert [(edge.id, edge.weight) for edge in memex.edges(one)] == [(kept.id, 0.25)]

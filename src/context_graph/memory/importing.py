@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, BinaryIO, Final
 from uuid import UUID
@@ -19,8 +20,9 @@ from context_graph.memory import exchange_records as records
 from context_graph.memory.exchange_format import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
 from context_graph.memory.exchange_markdown import read_markdown
 from context_graph.memory.writing import redacted_node
-from context_graph.model.edge import GraphEdge
+from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store.memory_envelope import encode_json
 
 __all__ = ["Import", "import_jsonl"]
 
@@ -35,7 +37,7 @@ Located = tuple[str, Mapping[str, Any]]
 class Import:
     """One import on its way: `check_*` every part, `checked`, then `write_*` every part again.
 
-    It keeps the ids of the whole input, some 100 bytes a memory, and nothing else of it.
+    It keeps the ids of the whole input, some 100 bytes a memory or link, and nothing else of it.
     """
 
     memex: Memories
@@ -49,6 +51,8 @@ class Import:
     links: int = 0
     tombstones: int = 0
     _ids: set[bytes] = field(default_factory=set)
+    _relations: set[bytes] = field(default_factory=set)
+    """Digests of what each link says."""
     _ends: dict[bytes, str] = field(default_factory=dict)
     """Ends of links that no memory before them had, with the place of one such link."""
     _counts: list[int] = field(default_factory=lambda: [0, 0, 0])
@@ -159,9 +163,7 @@ class Import:
                 self._check_node(thing)
             elif isinstance(thing, GraphEdge):
                 self._counts[1] += 1
-                for end in (thing.source_id.bytes, thing.target_id.bytes):
-                    if end not in self._ids:
-                        self._ends.setdefault(end, where)
+                self._check_edge(where, thing)
             else:
                 self._counts[2] += 1
         except ContextGraphError as error:
@@ -171,7 +173,23 @@ class Import:
         if node.id.bytes in self._ids:
             raise InvalidInputError(f"id {node.id} is there twice")
         self._ids.add(node.id.bytes)
+        encode_json("metadata", node.metadata)
         redacted_node(node, _NoRedaction())
+
+    def _check_edge(self, where: str, edge: GraphEdge) -> None:
+        ends = (edge.source_id.bytes, edge.target_id.bytes)
+        if ends[0] == ends[1]:
+            raise InvalidInputError(f"link {edge.id} leads from a memory to itself; a link needs two")
+        relation = blake2b(b"".join((*ends, edge.relationship_type.encode())), digest_size=16).digest()
+        if relation in self._relations:
+            raise InvalidInputError(
+                f"link {edge.id} is there already: the same type from {edge.source_id} to {edge.target_id}"
+            )
+        self._relations.add(relation)
+        encode_json("metadata", edge.metadata)
+        for end in ends:
+            if end not in self._ids:
+                self._ends.setdefault(end, where)
 
     def _write(self, given: Iterable[Mapping[str, Any]]) -> None:
         if not self._is_checked:
@@ -191,7 +209,8 @@ class Import:
                         gone = one["deleted"]
                         deleted[thing.id] = Tombstone(thing.id, gone["at_ms"], gone["reason"], soft=True)
             elif isinstance(thing, GraphEdge):
-                edges.append(thing)
+                if not self._is_said(thing):
+                    edges.append(thing)
             elif isinstance(thing, Tombstone):
                 stones.append(thing)
         coming = {node.id for node in nodes}
@@ -210,6 +229,16 @@ class Import:
         self.replaced += there
         self.added += not there
         return True
+
+    def _is_said(self, edge: GraphEdge) -> bool:
+        """Whether a link of another id says the same already: it stays, as a memory that is there does."""
+        if self.memex.stored(edge.source_id) is None:
+            return False
+        return any(
+            one.id != edge.id
+            and (one.target_id, one.relationship_type) == (edge.target_id, edge.relationship_type)
+            for one in self.memex.edges(edge.source_id, Direction.OUT)
+        )
 
     def _has_ends(self, edge: GraphEdge, coming: set[UUID]) -> bool:
         return all(
@@ -247,12 +276,10 @@ def _thing(given: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tomb
 def _check_deleted(given: object) -> None:
     if given is None:
         return
-    if (
-        not isinstance(given, dict)
-        or type(given.get("at_ms")) is not int
-        or not isinstance(given.get("reason"), str)
-    ):
+    if not isinstance(given, dict) or set(given) != {"at_ms", "reason"}:
         raise InvalidInputError('deleted must be an object {"at_ms": …, "reason": …}')
+    fields = {"deleted_at_ms": given["at_ms"], "reason": given["reason"]}
+    records.tombstone_from_json({"id": str(UUID(int=0)), "soft": True, **fields})
 
 
 def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
