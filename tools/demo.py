@@ -241,7 +241,8 @@ def main() -> None:
 def report(demo: Demo, session: str) -> None:
     """What is kept, and what it cost."""
     shown = json.loads(demo.run("session", "show", "--session-id", session, "--json"))
-    print(f"\nKept of session 2: {shown['events_applied']} events, a chain of {len(shown['chain'])} sessions,")
+    chain = len(shown["chain"])
+    print(f"\nKept of session 2: {shown['events_applied']} events, a chain of {chain} sessions,")
     print(f"  purpose vector {[round(value, 2) for value in shown['purpose_vector']]}")
     for _ in range(20):
         line = demo.run("consciousness", "brief", session=session).strip()
