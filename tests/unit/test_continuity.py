@@ -10,12 +10,10 @@ import pytest
 
 from context_graph.identity.continuity import (
     DREAM_COOLDOWN_MS,
-    DriftLevel,
     ICLevel,
     ICMonitor,
     classify_ic,
     cross_session_ic,
-    drift_level,
     drift_metrics,
     identity_continuity,
     is_ic_crisis,
@@ -267,26 +265,3 @@ def test_a_vector_without_direction_has_no_purpose_drift() -> None:
     assert drift_metrics(snapshot(), zero).purpose_drift == 0.0
     orthogonal = snapshot(purpose_vector=unit_vector(0)), snapshot(purpose_vector=unit_vector(1))
     assert drift_metrics(*orthogonal).purpose_drift == 1.0
-
-
-@pytest.mark.parametrize(
-    ("ic_delta", "level"),
-    [
-        (0.2, DriftLevel.STABLE),
-        (0.0, DriftLevel.STABLE),
-        (-0.1, DriftLevel.STABLE),
-        (float32(0.9) - 1.0, DriftLevel.STABLE),
-        (-0.101, DriftLevel.WARNING),
-        (-0.3, DriftLevel.WARNING),
-        (float32(0.7) - 1.0, DriftLevel.WARNING),
-        (-0.301, DriftLevel.CRISIS),
-        (-1.0, DriftLevel.CRISIS),
-    ],
-)
-def test_drift_levels_exclude_their_exact_thresholds(ic_delta, level) -> None:
-    assert drift_level(ic_delta) is level
-
-
-def test_drift_of_nan_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^ic_delta must be a number, got nan$"):
-        drift_level(math.nan)

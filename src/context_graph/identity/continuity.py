@@ -6,7 +6,6 @@ made of an IC once it is known. Thresholds are compared in single precision, the
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from context_graph.protocol.hook_output import DriftMetrics, ICClassification
 
 __all__ = [
     "DREAM_COOLDOWN_MS",
-    "DriftLevel",
     "DriftMetrics",
     "ICChange",
     "ICClassification",
@@ -30,7 +28,6 @@ __all__ = [
     "MonitorState",
     "classify_ic",
     "cross_session_ic",
-    "drift_level",
     "drift_metrics",
     "identity_continuity",
     "is_ic_crisis",
@@ -39,11 +36,6 @@ __all__ = [
 
 DREAM_COOLDOWN_MS: Final = 60_000
 """Least time between two dream requests of one session (D3.7)."""
-
-DRIFT_CRISIS_DELTA: Final = -0.3
-DRIFT_WARNING_DELTA: Final = -0.1
-_DELTA_DIGITS: Final = 6
-"""Differences of stored (float32) ICs are off by up to 2e-7; an exact -0.3 must not pass for less."""
 
 MonitorState = tuple[float | None, bool, int | None]
 """(IC or None, in a crisis, time of the last dream request in ms or None)."""
@@ -239,14 +231,6 @@ class ICMonitor:
         return monitor
 
 
-class DriftLevel(StrEnum):
-    """How much continuity the step from one session to the next has cost."""
-
-    STABLE = "stable"
-    WARNING = "warning"
-    CRISIS = "crisis"
-
-
 def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot) -> DriftMetrics:
     """How far ``current`` is from the session it continues.
 
@@ -267,13 +251,3 @@ def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySna
             array("d", current.kuramoto_phases), array("d", previous.kuramoto_phases)
         ),
     )
-
-
-def drift_level(ic_delta: float) -> DriftLevel:
-    """Crisis below -0.3, warning below -0.1, exact values excluded; NaN is a ValueError."""
-    if math.isnan(ic_delta):
-        raise ValueError("ic_delta must be a number, got nan")
-    delta = round(ic_delta, _DELTA_DIGITS)
-    if delta < DRIFT_CRISIS_DELTA:
-        return DriftLevel.CRISIS
-    return DriftLevel.WARNING if delta < DRIFT_WARNING_DELTA else DriftLevel.STABLE

@@ -13,7 +13,7 @@ from context_graph.requirements.place import Place
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import BranchState, is_current, satisfaction
-from context_graph.requirements.verdict import HUMAN, Verdict
+from context_graph.requirements.verdict import HUMAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -404,9 +404,3 @@ def _keep(
     except OSError:
         pass  # the state holds what counts; the caller has the record as well
     return one
-
-
-def open_verdicts(place: Place, session_id: str, branch: str) -> list[Verdict]:
-    """The enabled requirements that are not met, dynamic ones as last calculated; for a status line."""
-    scene = place.scene(branch, session_id, may_run=False)
-    return [v for entry in place.rules.active if not (v := evaluate(entry, scene)).met]

@@ -15,7 +15,6 @@ __all__ = [
     "TEMPLATE_FIELDS",
     "Problems",
     "evidence",
-    "hook_keys",
     "hook_settings",
     "is_number",
     "show",
@@ -245,13 +244,6 @@ def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
     found["standard_briefing"] = _briefing(hooks, problems)
     found["deny_patterns"] = _patterns(found["deny_patterns"], problems)
     return found
-
-
-def hook_keys() -> set[str]:
-    """Every setting below ``hooks:``, with dots."""
-    return {f"{path}.{key}" for path, keys in _HOOKS.items() for key in keys} | {
-        "session_start.briefing_format"
-    }
 
 
 def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> Mapping[object, object]:

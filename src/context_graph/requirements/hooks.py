@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from context_graph.requirements.cache import GateCache
-    from context_graph.requirements.project import Project
 
-__all__ = ["decide", "governing_project"]
+__all__ = ["decide"]
 
 SKIP = "CLAUDE_SKIP_REQUIREMENTS"
 _STILL = ("SessionStart", "SessionEnd")
@@ -43,13 +42,6 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
         return _sayable(handler(event, cache, may_run))
     except Exception as error:  # whatever it is: a defect here must not stop the user's work, nor be silent
         return _failed(event, error)
-
-
-def governing_project(event: GateEvent) -> Project | None:
-    """The project whose requirements file governs the call, None if there is none. A few stat calls."""
-    from context_graph.requirements.gate import project_of
-
-    return project_of(event)
 
 
 def _handler(name: str) -> Callable[[GateEvent, GateCache | None, bool], GateResult] | None:
