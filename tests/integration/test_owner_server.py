@@ -267,6 +267,7 @@ def test_what_fails_after_an_answer_is_logged_and_costs_no_client_its_own(owner:
         connection.sendall(frames)
         connection.settimeout(WAIT_S)
         assert [reply.stdout for reply in _read_replies(connection, 3)] == [b"0", b"1", b"2"]
+    assert owner.ask("owner.ping").exit_code == 0  # by then what follows the last answer has been done
     assert owner.log().count("ZeroDivisionError: a bug in settling") == 3
 
 
