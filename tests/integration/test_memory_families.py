@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tarfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,39 @@ def drop(db: Path, family: str) -> None:
     raw.drop_column_family(family)
     raw.close()
     (db / "seal.json").unlink()
+
+
+SHORT_OF_DESCRIPTORS = """
+    import os, resource, sys
+    from context_graph.errors import StoreError
+    from context_graph.store.engine import Engine
+    from context_graph.store.memory_families import gain_memory, has_memory
+    for left in range(12):
+        with_few = Engine.open(f"{sys.argv[1]}/{left}/db")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        used = max(map(int, os.listdir("/proc/self/fd"))) + 1
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, hard))
+        try:
+            gain_memory(with_few)
+        except StoreError as error:
+            print("refused", "Too many open files" in str(error))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        gain_memory(with_few)
+        assert has_memory(with_few)
+        with_few.close()
+"""
+
+
+def test_families_that_descriptors_did_not_reach_for_come_at_the_next_call(tmp_path: Path) -> None:
+    """With the engine that is open: RocksDB had made some of them, and would write no more."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SHORT_OF_DESCRIPTORS), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.splitlines()) == {"refused True"}, done.stdout
 
 
 @pytest.mark.parametrize("family", MEMORY_FAMILIES)

@@ -7,6 +7,7 @@ for writing.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from context_graph.errors import StoreError
 from context_graph.store.engine import Engine
@@ -50,6 +51,18 @@ def gain_memory(engine: Engine) -> None:
         return
     if engine.read_only:
         raise StoreError(f"{engine.path} has no memories yet; open it once for writing")
+    try:
+        _make_missing(engine, there)
+    except StoreError:
+        # RocksDB writes no more after a failed write, and a family that it could not finish may be there all
+        # the same: opened again it says what is there, and the next call goes on from that.
+        with suppress(StoreError):
+            engine.reopen()
+        raise
+
+
+def _make_missing(engine: Engine, there: bytes | None) -> None:
+    """The families that layout ``there`` lacks, then the marker."""
     missing = [family for family in MEMORY_FAMILIES if there is None or family not in LAYOUT_1_FAMILIES]
     for family in missing:
         if family not in engine.families:
