@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,7 @@ from context_graph.config import Location, locate
 from context_graph.errors import OwnerUnavailableError
 from context_graph.memory.memex import Memex
 
-__all__ = ["Owner", "stopped", "twins", "until"]
+__all__ = ["Owner", "twins", "until"]
 
 WAIT_S = 240.0
 """A run takes idle time only, and beside other work there may be little."""
@@ -141,14 +139,3 @@ class Owner:
     def log(self) -> str:
         """What the owner has written down."""
         return (self.location.root / "log" / "owner.log").read_text()
-
-
-@contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """Hold a process of the test's own owner where it is; on leaving it goes on, if it is still there."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)

@@ -1,13 +1,16 @@
-"""The installed launcher as tests use it."""
+"""The installed launcher as tests use it, and its owner held where it is."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Cli"]
+__all__ = ["Cli", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,14 @@ class Cli:
             done.stdout.decode("utf-8", "replace"),
             done.stderr.decode("utf-8", "replace"),
         )
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Hold a process that the test has started where it is; on leaving it goes on, if it is still there."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.integration.owner_harness import WAIT_S, OwnerHarness, wait_until
+from tests.support import stopped
 
 LAUNCHER = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
 LINE_MAX = 2 * 1024 * 1024
@@ -172,11 +173,8 @@ def test_an_owner_that_is_stopped_costs_the_call_an_error_and_its_late_answer_is
     """Some 20 s; without an end the client would wait for ever, and its session with it."""
     bridge.open()
     pid = owner.pid()
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(pid):
         answer = bridge.call("echo", say="hello")
-    finally:
-        os.kill(pid, signal.SIGCONT)
     assert (answer["id"], answer["error"]["code"]) == (7, -32002)
     assert "does not answer" in answer["error"]["message"]
     assert bridge.call("echo", 8, say="on")["id"] == 8
@@ -189,12 +187,9 @@ def test_a_bridge_whose_client_has_gone_does_not_wait_for_a_stopped_owner(
     """A client that is killed closes its end; what it asked was handed on."""
     bridge.open()
     pid = owner.pid()
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(pid):
         bridge.send(ask(7, "tools/call", name="echo", arguments={"say": "hello"}))
         assert bridge.end(60) == 0
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def test_without_any_owner_each_request_gets_an_error_that_says_why(tmp_path: Path) -> None:

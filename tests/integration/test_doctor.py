@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.session_support import hook, memory, remember, work_session
-from tests.support import Cli
+from tests.support import Cli, stopped
 
 from context_graph.cli.doctor_text import findings_text
 from context_graph.config import locate
@@ -249,12 +248,9 @@ def test_an_owner_that_is_silent_is_told_with_its_pid(project: Cli) -> None:
     project.run("setup", "--yes")
     project.run("owner", "start")
     pid = json.loads(project.run("owner", "status", "--json").stdout)["pid"]
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(pid):
         code, report = examine(project)
         shown = project.run("doctor", timeout=100).stdout
-    finally:
-        os.kill(pid, signal.SIGCONT)
     (finding,) = [one for one in report["findings"] if one["level"] != "note"]
     assert code == 1 and f"the owner (pid {pid}) runs, and has not answered" in finding["what"]
     assert "owner restart" in finding["cure"]

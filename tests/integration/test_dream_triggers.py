@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.owner_dreams import Owner, stopped, twins, until
+from tests.owner_dreams import Owner, twins, until
 from tests.session_support import hook
-from tests.support import Cli
+from tests.support import Cli, stopped
 
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.store.sessions import SessionStore

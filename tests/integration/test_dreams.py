@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.owner_dreams import Owner, stopped, twins, until
-from tests.support import Cli
+from tests.owner_dreams import Owner, twins, until
+from tests.support import Cli, stopped
 
 pytestmark = pytest.mark.timeout(300)
 
