@@ -239,3 +239,22 @@ def test_the_owner_process_never_imports_the_detector(tmp_path: Path) -> None:
     subprocess.run(command, capture_output=True, check=True)
     warm = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not {"detect_secrets", "requests", "subprocess", "importlib.metadata"} & set(warm.stdout.split())
+
+
+SENTENCES = GOLDEN.with_name("redaction.tsv")
+SECRET = re.compile("⟦(.*?)⟧", re.DOTALL)
+
+
+def sentence_rows() -> Iterator[tuple[str, str]]:
+    """(text, the same with each secret's place marked) of every row of the second golden file."""
+    for line in SENTENCES.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            row = undo(line.partition("\t")[2])
+            yield SECRET.sub(r"\1", row), MARK.sub("[redacted]", SECRET.sub("[redacted]", row))
+
+
+@pytest.mark.parametrize(("text", "kept"), list(sentence_rows()))
+def test_a_sentence_keeps_its_words_and_loses_its_secrets(text: str, kept: str, redactor: Redactor) -> None:
+    """REQ-HOOKS-33: what follows "Bearer" or "password:" goes only if it is a credential, and to its end."""
+    for one in (redactor, OWN):
+        assert MARK.sub("[redacted]", one.redact(text)) == kept

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # it ships no annotations
 
-from context_graph.redact import keyed
+from context_graph.redact import credential, headers, keyed
 from context_graph.redact.imported import load_imported
 from context_graph.redact.rules import OWN_RULES, Rule
 from context_graph.redact.runs import CORE_PATTERN, secret_run
@@ -58,15 +58,21 @@ class Redactor:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
         assignment, phrase = keyed.head_patterns(keywords)
-        self._add(assignment, _options(_KEYED_MEMORY), _after_head(keyed.assigned_value))
-        self._add(phrase, _options(_KEYED_MEMORY), _after_head(keyed.phrase_value))
+        for name, pattern, value_of in (
+            ("authorization", headers.AUTHORIZATION, headers.authorization_value),
+            ("bearer", headers.BEARER, headers.bearer_value),
+            ("cookie", headers.COOKIE, headers.cookie_value),
+            ("keyed-value", assignment, keyed.assigned_value),
+            ("keyed-value", phrase, keyed.phrase_value),
+        ):
+            self._add(pattern, _options(_KEYED_MEMORY), _after_head(name, value_of))
         self._filter.Compile()
         adrift = [rule for rule in rules if not rule.anchored]
         self._adrift = [(re2.compile(rule.pattern.encode(), options), _spans_of(rule)) for rule in adrift]
         gate = "|".join(f"(?:{rule.pattern})" for rule in adrift)
         self._gate = re2.compile(gate.encode(), options) if gate else None
         self._core = re2.compile(CORE_PATTERN.encode(), options)
-        self.rule_count: int = len(rules) + 3
+        self.rule_count: int = len(rules) + 6
         self.problems: tuple[str, ...] = tuple(found)
 
     @classmethod
@@ -165,11 +171,17 @@ def _spans_of(rule: Rule) -> _Finder:
             start, end = _secret_of(found, regexp.groups) if rule.grouped else found.span()
             if not rule.grouped:
                 start, end = _trimmed(data, start, end)
-            elif _in_mark(data, found.start()) or keyed.is_reference(data[start:end].decode("latin-1")):
+            elif _in_mark(data, found.start()) or not _is_meant(rule, data, found.start(), start, end):
                 continue
             yield start, end, rule.name
 
     return find
+
+
+def _is_meant(rule: Rule, data: bytes, head: int, start: int, end: int) -> bool:
+    if credential.is_reference(data[start:end].decode("latin-1")):
+        return False
+    return not rule.judged or keyed.is_typed_value(data, head, start, end)
 
 
 def _secret_of(found: Any, groups: int) -> tuple[int, int]:
@@ -188,8 +200,8 @@ def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int]:
     return start, tail.end() if tail else end
 
 
-def _after_head(value_of: Callable[[bytes, int, int], tuple[int, int] | None]) -> _Finder:
-    """Spans of values behind the heads that a pattern finds."""
+def _after_head(name: str, value_of: Callable[[bytes, int, int], tuple[int, int] | None]) -> _Finder:
+    """Spans of values behind the heads that a pattern finds, called ``name``."""
 
     def find(regexp: Any, data: bytes) -> Iterator[_Span]:
         at = 0
@@ -198,7 +210,7 @@ def _after_head(value_of: Callable[[bytes, int, int], tuple[int, int] | None]) -
             at = found.end()
             value = value_of(data, found.start(), at)
             if value is not None and not _in_mark(data, found.start()):
-                yield (*value, "keyed-value")
+                yield (*value, name)
                 at = max(at, value[1])
 
     return find

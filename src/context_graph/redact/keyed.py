@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["STRONG", "assigned_value", "head_patterns", "is_reference", "is_secret", "phrase_value"]
+from context_graph.redact.credential import (
+    goes_on_in_words,
+    is_compound,
+    is_placeholder,
+    is_plain_url,
+    is_sentence,
+    is_word,
+    looks_drawn,
+)
+
+__all__ = ["STRONG", "assigned_value", "head_patterns", "is_secret", "is_typed_value", "phrase_value"]
 
 _JOINED: Final = (
     "api key", "access key", "auth key", "private key", "priv key", "client key", "service key",
@@ -33,6 +43,7 @@ _WEAK: Final = (
     "nonce",
     r"_auth\b",
     *(f"{q}{name}{q}" for name in ("auth", "pass") for q in "\"'"),
+    *_JOINED,
 )
 """Names that also stand for ordinary things; a plain word or a number after one is no secret.
 
@@ -72,7 +83,7 @@ _QUOTED: Final = re.compile(
     rb"|`(?P<f>[^`\r\n]*+)",
     re.DOTALL,
 )
-_BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\])++""")
+_BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\]|&(?![\w.-]*=|[\s&]|\Z))++""")
 _OPTION: Final = re.compile(
     rb"""(?P<q>["'])(?P<v>(?:(?!(?P=q))[^\r\n])++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
@@ -97,8 +108,23 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
         _text(data, *value),
         quoted=quoted is not None,
         before=_text(data, max(0, start - _BEFORE), start),
+        after=_text(data, value[1], value[1] + _AFTER),
     )
     return value if secret else None
+
+
+def is_typed_value(data: bytes, head: int, start: int, end: int) -> bool:
+    """Whether ``data[start:end]`` was typed in as a secret; its head, from ``head`` on, prose has too."""
+    value = _text(data, start, end)
+    if " " in value:
+        return any(any(map(str.isdigit, word)) and looks_drawn(word) for word in value.split())
+    trimmed = value.rstrip(_STOPS)
+    if trimmed.lower() in _STOPWORDS or is_placeholder(trimmed) or is_compound(trimmed):
+        return False
+    if not is_word(trimmed):
+        return looks_drawn(trimmed) or not goes_on_in_words(_text(data, end, end + _AFTER))
+    spoken = goes_on_in_words(value[len(trimmed) :] + _text(data, end, end + _AFTER))
+    return not spoken and not _PROSE_BEFORE.search(_text(data, max(0, head - _BEFORE), head))
 
 
 def phrase_value(data: bytes, start: int, end: int) -> Span | None:
@@ -110,16 +136,35 @@ def phrase_value(data: bytes, start: int, end: int) -> Span | None:
         value = found.span("v" if found["v"] else "w") if found else None
         if value is None or _text(data, *value).lower() in _STOPWORDS:
             return None
+        said = _text(data, *value)
+        if is_word(said.rstrip(_STOPS)) and _option_in_prose(data, start, value[1]):
+            return None
         # An option's value is typed in, whatever it looks like.
-        return value if is_secret(name, "=", _text(data, *value), quoted=False, before="--") else None
+        return value if is_secret(name, "=", said, quoted=False, before="--") else None
     if first == b"<":
         found = _ELEMENT.match(data, end)
         inner = _text(data, *found.span("v")).strip() if found else ""
         secret = bool(inner) and is_secret(name, ">", inner, quoted=True, before="<")
     else:
         found = _SAID.match(data, end)
-        secret = found is not None and _is_said_secret(_text(data, *found.span("v")))
+        return _said_value(data, *found.span("v")) if found else None
     return found.span("v") if found and secret else None
+
+
+def _option_in_prose(data: bytes, start: int, end: int) -> bool:
+    """As in: the --password prompts; pass --token interactively; help, where a line begins with it."""
+    before = _text(data, max(0, start - _BEFORE), start)
+    alone = not before.rpartition("\n")[2].strip(" \t-|`*")
+    return _PROSE_BEFORE.search(before) is not None or (
+        alone and goes_on_in_words(_text(data, end, end + _AFTER))
+    )
+
+
+def _said_value(data: bytes, start: int, end: int) -> Span | None:
+    """In a sentence ("the password is ...") only what is no word: "required" says nothing."""
+    said = _text(data, start, end).rstrip(_SAID_STOPS)
+    drawn = any(char.isdigit() for char in said) and looks_drawn(said) and not _CODE.fullmatch(said)
+    return (start, start + len(said)) if drawn else None
 
 
 def _span(found: re.Match[bytes] | None) -> Span | None:
@@ -133,38 +178,39 @@ def _text(data: bytes, start: int = 0, end: int | None = None) -> str:
 
 _BEFORE: Final = 40
 """Bytes before a name that may tell an option or a variable from an argument."""
+_AFTER: Final = 64
+"""Bytes behind a value that tell a sentence from a line of settings."""
+_STOPS: Final = ")]}>.:?!,"
+_SAID_STOPS: Final = ".,:;)?"
+"""An exclamation mark stays: it is a part of too many passwords."""
+_PROSE_BEFORE: Final = re.compile(
+    r"(?i)(?:^|[^\w-])(?:the|a|an|this|that|use|uses|using|pass|passes|passing|with|without|via|by|and|or|set|sets"
+    r"|give|given|take|takes|add|adds|option|flag|called|named|multi|no|der|die|das|mit|ohne|und"
+    r"|oder)[ \t]+[`'\"]?-?\Z"
+)
+_ABOUT: Final = re.compile(
+    r"(?i)[_-]?(?:names?|types?|urls?|uris?|endpoint|files?|path|dir|folder|length|len|size|count|limit|ids?|expiry|expires"
+    r"|ttl|policy|field|label|hint|format|model|budget|usage|scheme|strength|description|column|header|ref|_at|_on|date|time)\Z"
+)
+"""Ends of names that say something about a secret and hold none: token_url, secretName, password_policy."""
 _WORD: Final = re.compile(r"[A-Za-z]+(?:[ _.-][A-Za-z]+)*")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*")
 _CODE: Final = re.compile(
     r"(?:await |new |not )?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*[(\[{<].*", re.DOTALL
 )
-_REFERENCE: Final = re.compile(
-    r"\$\{|\$\(|%\(|%[A-Za-z_]+%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*\}|<[A-Za-z]|\(\(|\[redacted"
-    r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
-    # A variable and nothing more: "$uperSecret1!" is a password.
-    r"|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)[;,)\]}\"']*\Z"
-)
-_EMPTY: Final = re.compile(r"[\W_]*|x{3,}|X{3,}|\.{3}")
-_TYPED: Final = re.compile(
-    r"(?:u?int|float|str|bytes|char|varchar|sha|md|rs|hs|es|base)\d+|md5sum", re.IGNORECASE
-)
-_PLACEHOLDER_TEXT: Final = """
-    none null nil true false undefined nan str string int integer bytes bool boolean optional any object text
-    required missing invalid empty unset expired include omit same-origin bearer basic token secret password
-    passwd pwd pass key auth credentials credential changeme example placeholder redacted masked hidden self
-"""
-_PLACEHOLDERS: Final = frozenset(_PLACEHOLDER_TEXT.split())
 _STOPWORD_TEXT: Final = """
     a an and are as at be by can file flag for from has if in is it must not of on option or set should that
     the this to use was when will with value you your
 """
 _STOPWORDS: Final = frozenset(_STOPWORD_TEXT.split())
 _PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w./@-]+")
+_CLOSING: Final = re.compile(r"[)\]}]")
 _NUMBER: Final = re.compile(r"[+-]?[\d_.,]+")
+_LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
 _STRONG: Final = re.compile("|".join(STRONG), re.IGNORECASE)
 
 
-def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: str) -> bool:
+def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: str, after: str = "") -> bool:
     """Whether ``value`` after ``name`` is to be taken for a secret.
 
     Args:
@@ -173,39 +219,58 @@ def is_secret(name: str, separator: str, value: str, *, quoted: bool, before: st
         value: Without quotes; not empty.
         quoted: Whether it stood in quotes.
         before: The few characters before the name: they tell an option or a variable from an argument.
+        after: What stands right behind the value: it tells a sentence from a setting.
 
     Cost: a few regular expressions over one value; about 2 us.
     """
-    if _REFERENCE.match(value) or _EMPTY.fullmatch(value) or value.lower() in _PLACEHOLDERS:
+    if is_placeholder(value) or is_plain_url(value):
         return False
     if _PATH.fullmatch(value) and sum(map(str.islower, value)) >= 0.6 * sum(map(str.isalnum, value)):
         return False  # PWD=/home/me/work, secret_file: ./db.env
     strong = bool(_STRONG.search(name)) or name.lower().startswith("_pass")
+    if name.lower().startswith("tokeni"):
+        return False  # tokenizer, tokenised
     if _NUMBER.fullmatch(value):
         return strong and len(value) >= 4 and not name.lower().startswith("credential")
-    if quoted:
-        return strong or not (_WORD.fullmatch(value) or "${" in value)
-    return _bare_is_secret(name, separator, value, strong=strong, before=before)
-
-
-def _bare_is_secret(name: str, separator: str, value: str, *, strong: bool, before: str) -> bool:
-    trimmed = value.rstrip(")]}>.:?!")
-    if not trimmed or trimmed.lower() in _PLACEHOLDERS | _STOPWORDS or _TYPED.fullmatch(trimmed):
+    if _ABOUT.search(name.strip("\"'")) and not _LONG_TOKEN.fullmatch(value):
         return False
+    if quoted:
+        return not is_sentence(value) and (strong or not (_WORD.fullmatch(value) or "${" in value))
+    return _bare_is_secret(name, separator, value, strong=strong, before=before, after=after)
+
+
+def _bare_is_secret(name: str, separator: str, value: str, *, strong: bool, before: str, after: str) -> bool:
+    trimmed = value.rstrip(_STOPS)
+    if not trimmed or trimmed.lower() in _STOPWORDS or is_placeholder(trimmed) or is_compound(trimmed):
+        return False
+    said = is_word(trimmed) and separator.strip() in (":", "=") and separator != "="
+    if said and _is_prose(trimmed, value[len(trimmed) :] + after, strong=strong):
+        return False
+    given = _CLOSING.split(trimmed, maxsplit=1)[0]
+    compared = separator.strip()[1:] in ("=", "==") and given[-1:].isdigit()
+    if _mentions_name(name, given[:-1] if compared else given):
+        return False  # get(session_key=session_key).delete(), password1 != password2
     if (value[0] in "([{" or _CODE.fullmatch(value)) and not _looks_typed_in(separator, before):
         return False
     if not _IDENTIFIER.fullmatch(trimmed):
         return True
     if "." in trimmed or "::" in trimmed or "->" in trimmed:
         return any(part.isdigit() for part in re.split(r"\W", trimmed))  # self.password, settings.token
-    if _mentions_name(name, trimmed):
-        return False  # password=password, token: access_token
     if any(char.isdigit() for char in trimmed):
         return True
     if separator.strip() == ":" and trimmed[0].isupper() and _is_camel_case(trimmed):
         return False  # a type
     # A plain word: an argument such as login(password=given) is code, PASSWORD=given is a setting.
     return (strong and not before.rstrip().endswith(("(", ","))) or _looks_typed_in(separator, before)
+
+
+def _is_prose(word: str, after: str, *, strong: bool) -> bool:
+    """Whether a word after a colon begins a sentence or says something of the secret."""
+    if goes_on_in_words(after):
+        return True  # "password: minimum length is twelve"
+    if not any("a" <= char <= "z" for char in word.lower()):
+        return True  # another script's word
+    return not strong and word.isascii() and not word.isalpha()  # "token: read-only"
 
 
 def _is_camel_case(word: str) -> bool:
@@ -223,14 +288,3 @@ def _mentions_name(name: str, value: str) -> bool:
     said = re.sub(r"[^a-z]", "", value.lower())
     telling = re.sub(r"[^a-z]", "", name.lower())
     return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)
-
-
-def _is_said_secret(value: str) -> bool:
-    """In a sentence ("the password is ...") only what is no word: "required" says nothing."""
-    said = value.rstrip(".,:;!?)")
-    return not said.isalpha() and any(char.isdigit() for char in said) and not is_reference(said)
-
-
-def is_reference(value: str) -> bool:
-    """Whether ``value`` only points at a secret (a variable, a template) or was redacted before."""
-    return bool(_REFERENCE.match(value))

@@ -1,6 +1,6 @@
 """Our own secret rules: shapes of credentials in RE2's syntax.
 
-Values after telling names are keyed.py's matter, bare random tokens runs.py's.
+Values after telling names are keyed.py's matter, headers headers.py's, bare random tokens runs.py's.
 Patterns run on UTF-8 bytes, so ``\\w`` and classes are ASCII. The first group that took part in a
 match is the secret; without groups the whole match is. Where an issuer documents a length we take
 that or more: a longer token of a later scheme must not leave its tail behind. Each pattern needs a
@@ -23,13 +23,15 @@ class Rule:
     """A named RE2 pattern.
 
     ``grouped``: a group that took part is the secret, not the whole match. ``anchored``: there is a
-    literal that the prefilter can look for; the others share one pass of their own.
+    literal that the prefilter can look for; the others share one pass of their own. ``judged``: the
+    words around it have a say, see keyed.is_typed_value.
     """
 
     name: str
     pattern: str
     grouped: bool = True
     anchored: bool = True
+    judged: bool = False
 
 
 _WORD: Final = r"[A-Za-z0-9_-]"
@@ -135,30 +137,6 @@ _SHAPES: Final = (
     ),
     ("url-token", r"""://([^\s/:@"'<>\\`]{20,})@"""),
     (
-        "authorization",
-        r"""(?i)authorization\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]?(?:bearer|basic|token|digest"""
-        r"""|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk|oauth)[ \t]+([^\r\n"'`\\]+)""",
-    ),
-    (
-        "authorization",
-        r"""(?i)authorization\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]([A-Za-z0-9._~+/=:-]{8,})""",
-    ),
-    ("authorization", r"(?i)authorization:[ \t]*([A-Za-z0-9._~+/=-]{16,})"),
-    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z0-9._~+/=-]{20,})"),
-    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z._~+/=-]*[0-9][A-Za-z0-9._~+/=-]{7,})"),
-    ("bearer", r"(?i)\bbearer[ \t]+([A-Za-z._~+/=-]{7,}[0-9][A-Za-z0-9._~+/=-]*)"),
-    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
-    (
-        "authorization",
-        r"""(?i)authorization\\*["'`]?[ \t\n,]+(?:\\*["'`]?value\\*["'`]?:[ \t]*)?"""
-        r"""\\*["'`]?(?:basic|token|bearer)[ \t]+"""
-        r"([A-Za-z._~+/-]*[0-9=][A-Za-z0-9._~+/=-]*)",
-    ),
-    (
-        "cookie",
-        r"""(?i)\b(?:set-)?cookie\\*["'`]?\]?[ \t]*(?:=>|[:=])[ \t]*\\*["'`]?([^\s=;"'`\\]+=[^\r\n"'`\\]+)""",
-    ),
-    (
         "cookie",
         r"""(?i)\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|sessionid|csrftoken|xsrf-token)"""
         r"""=([^\s;&"'`\\]{6,})""",
@@ -166,20 +144,33 @@ _SHAPES: Final = (
     ("curl-user", r"""\bcurl\b[^\r\n]*?\s(?:-u|--user)[ =]*["']?[^\s:"']*:([^\s"']+)"""),
     ("sshpass", r"""\bsshpass[ \t]+-p[ \t]*["']?([^\s"']+)"""),
     ("mysql-password", r"""\bmysql(?:dump|admin)?\b[^\r\n|;&]*?\s-p([^\s"']{3,})"""),
-    ("keyed-value", r"""(?i)\bpass=["']?([^\s"'`;&,]{4,})"""),
-    ("keyed-value", r"""\s--?pass[ =]["']?([^\s"'`;&|<>-][^\s"'`;&|<>]*)"""),
     ("keyed-value", r"""-pass(?:in|out)?\s+pass:([^\s"']+)"""),
     ("keyed-value", r"""(?i)\b(?:password|pwd)=([^;"'\r\n]+);\s*\w[\w ]*="""),
+    ("netrc", r"(?i)\b(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S+)"),
+    ("sql-password", r"""(?i)\bidentified\s+by\s+\\*['"]([^'"\\\r\n]+)"""),
     (
-        "keyed-value",
-        r"\b(?:set|setx|ENV|ARG|export)\s+(?:-[A-Za-z]+\s+)*"
-        r"""[A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|CREDENTIAL)[A-Z0-9_]*\s+["']?([^\s"'=]\S*)""",
+        "sql-password",
+        r"""(?i)\b(?:with|set|login|encrypted|unencrypted|and|user\s+\S+|role\s+\S+)\s+password\s+\\*'([^'\\\r\n]+)""",
     ),
-    ("netrc", r"(?i)\blogin\s+\S+\s+password\s+(\S+)"),
-    ("sql-password", r"""(?i)\b(?:identified\s+by|password)\s+\\*['"]([^'"\\\r\n]+)"""),
     ("crypt-hash", r"\$(?:2a|2b|2x|2y)\$\d\d\$[A-Za-z0-9./]{30,}"),
     ("crypt-hash", r"\$(?:apr1|argon2i|argon2d|argon2id|gy)\$[A-Za-z0-9./$=,+]{20,}"),
     ("crypt-hash", r"[:'\"](\$[1567y]\$[A-Za-z0-9./$=,+]{20,})"),
 )
 
-OWN_RULES: Final = tuple(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES))
+# Heads that prose has too: what follows is taken for a secret only if it looks typed in.
+_IN_PROSE: Final = (
+    ("keyed-value", r"""(?i)\bpass=["']?([^\s"'`;&,]{4,})"""),
+    ("keyed-value", r"""\s--?pass[ =]["']?([^\s"'`;&|<>-][^\s"'`;&|<>]*)"""),
+    (
+        "keyed-value",
+        r"\b(?:set|setx|ENV|ARG|export)\s+(?:-[A-Za-z]+\s+)*"
+        r"""[A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|CREDENTIAL)[A-Z0-9_]*\s+["']?([^\s"'=]\S*)""",
+    ),
+    ("netrc", r"(?i)\blogin\s+\S+\s+password\s+([^\s\d]*\d\S*)"),
+    ("sql-password", r"""(?i)\bpassword\s+\\*['"]([^'"\\\r\n]+)"""),
+)
+
+OWN_RULES: Final = (
+    *(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES)),
+    *(Rule(name, pattern, judged=True) for name, pattern in _IN_PROSE),
+)

@@ -1,0 +1,122 @@
+"""Credentials in headers: behind ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``.
+
+The pattern finds the head; the functions here take the credential to its own end and leave the
+sentence that goes on behind it. After a scheme's name a plain word is a credential only where the
+header is all there is on its line or between its quotes: people write "Authorization: Bearer is
+required" far more often than they choose a word for a token.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_graph.redact.credential import is_placeholder, looks_drawn
+
+__all__ = ["AUTHORIZATION", "BEARER", "COOKIE", "authorization_value", "bearer_value", "cookie_value"]
+
+Span = tuple[int, int]
+
+_QUOTE: Final = r"""\\*["'`]"""
+AUTHORIZATION: Final = (
+    rf"(?i)authorization(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
+    r"(?:(?:bearer|basic|token|digest|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk"
+    r"|oauth)[ \t]+)?"
+    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
+    rf"|(?i)authorization(?:{_QUOTE})?[ \t\n,]+(?:(?:{_QUOTE})?value(?:{_QUOTE})?:[ \t]*)?"
+    rf"(?:{_QUOTE})?(?:basic|token)[ \t]+"
+)
+BEARER: Final = r"(?i)\bbearer[ \t]+"
+COOKIE: Final = (
+    rf"(?i)\b(?:set-)?cookie(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
+    rf"|\bcurl\b[^\r\n]*?\s(?:-b|--cookie)[ =]*(?:{_QUOTE})?"
+)
+
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
+_PARAMETERS: Final = re.compile(
+    rb"""[A-Za-z_]\w*=(?:\\*"[^"\r\n\\]*+\\*"|[^\s,"'`\\]++)"""
+    rb"""(?:,[ \t]*[A-Za-z_]\w*=(?:\\*"[^"\r\n\\]*+\\*"|[^\s,"'`\\]++))++"""
+)
+_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]+\Z")
+_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]+=[^\s;,\"'`\\()\[\]{}<>]++")
+_PAIRS: Final = re.compile(
+    _PAIR.pattern
+    + rb"(?:;[ \t]*(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
+    + _PAIR.pattern
+    + rb"|(?:httponly|secure|partitioned)\b))*+",
+    re.IGNORECASE,
+)
+_ATTRIBUTES: Final = frozenset({b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"})
+_SENTENCE_END: Final = b".,:;"
+_SHORTEST: Final = 6
+_SHORTEST_BARE: Final = 8
+_TYPED_BEFORE: Final = re.compile(
+    rb"""(?:\A|[\r\n"'`{,\[]|-H[ \t]*)[ \t]*\\*["'`]?(?:proxy-|x-)*\Z""", re.IGNORECASE
+)
+_TYPED_BEHIND: Final = re.compile(rb"""\\*["'`]|\\[rn]|[ \t]*(?:[\r\n]|\Z)""")
+_BEFORE: Final = 24
+
+
+def authorization_value(data: bytes, start: int, end: int) -> Span | None:
+    """The credential after the head ``data[start:end]`` of an authorization header, or None."""
+    found = _PARAMETERS.match(data, end)
+    if found:
+        return found.span()
+    found = _TOKEN.match(data, end)
+    if not found:
+        return None
+    value = _without_stop(data, *found.span())
+    said = _text(data, *value)
+    head = data[start:end]
+    schemed = _SCHEME.search(head) is not None
+    if is_placeholder(said):
+        return None
+    separated = any(sign in head for sign in b":=")
+    alone = schemed or _closing(head) or (len(said) >= 2 * _SHORTEST_BARE and said.isalnum())
+    if separated and alone and _is_typed_in(data, start, value[1]):
+        return value
+    if looks_drawn(said) and value[1] - value[0] >= (_SHORTEST if schemed else 2 * _SHORTEST_BARE):
+        return value
+    return None
+
+
+def _closing(head: bytes) -> bool:
+    return head.rstrip(b" \t").endswith((b'"', b"'", b"`"))
+
+
+def bearer_value(data: bytes, start: int, end: int) -> Span | None:
+    """The credential after ``Bearer`` alone, or None."""
+    found = _TOKEN.match(data, end)
+    if not found:
+        return None
+    value = _without_stop(data, *found.span())
+    said = _text(data, *value)
+    return value if len(said) >= _SHORTEST_BARE and looks_drawn(said) else None
+
+
+def cookie_value(data: bytes, start: int, end: int) -> Span | None:
+    """The pairs after a cookie header's head with their attributes, or None."""
+    found = _PAIRS.match(data, end)
+    if not found:
+        return None
+    pairs = [pair.partition(b"=") for pair in _PAIR.findall(found[0])]
+    telling = any(
+        name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
+        for name, _, value in pairs
+    )
+    return _without_stop(data, *found.span()) if telling else None
+
+
+def _is_typed_in(data: bytes, start: int, end: int) -> bool:
+    """Whether the header is the whole of its line or of what is between quotes."""
+    near = data[max(0, start - _BEFORE) : start]
+    return _TYPED_BEFORE.search(near) is not None and _TYPED_BEHIND.match(data, end) is not None
+
+
+def _without_stop(data: bytes, start: int, end: int) -> Span:
+    """A sentence's own full stop or comma is no part of a credential."""
+    return start, start + len(data[start:end].rstrip(_SENTENCE_END))
+
+
+def _text(data: bytes, start: int, end: int) -> str:
+    return data[start:end].decode("latin-1")
