@@ -1,6 +1,6 @@
 //! A word that says "secret", and the value that stands with it.
 
-use super::{is_quote, is_space, is_word, stretch, Span};
+use super::{headers, is_quote, is_space, is_word, stretch, words, Span};
 
 /// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
 const WORDS: [&[u8]; 20] = [
@@ -118,24 +118,153 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
     let sign_end =
         stretch(text, spaced, 8, |byte| matches!(byte, b':' | b'=' | b'<' | b'>' | b'(' | b'!' | b'~' | b','));
     let signs = text.get(spaced..sign_end)?;
-    let start = stretch(text, sign_end, 32, |byte| is_space(byte) || byte == b'@');
+    // Only a line of a flattened list of arguments goes on in the next one; "password:" above a schema does not.
+    let start = stretch(text, sign_end, 32, |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte));
     let opening = stretch(text, start, 4, |byte| matches!(byte, b'\\' | b'b' | b'f' | b'r' | b'u' | b'$'));
     if text.get(opening).copied().is_some_and(is_quote) && (!signs.is_empty() || spaced > name_end) {
-        return quoted(text, opening).or(Some((opening, text.len())));
+        let value = quoted(text, opening).unwrap_or((opening, text.len()));
+        let inside = text.get(value.0..value.1)?;
+        if lower_starts(text, at, b"authori") {
+            return headers::authorization(text, at, value.0);
+        }
+        if word == b"cookie" {
+            return headers::cookies(text, value.0);
+        }
+        let drawn = || inside.split(|byte| is_space(*byte)).any(|part| words::looks_drawn(part));
+        if matches!(signs, b">" | b"<") || signs.is_empty() && inside.contains(&b' ') && !drawn() {
+            return None;
+        }
+        return (!is_said(text, at, name_end, inside)).then_some(value);
     }
     if let Some(inside) = element(text, at, name_end) {
         return Some(inside);
     }
     if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
-        let to_line_end = lower_starts(text, at, b"authori") || word == b"cookie";
-        let end = if to_line_end { line_end(text, start) } else { bare_end(text, start, is_password(word)) };
-        let end = annotated_end(text, signs, start).unwrap_or(end).max(end);
+        if lower_starts(text, at, b"authori") {
+            return headers::authorization(text, at, start);
+        }
+        if word == b"cookie" {
+            return headers::cookies(text, start);
+        }
+        if let Some(scheme) = scheme_end(text, start) {
+            return headers::bearer(text, scheme);
+        }
+        let end = bare_end(text, start, is_password(word));
+        if let Some(annotated) = annotated_end(text, signs, start) {
+            let prose = words::is_prose(text, annotated, true, false);
+            return (!prose && worth_masking(text.get(annotated.0..annotated.1)?, word)).then_some(annotated);
+        }
+        let typed = signs == b"=" && spaced == closed && start == sign_end;
+        let about = says_about(text.get(at..name_end)?, text.get(start..end)?);
+        if about
+            || words::is_prose(text, (start, end), is_strong(text, at), typed)
+            || flag && words::option_in_prose(text, at, end)
+        {
+            return None;
+        }
+        let end = end - text.get(start..end)?.iter().rev().take_while(|byte| b",;".contains(byte)).count();
         return worth_masking(text.get(start..end)?, word).then_some((start, end));
     }
     if signs.is_empty() && spaced > closed {
-        return spoken(text, at, word, spaced);
+        return if word == b"bearer" { headers::bearer(text, spaced) } else { spoken(text, at, name_end, spaced) };
     }
     None
+}
+
+/// Whether quoted text only stands for a secret or speaks of one; a plain word is one under a name that says so.
+fn is_said(text: &[u8], at: usize, name_end: usize, inside: &[u8]) -> bool {
+    let name = text.get(at..name_end).unwrap_or(&[]);
+    let plain = !inside.iter().any(u8::is_ascii_digit) && words::is_word_of_language(inside);
+    words::is_placeholder(inside)
+        || words::is_sentence(inside)
+        || says_about(name, inside)
+        || plain && !is_strong(text, at)
+}
+
+/// Whether the name around `at` holds nothing but secrets: a password, an API key; not "token", "sort key", "nonce".
+fn is_strong(text: &[u8], at: usize) -> bool {
+    let before = text.get(at.saturating_sub(16)..at).unwrap_or(&[]);
+    let before = before.strip_suffix(b"_").or(before.strip_suffix(b"-")).unwrap_or(before);
+    let owners = [
+        &b"api"[..],
+        b"access",
+        b"auth",
+        b"private",
+        b"priv",
+        b"secret",
+        b"client",
+        b"service",
+        b"account",
+        b"db",
+        b"database",
+        b"signing",
+        b"encryption",
+        b"master",
+        b"session",
+        b"license",
+        b"webhook",
+        b"host",
+    ];
+    let owned = owners.iter().any(|owner| {
+        before.get(before.len().saturating_sub(owner.len())..).is_some_and(|end| end.eq_ignore_ascii_case(owner))
+    });
+    match word_at(text, at) {
+        Some((b"key", _)) => owned,
+        Some((b"pass", _)) => text.get(at.wrapping_sub(1)).is_some_and(|byte| is_word(*byte)),
+        Some((b"private", _)) => lower_starts(text, at, b"private_key") || lower_starts(text, at, b"private-key"),
+        Some((word, _)) => is_password(word) || matches!(word, b"credential" | b"cred" | b"contrase"),
+        None => false,
+    }
+}
+
+/// Ends of names that say something about a secret and hold none, unless the value is long enough for one after all.
+fn says_about(name: &[u8], value: &[u8]) -> bool {
+    let ends = [
+        &b"name"[..],
+        b"names",
+        b"type",
+        b"types",
+        b"url",
+        b"urls",
+        b"uri",
+        b"endpoint",
+        b"file",
+        b"path",
+        b"dir",
+        b"length",
+        b"len",
+        b"size",
+        b"count",
+        b"limit",
+        b"expiry",
+        b"expires",
+        b"ttl",
+        b"policy",
+        b"field",
+        b"label",
+        b"hint",
+        b"format",
+        b"model",
+        b"budget",
+        b"usage",
+        b"scheme",
+        b"strength",
+        b"description",
+        b"column",
+        b"header",
+        b"_at",
+        b"_on",
+        b"date",
+        b"time",
+        b"tokens",
+        b"seconds",
+        b"expires_in",
+        b"stdin",
+        b"vault",
+    ];
+    let name = name.to_ascii_lowercase();
+    let long = value.len() >= 16 && value.iter().all(|byte| is_word(*byte) || b"+=-".contains(byte));
+    name.starts_with(b"tokeni") || !long && ends.iter().any(|end| name.ends_with(end))
 }
 
 /// `"value"` from its opening quote on: the inside, up to the same quote. None if that never comes.
@@ -169,11 +298,12 @@ fn element(text: &[u8], at: usize, name_end: usize) -> Option<(usize, usize)> {
         return None;
     }
     let end = stretch(text, tag_end + 1, WORD_MAX, |byte| byte != b'<');
-    (end > tag_end + 1 && text.get(end) == Some(&b'<')).then_some((tag_end + 1, end))
+    let told = words::is_placeholder(text.get(tag_end + 1..end)?);
+    (!told && end > tag_end + 1 && text.get(end) == Some(&b'<')).then_some((tag_end + 1, end))
 }
 
 /// `password: str = "value"`: where the value behind the type ends.
-fn annotated_end(text: &[u8], signs: &[u8], start: usize) -> Option<usize> {
+fn annotated_end(text: &[u8], signs: &[u8], start: usize) -> Option<(usize, usize)> {
     let in_type = |byte: u8| is_word(byte) || matches!(byte, b'.' | b'[' | b']' | b',' | b' ' | b'|');
     let equals = stretch(text, start, WORD_MAX, in_type);
     if !signs.contains(&b':') || text.get(equals) != Some(&b'=') {
@@ -181,26 +311,22 @@ fn annotated_end(text: &[u8], signs: &[u8], start: usize) -> Option<usize> {
     }
     let value = stretch(text, equals + 1, 8, |byte| matches!(byte, b' ' | b'\t'));
     Some(if text.get(value).copied().is_some_and(is_quote) {
-        quoted(text, value).map_or(text.len(), |(_, end)| end)
+        quoted(text, value).unwrap_or((value, text.len()))
     } else {
-        bare_end(text, value, false)
+        (value, bare_end(text, value, false))
     })
 }
 
-fn line_end(text: &[u8], start: usize) -> usize {
-    stretch(text, start, usize::MAX, |byte| !matches!(byte, b'\n' | b'\r' | b'"' | b'\''))
+/// Where the credential behind `Bearer` and the like begins.
+fn scheme_end(text: &[u8], start: usize) -> Option<usize> {
+    let schemes = [&b"bearer "[..], b"basic ", b"token ", b"digest "];
+    schemes.into_iter().find(|scheme| lower_starts(text, start, scheme)).map(|scheme| start + scheme.len())
 }
 
-/// The end of a bare value: white space, but a quoted part belongs to it, and so does what follows a scheme's name. In
-/// a connection string (`password=my pass;Server=…`) the semicolon ends it.
+/// The end of a bare value: white space, but a quoted part belongs to it. In a connection string (`password=my pass;Server=…`) the semicolon ends it.
 fn bare_end(text: &[u8], start: usize, password: bool) -> usize {
     let bare = |byte: u8| !is_space(byte) && !is_quote(byte);
     let mut end = stretch(text, start, usize::MAX, bare);
-    let first = text.get(start..end).unwrap_or(&[]);
-    if [&b"bearer"[..], b"basic", b"token", b"digest"].iter().any(|scheme| first.eq_ignore_ascii_case(scheme)) {
-        let next = stretch(text, end, 4, is_space);
-        end = stretch(text, next, usize::MAX, bare);
-    }
     if password {
         let semicolon = stretch(text, start, WORD_MAX, |byte| !is_quote(byte) && !matches!(byte, b';' | b'\n' | b'\r'));
         let name = stretch(text, semicolon + 1, REST_MAX, |byte| is_word(byte) || byte == b' ');
@@ -222,7 +348,7 @@ fn is_password(word: &[u8]) -> bool {
 
 /// Counts, switches and empty values are no secrets; under names that can be nothing else, a long number is one.
 fn worth_masking(value: &[u8], word: &[u8]) -> bool {
-    let bare = value.strip_suffix(b",").or(value.strip_suffix(b";")).unwrap_or(value);
+    let bare = words::without_stops(value);
     let switch = [&b""[..], b"true", b"false", b"null", b"none", b"undefined", b"{", b"["];
     if switch.iter().any(|plain| bare.eq_ignore_ascii_case(plain)) {
         return false;
@@ -233,7 +359,7 @@ fn worth_masking(value: &[u8], word: &[u8]) -> bool {
 }
 
 /// A value that only a space parts from its name: `--password x`, `Bearer x`, `the password is hunter2`.
-fn spoken(text: &[u8], at: usize, word: &[u8], mut start: usize) -> Option<(usize, usize)> {
+fn spoken(text: &[u8], at: usize, name_end: usize, mut start: usize) -> Option<(usize, usize)> {
     let mut end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
     let filler = text.get(start..end)?.strip_suffix(b":").unwrap_or(text.get(start..end)?);
     let said = [&b"is"[..], b"was", b"to", b"of", b"="].iter().any(|word| filler.eq_ignore_ascii_case(word));
@@ -241,15 +367,23 @@ fn spoken(text: &[u8], at: usize, word: &[u8], mut start: usize) -> Option<(usiz
         start = stretch(text, end, 8, |byte| is_space(byte) || byte == b':');
         end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
     }
+    if said {
+        start = stretch(text, start, 2, is_quote);
+        end = stretch(text, start, WORD_MAX, |byte| !is_space(byte) && !is_quote(byte));
+    }
     let value = text.get(start..end)?;
-    let digit = value.iter().any(u8::is_ascii_digit);
+    let bare = words::without_stops(value);
+    let plain = words::is_placeholder(bare) || words::is_compound(bare);
     let masked = match () {
-        () if is_flag(text, at) => !value.is_empty() && !value.starts_with(b"-"),
-        () if said => digit && value.len() >= 4 || looks_secret(value),
-        () if word == b"bearer" => digit && value.len() >= 8 || value.len() >= 20 || looks_secret(value),
-        () => looks_secret(value),
+        () if is_flag(text, at) => {
+            let prose = words::is_word_of_language(bare) && words::option_in_prose(text, at, end);
+            !plain && !prose && !value.starts_with(b"-") && !says_about(text.get(at..name_end)?, value)
+        }
+        () if said => bare.len() >= 4 && bare.iter().any(u8::is_ascii_digit) && words::looks_drawn(bare),
+        () => !plain && !words::is_word_of_language(bare) && looks_secret(value),
     };
-    masked.then_some((start, end))
+    let stops = value.iter().rev().take_while(|byte| b".,:;)?".contains(byte)).count();
+    masked.then_some((start, end - stops))
 }
 
 /// Whether the word at `at` is in the name of a command-line flag, `--db-password`.

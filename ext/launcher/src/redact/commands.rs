@@ -1,6 +1,6 @@
 //! Secrets told by the command or statement they are typed into, with no telling name beside them.
 
-use super::{is_quote, is_space, is_word, stretch, Span};
+use super::{is_quote, is_space, is_word, stretch, words as prose, Span};
 
 const LINE_MAX: usize = 1024;
 const RULE: &str = "assignment";
@@ -81,8 +81,11 @@ fn named_value(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
     let mut after_flags = words(text, at, end).skip_while(|(_, _, word)| word.starts_with(b"-"));
     let Some((_, _, name)) = after_flags.next() else { return };
     let tells = telling.iter().any(|part| name.windows(part.len()).any(|window| window == *part));
-    if let (true, Some((start, stop, _))) = (tells && name.iter().all(|byte| is_word(*byte)), after_flags.next()) {
-        push_bare(text, start, stop, spans);
+    if let (true, Some((start, stop, value))) = (tells && name.iter().all(|byte| is_word(*byte)), after_flags.next()) {
+        let word = prose::is_word_of_language(prose::without_stops(value));
+        if !(prose::is_placeholder(value) || word && prose::goes_on(text, stop)) {
+            push_bare(text, start, stop, spans);
+        }
     }
 }
 
@@ -100,9 +103,14 @@ fn identified_by(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
 
 /// netrc: `login NAME password VALUE`.
 fn login_password(text: &[u8], at: usize, end: usize, spans: &mut Vec<Span>) {
+    let before = text.get(at.saturating_sub(96)..at).unwrap_or(&[]);
+    let mut back = before.rsplit(|byte| is_space(*byte)).filter(|word| !word.is_empty()).skip(1);
+    let netrc = back.by_ref().take(2).any(|word| word == b"machine" || word == b"default");
     let mut rest = words(text, at, end).skip(1);
     if rest.next().is_some_and(|(_, _, word)| word.eq_ignore_ascii_case(b"password")) {
-        if let Some((start, stop, _)) = rest.next() {
+        if let Some((start, stop, _)) =
+            rest.next().filter(|(_, _, value)| netrc || value.iter().any(u8::is_ascii_digit))
+        {
             push_bare(text, start, stop, spans);
         }
     }

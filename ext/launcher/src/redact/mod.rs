@@ -5,8 +5,10 @@
 
 mod assignments;
 mod commands;
+mod headers;
 mod prefixes;
 mod runs;
+mod words;
 
 pub use assignments::{is_password_word, names_a_secret};
 

@@ -1,6 +1,6 @@
 //! Secrets that show themselves: issuers' prefixes, key blocks, credentials in URLs.
 
-use super::{is_quote, is_space, stretch, Span};
+use super::{is_quote, is_space, stretch, words, Span};
 
 /// Prefix and the fewest bytes behind it that make it a key. Grouped by issuer, for whoever adds one.
 #[rustfmt::skip] // one line an entry would hide the groups
@@ -101,12 +101,14 @@ fn prefixed(text: &[u8], at: usize) -> Option<Span> {
     }
     let (prefix, least) = PREFIXES.iter().find(|(prefix, _)| starts(text, at, prefix))?;
     let behind = at + prefix.len();
-    // '.' belongs to JWT and SendGrid keys; a sentence's own full stop is swallowed with them, which does no harm.
+    // '.' belongs to JWT and SendGrid keys; the sentence's own full stop does not.
     let keep = |byte: u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'%' | b'~' | b'$' | b',')
     };
     let end = stretch(text, behind, usize::MAX, keep);
+    let stops = text.get(behind..end)?.iter().rev().take_while(|byte| b".,".contains(byte)).count();
+    let end = end - stops;
     let plain = stretch(text, behind, usize::MAX, |byte| byte.is_ascii_alphanumeric()) - behind;
     // The two-letter prefixes are Twilio's: 32 letters and digits in one piece, or else half the dictionary fits.
     let long_enough = if prefix.len() == 2 { plain >= *least } else { end - behind >= *least };
@@ -128,7 +130,8 @@ fn url_credentials(text: &[u8], at: usize) -> Option<Span> {
     let authority = text.get(start..end)?;
     let at_sign = authority.iter().rposition(|byte| *byte == b'@')?;
     let userinfo = authority.get(..at_sign)?;
-    let secret = !userinfo.is_empty() && userinfo != b"git";
+    let name = !userinfo.contains(&b':') && words::is_word_of_language(userinfo);
+    let secret = !userinfo.is_empty() && !name;
     secret.then_some(Span { start, end: start + at_sign, rule: "url-credentials" })
 }
 
