@@ -1,4 +1,4 @@
-"""What is deleted for good is gone with all that was merged into it: no file holds it, and nothing brings it back."""
+"""What is deleted for good is gone with what was merged into it: no file holds it, nothing brings it back."""
 
 from __future__ import annotations
 

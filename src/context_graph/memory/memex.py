@@ -250,8 +250,8 @@ class Memex(Reading):
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
         """Delete a memory (REQ-CORE-013): to be restored until it is purged, or at once and for good.
 
-        A memory that is soft-deleted already stays so, with its first tombstone. What was merged into one that
-        is deleted for good goes with it.
+        A memory that is soft-deleted already stays so, with its first tombstone. What was merged into one
+        that is deleted for good goes with it.
 
         Args:
             soft: False deletes for good; ``reason`` must then be "user_requested" (EC-CORE-012).

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
 from context_graph.store.graph import GraphStore, StoredNode
 from context_graph.store.graph_layout import NODES, TOMBSTONES
 from context_graph.store.graph_records import decode_tombstone
@@ -105,6 +105,8 @@ class _Search:
             return "it was restored after the merge"
         into = None if stone is None else stone.merged_into
         if into is None:
+            if stone is None or stone.reason == TOMBSTONE_LOST:
+                return ""  # a repair could not tell why it was forgotten: by the merge, for all that is known
             return "it was restored after the merge, and forgotten by itself"
         return "" if into.bytes in self.gone else f"it was merged into {into} since"
 

@@ -200,6 +200,17 @@ class GraphStore(GraphReader):
             self.paths.note(batch, nodes, min(edge.confidence for edge in path), at_ms)
         self._engine.write(batch)
 
+    def put_vectors(self, embeddings: Iterable[tuple[int, bytes]]) -> None:
+        """Write embeddings by commit number that were lost, in one batch. No change: they have no commit.
+
+        Raises:
+            StoreError: The write failed; nothing of it is stored.
+        """
+        batch = self._engine.batch()
+        for seq, embedding in embeddings:
+            self.vectors.put(batch, seq, embedding)
+        self._engine.write(batch)
+
     def put_edges(self, edges: Iterable[GraphEdge]) -> None:
         """Store new or changed edges in one batch. Raises as `add`."""
         self.add((), tuple(edges))

@@ -82,7 +82,7 @@ class Scrubber:
         batch.put(META, _DUE_KEY, encode_meta(_DUE_KEY, content))
 
     def scrub(self) -> None:
-        """Have RocksDB drop what noted memories left in tables and logs; nothing if none is. Raises StoreError.
+        """Have RocksDB drop what noted memories left in tables and logs. Raises StoreError.
 
         Cost: a flush, and the tables that they stood in are rewritten.
         """
