@@ -112,13 +112,29 @@ def forget(
 ) -> None:
     """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
 
+    With --permanent what was merged into it goes too; the answer names a merged memory that stays, and why.
+
     Exit codes: 0; 1 no such memory, or the id fits several; 2 the database is corrupt.
 
     Example: context-graph-cli memory forget 5f3c1a2b --reason "was wrong"
     """
     found = ask_options("memory.forget", {"id": node_id, "reason": reason, "permanent": permanent}, db_path)
     ending = "for good" if permanent else f"; `context-graph-cli memory restore {found['id'][:8]}` undoes it"
-    print_found(found, output, f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}")
+    text = f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}"
+    print_found(found, output, "\n".join([text, *_twin_lines(found)]))
+
+
+def _twin_lines(found: dict[str, Any]) -> list[str]:
+    """What a deletion for good did to memories that had been merged."""
+    lines = [f"with it, merged into it before: {one}" for one in found.get("also_deleted", ())]
+    lines += [
+        f"not deleted: {one['id']} had been merged into it; {one['why']}" for one in found.get("left", ())
+    ]
+    if "still_on_disk" in found:
+        lines.append(
+            f"its text is still in files of the store and leaves them later: {found['still_on_disk']}"
+        )
+    return lines
 
 
 @app.command("restore", short_help="Take back a forget")

@@ -227,12 +227,14 @@ def _forget_memory(call: ToolCall) -> ToolResult:
     reason = given.text("reason", high=500) or ""
     given.finish()
     memex = call.host.memory()
-    tombstone = memex.forget(node_id, soft=soft, reason=reason)
+    told = memex.forget_with_twins(node_id, soft=soft, reason=reason)
+    tombstone = told.tombstone
     found = {
         "node_id": str(node_id),
         "soft_delete": tombstone.soft,
         "deleted_at": iso_time(tombstone.deleted_at_ms),
         "reason": tombstone.reason,
+        **({} if soft else told.twins_as_dict()),
     }
     return _answer(memex, found, quotes=tombstone.reason != reason)  # of who forgot it before
 

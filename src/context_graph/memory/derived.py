@@ -18,6 +18,8 @@ from context_graph.memory.common_ground import common_of
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index_file import open_index, save_index
 from context_graph.memory.introspection import Introspection
+from context_graph.memory.vectors import with_vectors
+from context_graph.memory.writing import text_to_embed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.store.graph import Change, GraphStore, Op
@@ -124,11 +126,6 @@ class Derived:
 
     def _live_nodes(self) -> Iterator[tuple[MemoryNode, bytes]]:
         """Every live memory with its embedding, in order of commit: one pass over both families."""
-        embeddings = self._store.embeddings()
-        at, embedding = 0, b""
-        for found in self._store.in_order(skip_damaged=True):
-            seq = found.node.commit_seq
-            while at < seq:
-                at, embedding = next(embeddings, (seq + 1, b""))
-            if at == seq and not found.deleted:
-                yield found.node, embedding
+        for found, embedding in with_vectors(self._store):
+            if not found.deleted:
+                yield found.node, embedding or self.provider.encode(text_to_embed(found.node)).embedding

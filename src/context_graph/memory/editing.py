@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
-from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.embed import Encoded
-from context_graph.memory.merged import holders_without
+from context_graph.memory.merged import Left, deleted_together
 from context_graph.memory.utl import Measured
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
 from context_graph.model.edge import GraphEdge
@@ -30,7 +30,17 @@ from context_graph.model.memory import (
 )
 from context_graph.store.graph import Access, StoredNode
 
-__all__ = ["followed", "forget", "purge", "put_nodes", "restore", "store_drafts", "touch", "update_nodes"]
+__all__ = [
+    "Forgotten",
+    "followed",
+    "forget",
+    "purge",
+    "put_nodes",
+    "restore",
+    "store_drafts",
+    "touch",
+    "update_nodes",
+]
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_REASON_CHARS: Final = 500
@@ -236,8 +246,30 @@ def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
                 core.derived.figures.updated(old, node)
 
 
-def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
-    """Delete a memory: to be restored within the retention, or for good."""
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a deletion came to."""
+
+    tombstone: Tombstone
+    along: tuple[Tombstone, ...] = ()
+    """Of the memories that had been merged into it and went for good with it."""
+    left: tuple[Left, ...] = ()
+    """Those that had been merged into it and stay."""
+    unscrubbed: str = ""
+    """Why files still hold what is deleted for good; they are rewritten with the next such deletion, or at
+    the next opening."""
+
+    def twins_as_dict(self) -> dict[str, Any]:
+        """What a deletion for good says of merged memories and of the disk, JSON-able."""
+        found: dict[str, Any] = {
+            "also_deleted": [str(twin.id) for twin in self.along],
+            "left": [{"id": str(one.id), "why": one.why} for one in self.left],
+        }
+        return {**found, "still_on_disk": self.unscrubbed} if self.unscrubbed else found
+
+
+def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Forgotten:
+    """Delete a memory: to be restored within the retention, or for good with what was merged into it."""
     if not soft and reason != USER_REQUESTED:
         raise InvalidParamsError(
             "Permanent deletion requires reason='user_requested'",
@@ -248,29 +280,46 @@ def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
         )
     if len(reason) > MAX_REASON_CHARS:
         raise InvalidParamsError.of("reason", f"has {len(reason)} characters, at most {MAX_REASON_CHARS}")
-    key = node_id.bytes
-    found = core.store.read(key)
+    found = core.store.read(node_id.bytes)
     if found is None:
         raise GraphQueryError(f"no memory {node_id} in this store")
     stone = Tombstone(node_id, now_ms(), core.redactor.redact(reason), soft)
-    if soft and found.deleted:
-        return core.store.tombstone(key) or stone
+    return _forget_softly(core, found, stone) if soft else _delete(core, found, stone)
+
+
+def _forget_softly(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
+    key = found.node.id.bytes
+    if found.deleted:
+        return Forgotten(core.store.tombstone(key) or stone)
     derived = core.derived
     edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
-    if soft:
-        core.store.forget(key, stone)
-    else:
-        holders = holders_without(core.store, node_id)
-        core.store.remove(key, stone, rewritten=holders)
-        for holder in holders:
-            core.cache.discard(holder.node.id.bytes)
+    core.store.forget(key, stone)
     with followed(core):
+        core.cache.discard(key)
+        derived.forgotten(found.node, vector, edges)
+    return Forgotten(stone)
+
+
+def _delete(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
+    derived, key = core.derived, found.node.id.bytes
+    together = deleted_together(core.store, found.node.id)
+    stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]
+    edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
+    core.store.remove({one.id.bytes: one for one in stones}, rewritten=together.holders)
+    with followed(core):
+        for holder in together.holders:
+            core.cache.discard(holder.node.id.bytes)
         core.cache.discard(key)
         if not found.deleted:
             derived.forgotten(found.node, vector, edges)
-        if not soft:
-            derived.index.drop([node_id])
-    return stone
+        derived.index.drop([one.id for one in stones])
+    try:
+        core.store.scrub()
+        unscrubbed = ""
+    except StoreError as error:
+        _LOG.warning("what was deleted for good is still in files of %s: %s", core.folder.name, error)
+        unscrubbed = str(error)
+    return Forgotten(stone, tuple(stones[1:]), tuple(together.left), unscrubbed)
 
 
 def restore(core: Core, node_id: UUID) -> MemoryNode:

@@ -26,6 +26,7 @@ from uuid import UUID
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index import MemoryIndex
 from context_graph.memory.index_rows import CLASSES, Names
+from context_graph.memory.vectors import Mending, with_vectors
 from context_graph.memory.writing import text_to_embed
 from context_graph.store.graph import Change, GraphStore, Op
 
@@ -61,17 +62,19 @@ def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> Me
 
 
 def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex:
-    """The index made from the records alone; equal to one that was kept up all the time."""
+    """The index made from the records alone; equal to one that was kept up all the time.
+
+    Vectors that are lost are made anew from the texts, and written.
+    """
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = store.uid
-    embeddings = store.embeddings()
-    at, embedding = 0, b""
-    for node, deleted in store.in_order(skip_damaged=True):
-        while at < node.commit_seq:
-            at, embedding = next(embeddings, (node.commit_seq + 1, b""))
-        if at == node.commit_seq:
-            node = replace(node, embedding=embedding)
-        index.add(node, provider.encode(text_to_embed(node)), live=not deleted)
+    with Mending(store) as mending:
+        for (node, deleted), embedding in with_vectors(store):
+            encoded = provider.encode(text_to_embed(node))
+            if embedding is None:
+                embedding = encoded.embedding
+                mending.put(node.commit_seq, embedding)
+            index.add(replace(node, embedding=embedding), encoded, live=not deleted)
     index.seen(store.counters.seq)
     _load_extras(index, store)
     return index

@@ -23,6 +23,7 @@ from context_graph.config.memory import MemoryConfig
 from context_graph.errors import InvalidParamsError, StoreError
 from context_graph.memory import editing, linking, runs
 from context_graph.memory.core import Core, now_ms
+from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.exporting import export_jsonl
 from context_graph.memory.filters import RecallFilters
@@ -249,7 +250,8 @@ class Memex(Reading):
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
         """Delete a memory (REQ-CORE-013): to be restored until it is purged, or at once and for good.
 
-        A memory that is soft-deleted already stays so, with its first tombstone.
+        A memory that is soft-deleted already stays so, with its first tombstone. What was merged into one
+        that is deleted for good goes with it.
 
         Args:
             soft: False deletes for good; ``reason`` must then be "user_requested" (EC-CORE-012).
@@ -259,6 +261,10 @@ class Memex(Reading):
             GraphQueryError: It is not in the store.
             InvalidParamsError, StoreError: As they say.
         """
+        return self.forget_with_twins(node_id, soft=soft, reason=reason).tombstone
+
+    def forget_with_twins(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Forgotten:
+        """As `forget`; also tells which merged memories went with it, and which stay and why."""
         wanted = as_uuid("node_id", node_id)
         with self._core.turn("forget", writes=True) as core:
             return editing.forget(core, wanted, soft=soft, reason=reason)

@@ -1,51 +1,177 @@
-"""What a memory keeps of those that were merged into it, and how that goes when one is deleted for good."""
+"""What belongs to a memory by merges, and how that goes when it is deleted for good.
+
+A survivor quotes the texts of those merged into it, and they stay beside it, forgotten, for the retention. So
+whoever deletes it for good deletes them, those merged into them, and every quote of any of them elsewhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from context_graph.model.memory import MemoryNode
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
 from context_graph.store.graph import GraphStore, StoredNode
-from context_graph.store.graph_layout import TOMBSTONES
+from context_graph.store.graph_layout import NODES, TOMBSTONES
 from context_graph.store.graph_records import decode_tombstone
+from context_graph.store.node_records import decode_node
 
-__all__ = ["MERGED_FROM", "holders_without"]
+__all__ = ["MERGED_FROM", "Left", "Together", "deleted_together"]
 
 MERGED_FROM: Final = "merged_from"
 """In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""
+_QUOTES: Final = f'"{MERGED_FROM}":'.encode()
+"""In the record of each memory that quotes others: metadata is JSON."""
 
 
-def holders_without(store: GraphStore, node_id: UUID) -> list[StoredNode]:
-    """The memories that keep a text of that one because it was merged into them, each as it is without it."""
-    found: dict[bytes, StoredNode] = {}
-    waiting = [node_id.bytes]
-    while waiting:
-        for holder in _merged_into(store, waiting.pop()):
-            there = None if holder in found else store.read(holder)
-            if there is not None:
-                found[holder] = there._replace(node=_without(there.node, node_id))
-                waiting.append(holder)
-    return list(found.values())
+class Left(NamedTuple):
+    """A memory that was merged into one that is deleted for good, and stays."""
+
+    id: UUID
+    why: str
 
 
-def _merged_into(store: GraphStore, node: bytes) -> Iterator[bytes]:
-    """What a memory was merged into, now or at some time of its history."""
-    stones = [store.tombstone(node)]
-    for entry in store.history.of(node):
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What a deletion for good comes to."""
+
+    twins: list[StoredNode]
+    """They go too."""
+    holders: list[StoredNode]
+    """Others that quote the text of one that goes, or did: each as it is without."""
+    left: list[Left]
+
+
+def deleted_together(store: GraphStore, node_id: UUID) -> Together:
+    """What goes with that memory when it is deleted for good.
+
+    Cost: a pass over all memories, tombstones and history; some 3 us each.
+    """
+    work = _Search(store)
+    work.follow(node_id.bytes)
+    going = {UUID(bytes=one) for one in work.gone}
+    return Together(list(work.twins.values()), list(_holders(store, going)), list(work.left.values()))
+
+
+class _Search:
+    def __init__(self, store: GraphStore) -> None:
+        self.gone: dict[bytes, None] = {}
+        """Ids whose texts must go: of memories that go, and of those of them that are gone already."""
+        self.twins: dict[bytes, StoredNode] = {}
+        self.left: dict[bytes, Left] = {}
+        self._store = store
+        self._merged = _merged_into(store)
+
+    def follow(self, first: bytes) -> None:
+        """Take ``first`` and whatever was merged into it, into that, and so on."""
+        waiting = [first]
+        while waiting:
+            survivor = waiting.pop()
+            self.gone[survivor] = None
+            for twin in self._twins_of(survivor):
+                if twin not in self.gone and self._goes(twin):
+                    self.left.pop(twin, None)
+                    waiting.append(twin)
+
+    def _twins_of(self, survivor: bytes) -> dict[bytes, None]:
+        found = dict.fromkeys(self._merged[survivor])
+        try:
+            stored = self._store.read(survivor)
+        except UNREADABLE_RECORD:
+            return found
+        return found if stored is None else found | dict.fromkeys(_quoted(stored.node))
+
+    def _goes(self, twin: bytes) -> bool:
+        """Whether that memory goes too; notes it, or why it stays."""
+        try:
+            stored, stone = self._store.read(twin), self._store.tombstone(twin)
+        except UNREADABLE_RECORD as error:
+            self.left[twin] = Left(UUID(bytes=twin), f"it can't be read: {error}")
+            return False
+        if stored is None:
+            return True
+        why = self._stays(stored, stone)
+        if why:
+            self.left[twin] = Left(UUID(bytes=twin), why)
+            return False
+        self.twins[twin] = stored
+        return True
+
+    def _stays(self, twin: StoredNode, stone: Tombstone | None) -> str:
+        if not twin.deleted:
+            return "it was restored after the merge"
+        into = None if stone is None else stone.merged_into
+        if into is None:
+            if stone is None or stone.reason == TOMBSTONE_LOST:
+                return ""  # a repair could not tell why it was forgotten: by the merge, for all that is known
+            return "it was restored after the merge, and forgotten by itself"
+        return "" if into.bytes in self.gone else f"it was merged into {into} since"
+
+
+def _merged_into(store: GraphStore) -> Mapping[bytes, list[bytes]]:
+    """Survivor -> what was merged into it, as tombstones say it or said it before a restore."""
+    found: dict[bytes, list[bytes]] = defaultdict(list)
+    for stone in (*store.tombstones(skip_damaged=True), *_stones_before(store)):
+        if stone.merged_into is not None:
+            found[stone.merged_into.bytes].append(stone.id.bytes)
+    return found
+
+
+def _stones_before(store: GraphStore) -> Iterator[Tombstone]:
+    for entry in store.history.all(skip_damaged=True):
         image = entry.image(TOMBSTONES)
         if image is not None and image.before is not None:
-            stones.append(decode_tombstone(node, image.before))
-    for stone in stones:
-        if stone is not None and stone.merged_into is not None:
-            yield stone.merged_into.bytes
+            yield decode_tombstone(image.key, image.before)
 
 
-def _without(node: MemoryNode, gone: UUID) -> MemoryNode:
+def _holders(store: GraphStore, going: set[UUID]) -> Iterator[StoredNode]:
+    """The memories that stay and quote one of ``going``, now or in what is kept of their past."""
+    past = {
+        entry.subject
+        for entry in store.history.all(skip_damaged=True)
+        for image in entry.images
+        if image.family == NODES and image.before is not None and _may_quote(image.key, image.before, going)
+    }
+    for key, record in store.node_records():
+        if UUID(bytes=key) in going or (key not in past and not _may_quote(key, record, going)):
+            continue
+        stored = store.read(key)
+        if stored is not None:
+            yield stored._replace(node=_without(stored.node, going))
+
+
+def _may_quote(key: bytes, record: bytes, going: set[UUID]) -> bool:
+    if _QUOTES not in record:
+        return False
+    try:
+        return not going.isdisjoint(UUID(bytes=one) for one in _quoted(decode_node(key, record).node))
+    except UNREADABLE_RECORD:
+        return False
+
+
+def _quoted(node: MemoryNode) -> Iterator[bytes]:
+    """The memories that ``node`` says were merged into it."""
+    kept = node.metadata.get(MERGED_FROM)
+    for entry in kept if isinstance(kept, list) else ():
+        one = _id_of(entry)
+        if one is not None:
+            yield one.bytes
+
+
+def _without(node: MemoryNode, going: set[UUID]) -> MemoryNode:
     kept = node.metadata.get(MERGED_FROM)
     if not isinstance(kept, list):
         return node
-    rest = [one for one in kept if not (isinstance(one, dict) and one.get("id") == str(gone))]
-    return replace(node, metadata={**node.metadata, MERGED_FROM: rest})
+    rest = [one for one in kept if _id_of(one) not in going]
+    return node if rest == kept else replace(node, metadata={**node.metadata, MERGED_FROM: rest})
+
+
+def _id_of(entry: Any) -> UUID | None:
+    """The memory that an entry of a survivor is about; other metadata of that name has none."""
+    try:
+        return UUID(entry["id"])
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None

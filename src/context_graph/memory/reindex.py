@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from context_graph.memory.core import Core
 from context_graph.memory.derived import FIGURES_FILE, INDEX_FILE
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.vectors import mend
 from context_graph.memory.writing import text_to_embed
 from context_graph.model.memory import MemoryNode
 
@@ -39,8 +40,8 @@ class Step(NamedTuple):
 def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
     """Give every memory of a store, soft-deleted ones too, the embedding of another provider.
 
-    Embeddings that callers supplied are replaced as well. A store that has the provider already stays as it
-    is.
+    Embeddings that callers supplied are replaced as well. In a store that has the provider already, those
+    memories get one that have lost theirs.
 
     Args:
         core: The store's memory; not in a turn. Each step takes one, so that others get theirs in between.
@@ -71,7 +72,7 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         vectors, total = core.store.vectors, core.store.counters.seq
         if core.store.meta("provider") == wanted:
             vectors.give_up()
-            return Step(0, total, total, True)
+            return Step(_mended(core, provider), total, total, True)
         start = vectors.begin(wanted).done
         nodes = [found.node for found in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
         if not nodes:
@@ -90,6 +91,14 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         ]
         vectors.put_beside(written, nodes[-1].commit_seq)
         return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
+
+
+def _mended(core: Core, provider: EmbeddingProvider) -> int:
+    """How many memories had lost their vectors, which they have again."""
+    memories = mend(core.store, provider)
+    if memories:
+        core.forget_derived()
+    return memories
 
 
 def _is_there(core: Core, node: MemoryNode) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "MAX_CONTENT_CHARS",
     "MAX_RATIONALE_CHARS",
     "MIN_RATIONALE_CHARS",
+    "TOMBSTONE_LOST",
     "USER_REQUESTED",
     "CognitivePulse",
     "JohariQuadrant",
@@ -290,6 +291,8 @@ class Tombstone:
             return None
 
 
+TOMBSTONE_LOST: Final = "its tombstone was lost"
+"""The reason in the tombstone that a repair makes for a memory that was soft-deleted."""
 _MERGED: Final = "merged into "
 
 

@@ -179,8 +179,9 @@ def _forget(call: Call) -> Reply:
     reason = given.text("reason", high=500) or ""
     given.finish()
     memex = memex_of(call)
-    stone = memex.forget(resolved(memex, text), soft=not permanent, reason=reason)
-    return answer(tombstone_to_json(stone))
+    told = memex.forget_with_twins(resolved(memex, text), soft=not permanent, reason=reason)
+    found = tombstone_to_json(told.tombstone)
+    return answer({**found, **told.twins_as_dict()} if permanent else found)
 
 
 def _restore(call: Call) -> Reply:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from context_graph.errors import CorruptedMemoryError, GraphQueryError, MemoryFormatError
+from context_graph.errors import CorruptedMemoryError, GraphQueryError, MemoryFormatError, StoreError
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import graph_layout as layout
@@ -30,7 +30,7 @@ from context_graph.store.node_records import (
     decode_node,
     encode_access,
 )
-from context_graph.store.scrub import Scrubber
+from context_graph.store.scrub import Scrubbed, Scrubber
 from context_graph.store.sessions import SessionStore
 from context_graph.store.tuning import DEFAULT_TUNING, Tuning
 
@@ -56,6 +56,8 @@ class GraphStore(GraphReader):
         self._scrubber = Scrubber(engine, self.vectors, self.history)
         self._counters = self._load_counters()
         self.uid = self._load_uid()
+        if not engine.read_only:
+            self._scrub_again()
 
     @classmethod
     def open(
@@ -198,6 +200,17 @@ class GraphStore(GraphReader):
             self.paths.note(batch, nodes, min(edge.confidence for edge in path), at_ms)
         self._engine.write(batch)
 
+    def put_vectors(self, embeddings: Iterable[tuple[int, bytes]]) -> None:
+        """Write embeddings by commit number that were lost, in one batch. No change: they have no commit.
+
+        Raises:
+            StoreError: The write failed; nothing of it is stored.
+        """
+        batch = self._engine.batch()
+        for seq, embedding in embeddings:
+            self.vectors.put(batch, seq, embedding)
+        self._engine.write(batch)
+
     def put_edges(self, edges: Iterable[GraphEdge]) -> None:
         """Store new or changed edges in one batch. Raises as `add`."""
         self.add((), tuple(edges))
@@ -238,30 +251,40 @@ class GraphStore(GraphReader):
         return found.node
 
     def remove(
-        self, node_id: bytes, tombstone: Tombstone | None, rewritten: Sequence[StoredNode] = ()
-    ) -> MemoryNode:
-        """Delete a memory for good, with embedding, accesses and edges, and off the disk's tables.
+        self, stones: Mapping[bytes, Tombstone | None], rewritten: Sequence[StoredNode] = ()
+    ) -> list[MemoryNode]:
+        """Delete memories for good, with embeddings, accesses and edges, in one batch; returns them.
+
+        Their texts stay in tables and logs until `scrub`, which the store remembers to be due.
 
         Args:
-            tombstone: What stays to be seen of it, if anything.
-            rewritten: Others that held its text, as they are without it; their history goes too.
+            stones: By id, what stays to be seen of each, if anything.
+            rewritten: Others that held a text of them, as they are without it; their history goes too.
 
         Raises:
-            GraphQueryError: It is not in the store.
+            GraphQueryError: One is not in the store.
             StoreError: As `add`.
         """
-        found = self.read(node_id)
-        if found is None:
-            raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
         work = self.begin()
-        work.remove_node(found)
+        removed: list[MemoryNode] = []
+        for node_id, stone in stones.items():
+            found = self.read(node_id)
+            if found is None:
+                raise GraphQueryError(f"no memory {key_name(node_id)} in this store")
+            work.remove_node(found)
+            removed.append(found.node)
+            if stone is not None:
+                work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, stone))
         for other in rewritten:
             work.rewrite_node(other)
-        if tombstone is not None:
-            work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, tombstone))
+        places = [Scrubbed.of(node) for node in (*removed, *(other.node for other in rewritten))]
+        self._scrubber.note(work.batch, places)
         self.commit(work)
-        self._scrubber.scrub([found.node, *(other.node for other in rewritten)])
-        return found.node
+        return removed
+
+    def scrub(self) -> None:
+        """Have what was removed leave tables and logs, if that was not done yet. Raises StoreError."""
+        self._scrubber.scrub()
 
     def purge(self, before_ms: int) -> list[MemoryNode]:
         """Delete for good what was soft-deleted before that time; also drops older tombstones and history.
@@ -308,6 +331,13 @@ class GraphStore(GraphReader):
         self._engine.put(META, layout.COUNTERS_KEY, records.encode_counters(layout.COUNTERS_KEY, counters))
         self._counters = counters
         return counters
+
+    def _scrub_again(self) -> None:
+        """What a process had no time or room for; it must not keep the store from being opened."""
+        try:
+            self.scrub()
+        except StoreError as error:
+            _LOG.warning("what was deleted for good is still in files of %s: %s", self.path, error)
 
     def _load_counters(self) -> Counters:
         record = self._engine.get(META, layout.COUNTERS_KEY)

@@ -124,6 +124,12 @@ class GraphReader:
             if found is not None and found.node.commit_seq == change.seq:
                 yield found
 
+    def node_records(self) -> Iterator[tuple[bytes, bytes]]:
+        """(id, record) of all memories, soft-deleted or not, by id and unchecked."""
+        for key, record in self._engine.scan(NODES, whole=True):
+            if key != FORMAT_KEY:
+                yield key, record
+
     def embeddings(self, after_seq: int = 0) -> Iterator[tuple[int, bytes]]:
         """(commit number, embedding) in order of commit from after ``after_seq``."""
         return self.vectors.after(after_seq)

@@ -94,6 +94,21 @@ class HistoryTable:
             for key, record in self._engine.scan(HISTORY, change_key(first), change_key(last + 1)):
                 yield decode_entry(key, record)
 
+    def all(self, *, skip_damaged: bool = False) -> Iterator[Entry]:
+        """All entries that are kept, in the order of their commits.
+
+        Args:
+            skip_damaged: Pass over entries that can't be read instead of raising.
+        """
+        if not self.kept:
+            return
+        for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
+            try:
+                yield decode_entry(key, record)
+            except (CorruptedMemoryError, MemoryFormatError):
+                if not skip_damaged:
+                    raise
+
     def commits_of(self, subject: bytes, after_seq: int = 0) -> list[int]:
         """The commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest first."""
         if not self.kept:

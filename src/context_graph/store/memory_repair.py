@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from context_graph.errors import CorruptedMemoryError, InvalidInputError
-from context_graph.model.memory import Tombstone
+from context_graph.model.memory import TOMBSTONE_LOST, Tombstone
 from context_graph.store import graph_layout as layout
 from context_graph.store import graph_records as records
 from context_graph.store.edge_table import EdgeTable
@@ -31,10 +31,10 @@ from context_graph.store.graph_layout import (
 )
 from context_graph.store.graph_records import Counters, Op
 from context_graph.store.history_repair import check_history, complete_history
-from context_graph.store.layout import FORMAT_KEY, unwrap
+from context_graph.store.layout import FORMAT_KEY, after, unwrap
 from context_graph.store.memory_envelope import payload_of
 from context_graph.store.node_records import decode_access, decode_embedding, decode_node
-from context_graph.store.vector_table import VectorTable
+from context_graph.store.vector_table import PROVIDER_KEY, SECOND_KEY, VECTORS_KEY, VectorTable
 
 __all__ = ["check_memory", "complete_memory"]
 
@@ -91,9 +91,12 @@ _RECORDS: Final[dict[str, tuple[Callable[[bytes, bytes], object], int]]] = {
 def complete_memory(target: Engine) -> list[str]:
     """Work out in ``target`` what was not copied; what could not be saved in whole, in words."""
     work = _Completion(target)
+    work.whose_vectors()
     work.nodes()
     work.edges()
     work.loose_embeddings()
+    work.second_vectors()
+    work.lost()
     complete_history(target)
     work.counters()
     return work.notes
@@ -102,11 +105,61 @@ def complete_memory(target: Engine) -> list[str]:
 class _Completion:
     def __init__(self, target: Engine) -> None:
         self.notes: list[str] = []
+        self._left_out = 0
         self._target = target
         self._vectors = VectorTable(target)
         self._seqs: set[int] = set()
+        self._ids: set[bytes] = set()
         self._counts = {"nodes": 0, "deleted": 0, "edges": 0, "bytes": 0}
         self._now_ms = time.time_ns() // 1_000_000
+
+    def whose_vectors(self) -> None:
+        """Drop vectors of which it is not known any more who made them, or which of two sets is in use."""
+        keys = [key for key, _ in self._target.scan(EMBEDDINGS) if key != FORMAT_KEY]
+        if not keys:
+            return
+        generations = any(key.startswith(layout.embedding_key(0, 1)[:1]) for key in keys)
+        known = self._target.get(META, PROVIDER_KEY) is not None
+        if known and not (generations and self._target.get(META, VECTORS_KEY) is None):
+            return
+        batch = self._target.batch()
+        batch.delete_range(EMBEDDINGS, b"", FORMAT_KEY)
+        batch.delete_range(EMBEDDINGS, FORMAT_KEY + b"\0", b"\xff" * 9)
+        self._target.write(batch)
+        self.notes.append("it is not known any more who made the vectors: they are made anew from the texts")
+
+    def second_vectors(self) -> None:
+        """What is noted of second vectors holds only if they are all there; else they are begun anew."""
+        second = self._vectors.second
+        if second is None:
+            return
+        there = {seq for seq, _ in self._vectors.seconds()}
+        if not {seq for seq in self._seqs if seq <= second.done} <= there:
+            batch = self._target.batch()
+            batch.delete(META, SECOND_KEY)
+            start = layout.second_key(0)
+            batch.delete_range(EMBEDDINGS, start, after(start[:1]))
+            self._target.write(batch)
+            self.notes.append("some of the model's vectors are lost: they are made anew")
+
+    def lost(self) -> None:
+        """Count what the change log names and no record tells."""
+        there: dict[bytes, int] = {}
+        for key, record in self._target.scan(LOG):
+            if key == FORMAT_KEY:
+                continue
+            change = records.decode_change(key, record)
+            if change.op in (Op.ADD, Op.LINK, Op.REMOVE, Op.UNLINK):
+                there[change.subject] = change.op
+        nodes = sum(op == Op.ADD and one not in self._ids for one, op in there.items())
+        if nodes:
+            self.notes.append(f"{nodes} memories are lost: the log names them, their records are not there")
+        links = sum(
+            op == Op.LINK and self._target.get(EDGES, layout.edge_key(one)) is None
+            for one, op in there.items()
+        )
+        if links > self._left_out:
+            self.notes.append(f"{links - self._left_out} links are lost")
 
     def nodes(self) -> None:
         """Secondary keys, the change log's first entry and, of the deleted, the tombstone of each memory."""
@@ -118,6 +171,7 @@ class _Completion:
             node, deleted = decode_node(key, record)
             at = layout.seq_key(node.commit_seq)
             self._seqs.add(node.commit_seq)
+            self._ids.add(key)
             self._counts["deleted" if deleted else "nodes"] += 1
             self._counts["bytes"] += content_bytes(node)
             without_vector += self._vectors.get(node.commit_seq) is None
@@ -127,7 +181,7 @@ class _Completion:
                 for place in index_keys(node):
                     batch.put(INDEX, place, key)
             elif self._target.get(TOMBSTONES, key) is None:
-                stone = Tombstone(node.id, self._now_ms, "its tombstone was lost", soft=True)
+                stone = Tombstone(node.id, self._now_ms, TOMBSTONE_LOST, soft=True)
                 batch.put(TOMBSTONES, key, records.encode_tombstone(key, stone))
             size += 1
             if size % BATCH_RECORDS == 0:
@@ -137,7 +191,7 @@ class _Completion:
         if without_vector:
             self.notes.append(
                 f"{without_vector} memories have lost their vector; "
-                "`context-graph-cli memory reindex` makes it anew"
+                "it is made anew from the text when the store is used next"
             )
 
     def edges(self) -> None:
@@ -153,6 +207,7 @@ class _Completion:
                 table.put(batch, edge)
                 self._counts["edges"] += 1
         self._target.write(batch)
+        self._left_out = lost
         if lost:
             self.notes.append(f"{lost} edges are left out: a memory at one of their ends is lost")
 

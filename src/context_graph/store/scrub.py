@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from context_graph.errors import StoreError
 from context_graph.model.memory import MemoryNode
+from context_graph.store.batch import Batch
 from context_graph.store.engine import Engine
-from context_graph.store.graph_layout import NODES
+from context_graph.store.graph_layout import META, NODES
+from context_graph.store.graph_records import decode_meta, encode_meta
 from context_graph.store.history import HistoryTable
 from context_graph.store.vector_table import VectorTable
 
-__all__ = ["MERGE_EVERY", "RUN_TABLES", "Scrubber", "Table", "merge_small_tables", "tables"]
+__all__ = ["MERGE_EVERY", "RUN_TABLES", "Scrubbed", "Scrubber", "Table", "merge_small_tables", "tables"]
 
 _LOG: Final = logging.getLogger(__name__)
+K = TypeVar("K", bytes, int)
+_DUE_KEY: Final = b"scrub"
+SINGLE_RANGES: Final = 8
+"""Places that are rewritten one by one; more than these in one pass over all that lies between."""
 MERGE_EVERY: Final = 32
 """Deletions from one look for small tables to the next; the first after opening looks as well."""
 RUN_TABLES: Final = 16
@@ -47,6 +53,19 @@ class Table(NamedTuple):
     """Bytes on the disk."""
 
 
+class Scrubbed(NamedTuple):
+    """Where a memory that was removed or rewritten stood."""
+
+    id: bytes
+    seq: int
+    """Its commit number."""
+
+    @classmethod
+    def of(cls, node: MemoryNode) -> Scrubbed:
+        """The place of ``node``."""
+        return cls(node.id.bytes, node.commit_seq)
+
+
 class Scrubber:
     """Takes deleted memories off the disk of one store. Not thread-safe."""
 
@@ -56,19 +75,45 @@ class Scrubber:
         self._history = history
         self._done = 0
 
-    def scrub(self, nodes: Iterable[MemoryNode]) -> None:
-        """Have RocksDB drop what removed or rewritten memories left in tables and logs. Raises StoreError."""
+    def note(self, batch: Batch, places: Iterable[Scrubbed]) -> None:
+        """Add to ``batch``: these are to be scrubbed, also by whoever opens the store after a crash."""
+        due = [*self._due(), *places]
+        content = {"due": [[place.id.hex(), place.seq] for place in due]}
+        batch.put(META, _DUE_KEY, encode_meta(_DUE_KEY, content))
+
+    def scrub(self) -> None:
+        """Have RocksDB drop what noted memories left in tables and logs. Raises StoreError.
+
+        Cost: a flush, and the tables that they stood in are rewritten.
+        """
+        due = self._due()
+        if not due:
+            return
         self._engine.flush()
-        for node in nodes:
-            self._engine.compact_range(NODES, node.id.bytes, node.id.bytes + b"\0")
-            self._vectors.scrub(node.commit_seq)
+        for first, last in _ranges([place.id for place in due]):
+            self._engine.compact_range(NODES, first, last + b"\0")
+        for low, high in _ranges([place.seq for place in due]):
+            self._vectors.scrub(low, high)
         self._history.scrub()
+        self._engine.delete(META, _DUE_KEY)
         if self._done % MERGE_EVERY == 0:
             try:
                 merge_small_tables(self._engine)
             except StoreError as error:  # what was to leave the disk has left it
                 _LOG.warning("small tables stay as they are: %s", error)
         self._done += 1
+
+    def _due(self) -> list[Scrubbed]:
+        record = self._engine.get(META, _DUE_KEY)
+        found = {} if record is None else decode_meta(_DUE_KEY, record)
+        return [Scrubbed(bytes.fromhex(one), int(seq)) for one, seq in found.get("due", ())]
+
+
+def _ranges(keys: Sequence[K]) -> list[tuple[K, K]]:
+    """First and last key of what is rewritten in one go: each by itself, or all of many."""
+    if len(keys) <= SINGLE_RANGES:
+        return [(key, key) for key in dict.fromkeys(keys)]
+    return [(min(keys), max(keys))]
 
 
 def merge_small_tables(engine: Engine) -> int:

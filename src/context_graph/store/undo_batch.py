@@ -12,7 +12,7 @@ from context_graph.store.edge_edits import link_edit, relink_edit, slot_of, unli
 from context_graph.store.edits import Edit, Write
 from context_graph.store.graph import GraphStore
 from context_graph.store.graph_layout import ACCESS, EDGES, META, NODES, TOMBSTONES
-from context_graph.store.graph_records import Op, decode_edge
+from context_graph.store.graph_records import Op, decode_edge, decode_tombstone
 from context_graph.store.history import Entry, Image
 from context_graph.store.history_layout import ACCESS_AFTER
 from context_graph.store.node_edits import index_writes
@@ -81,12 +81,15 @@ def _node_edits(store: GraphStore, entry: Entry, kept: list[bytes]) -> Iterator[
     if image is None or image.before is None or record is None:
         kept.append(key)
         return
+    old_stone = entry.image(TOMBSTONES)
+    if old_stone is not None and _merged_into_nothing(store, old_stone):
+        kept.append(key)
+        return
     before, now = decode_node(key, image.before), decode_node(key, record)
     writes = [Write(NODES, key, image.before)]
     images = [Image(NODES, key, record)]
     writes += index_writes(None if now.deleted else now.node, None if before.deleted else before.node)
     stone = store.engine.get(TOMBSTONES, key)
-    old_stone = entry.image(TOMBSTONES)
     if before.deleted != now.deleted:
         writes.append(Write(TOMBSTONES, key, None if old_stone is None else old_stone.before))
         images.append(Image(TOMBSTONES, key, stone))
@@ -94,6 +97,12 @@ def _node_edits(store: GraphStore, entry: Entry, kept: list[bytes]) -> Iterator[
         writes.append(write)
         images += [old, Image(ACCESS_AFTER, key, write.value)]
     yield Edit(_op(before.deleted, now.deleted), key, writes, images)
+
+
+def _merged_into_nothing(store: GraphStore, stone: Image) -> bool:
+    """Whether that tombstone names a survivor that is gone for good: nothing would show the memory then."""
+    into = None if stone.before is None else decode_tombstone(stone.key, stone.before).merged_into
+    return into is not None and store.read(into.bytes) is None
 
 
 def _op(deleted: bool, deleted_now: bool) -> int:

@@ -112,10 +112,12 @@ class VectorTable:
             batch.delete(EMBEDDINGS, layout.embedding_key(seq, self._next))
         batch.delete(EMBEDDINGS, layout.second_key(seq))
 
-    def scrub(self, seq: int) -> None:
-        """Have RocksDB drop what removed vectors of that memory left in tables."""
-        for key in (layout.embedding_key(seq, self._generation), layout.second_key(seq)):
-            self._engine.compact_range(EMBEDDINGS, key, key + b"\0")
+    def scrub(self, first: int, last: int) -> None:
+        """Have RocksDB drop what removed vectors of the commits from ``first`` to ``last`` left in tables."""
+        for generation in range(_GENERATIONS + 1):
+            start = layout.embedding_key(first, generation)
+            self._engine.compact_range(EMBEDDINGS, start, layout.embedding_key(last, generation) + b"\0")
+        self._engine.compact_range(EMBEDDINGS, layout.second_key(first), layout.second_key(last) + b"\0")
 
     # Another provider
 
