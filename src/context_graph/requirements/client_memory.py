@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["chosen_folders", "is_client_memory"]
+__all__ = ["chosen_folders", "is_client_memory", "looks_like_client_memory"]
 
 _SETTINGS_BYTES = 1_048_576
 _MANAGED = (
@@ -54,6 +54,19 @@ def is_client_memory(
         if at.count("/") > 1 and not any(_one_holds_the_other(at, top) for top in known):
             folders.append(at)
     return any(real.startswith(folder + "/") for folder in folders)
+
+
+def looks_like_client_memory(path: str) -> bool:
+    """Whether the absolute ``path`` reads like the memory of a client whose folder is not known.
+
+    The client names a project's folder by its path with dashes for slashes, so it begins with one. Good
+    enough to leave a file out of a summary; a gate must ask `is_client_memory`.
+    """
+    parts = path.split("/")
+    steps = zip(parts, parts[1:], parts[2:-1], strict=False)
+    return path.startswith("/") and any(
+        one == "projects" and two.startswith("-") and three == "memory" for one, two, three in steps
+    )
 
 
 def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
