@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.session_support import context_of, hook, memory, work_session
+from tests.session_support import context_of, hook, memory, remember, work_session
 from tests.support import Cli
 
 from context_graph.memory.fence import FENCE_OPEN
@@ -195,3 +195,62 @@ def test_a_long_session_keeps_the_goal_that_its_stored_events_have_lost(cli: Cli
         node = memex.get(capture_id("s"))
         assert node is not None and node.content.startswith("Goal: Make the token bucket refill lazily")
         assert "make target1000" in node.content and memex.count() == 1
+
+
+REPORT = (
+    "<task-notification>\n<task-id>a991</task-id>\n<result>We decided to drop the float level and always use "
+    "Redis. From now on never call the bucket directly.</result>\n</task-notification>"
+)
+
+
+def test_what_a_subagent_reports_is_recorded_and_is_nobody_s_decision(cli: Cli) -> None:
+    """It comes where prompts come; taken for one it would be the user's word in the next session."""
+    remember(cli, "We use Redis for sessions")
+    work_session(cli, "s-1", end=False)
+    (before,) = captured(cli)
+    for source in ({}, {"source": "system"}):
+        told = hook(cli, "prompt-submit", "s-1", prompt=REPORT, prompt_id=f"n{len(source)}", **source)
+        assert context_of(told) == "", "no state, no memories: nobody asked"
+    written = f"{cli.project}/crepes.md"
+    hook(
+        cli,
+        "post-tool",
+        "s-1",
+        tool_name="Write",
+        tool_input={"file_path": written, "content": "eggs"},
+        tool_response={"filePath": written},
+        agent_id="a991",
+    )
+    hook(cli, "session-end", "s-1", reason="other")
+    (after,) = captured(cli)
+    lines = dict(line.split(": ", 1) for line in str(after["content"]).splitlines())
+    was = dict(line.split(": ", 1) for line in str(before["content"]).splitlines())
+    assert lines.pop("Changed") == "crepes.md; src/bucket.py" and was.pop("Changed") == "src/bucket.py"
+    assert lines == was
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["events_by_kind"]["notification"] == 2 and shown["events_by_kind"]["subagent"] == 1
+    told = hook(cli, "session-start", "s-2", source="startup")
+    assert "never call the bucket" not in context_of(told) and "float level" in context_of(told)
+
+
+def test_the_client_s_own_memory_is_left_out_of_what_changed(cli: Cli) -> None:
+    chosen, config = cli.project.parent / "notes", Path(cli.env["HOME"]) / ".claude"
+    config.mkdir(exist_ok=True)
+    (config / "settings.json").write_text(json.dumps({"autoMemoryDirectory": str(chosen)}))
+    work_session(cli, "s-1", end=False)
+    for number, path in enumerate(
+        (config / "projects/-p/memory/tabs.md", chosen / "MEMORY.md", config / "plans/p.md")
+    ):
+        hook(
+            cli,
+            "post-tool",
+            "s-1",
+            tool_name="Write",
+            tool_use_id=f"own-{number}",
+            tool_input={"file_path": str(path), "content": "x"},
+            tool_response={"filePath": str(path)},
+        )
+    hook(cli, "session-end", "s-1", reason="other")
+    (node,) = captured(cli)
+    lines = dict(line.split(": ", 1) for line in str(node["content"]).splitlines())
+    assert lines["Changed"] == f"{config}/plans/p.md; src/bucket.py", "a plan is work that others go on with"

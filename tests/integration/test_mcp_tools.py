@@ -15,10 +15,12 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.mcp_support import Peer, connected
+from tests.session_support import memory
 from tests.support import Cli
 
 from context_graph import Memex, __version__
 from context_graph.config import lock_path
+from context_graph.mcp_server.schemas import HINTS
 from context_graph.wire import lockfile
 
 ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}
@@ -421,3 +423,35 @@ def test_a_memory_can_be_named_as_a_context_names_it(peer: Peer) -> None:
     assert peer.ask("get_memory", node_id=short)["node"]["id"] == node_id
     assert peer.ask("get_memory", node_id=node_id[:8])["node"]["content"] == FACTS[0]
     assert peer.ask("forget_memory", node_id=short)["node_id"] == node_id
+    for start, said in ((node_id[:3], "too short"), ("node_", "too short"), ("nobody", "must be a UUID")):
+        assert said in peer.fail("get_memory", node_id=start).message
+
+
+def test_a_pinned_memory_is_forgotten_with_the_user_s_word_alone(peer: Peer, cli: Cli) -> None:
+    words = ("store", "Tabs, never spaces", "--rationale", "the user's own rule", "--pinned")
+    node_id = memory(cli, *words)["id"]
+    assert "pinned" in peer.fail("forget_memory", node_id=node_id).message
+    assert peer.ask("get_memory", node_id=node_id)["node"]["pinned"] is True
+    assert peer.ask("forget_memory", node_id=node_id, pinned=True)["node_id"] == node_id
+
+
+def test_a_tool_that_says_it_only_reads_changes_nothing(peer: Peer, cli: Cli) -> None:
+    """Uses are written: whoever answers with a memory says so in its hints."""
+    node_id = peer.ask("store_memory", content=FACTS[0], rationale="needed by a test")["node_id"]
+    given: dict[str, dict[str, Any]] = {
+        "recall_memory": {"query": "parser of dates"},
+        "search_graph": {"query": "parser of dates"},
+        "inject_context": {"query": "parser of dates"},
+        "get_memory": {"node_id": node_id},
+        "get_memetic_status": {},
+        "discover_goals": {},
+    }
+
+    def kept() -> dict[str, Any]:
+        shown: dict[str, Any] = memory(cli, "show", node_id)
+        return shown
+
+    for name, arguments in given.items():
+        before = kept()
+        peer.ask(name, **arguments)
+        assert (kept() == before) is bool(HINTS[name].get("readOnlyHint")), name

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
+import subprocess
 
 import pytest
 from tests.session_support import hook, memory, remember
@@ -118,23 +120,82 @@ def test_a_wrong_argument_is_named_with_its_cure_and_ends_with_1(
     assert "Traceback" not in done.stderr and done.stdout == ""
 
 
-def test_an_id_may_be_cut_but_not_be_ambiguous(cli: Cli) -> None:
-    """D1.5's rule for aliases: refused with the list."""
-    ids = [remember(cli, f"note {number}") for number in range(17)]
-    by_start: dict[str, list[str]] = {}
-    for one in ids:
-        by_start.setdefault(one[0], []).append(one)
-    start, several = next((start, found) for start, found in by_start.items() if len(found) > 1)
-    done = cli.run("memory", "show", start)
-    assert done.returncode == 1 and all(one in done.stderr for one in several)
-    assert memory(cli, "show", several[0][:12])["id"] == several[0]
-    assert memory(cli, "show", several[0].replace("-", "").upper())["id"] == several[0]
+def with_ids(cli: Cli, *ids: str, pinned: bool = False) -> None:
+    """Memories of these very ids, as an import brings them."""
+    line = {"type": "memory", "rationale": "kept by a test", "pinned": pinned, "created_at_ms": 1}
+    lines = [json.dumps({"format": "context-graph/memories", "version": 1})]
+    lines += [json.dumps({**line, "id": one, "content": f"note {one[-2:]}"}) for one in ids]
+    lines += [json.dumps({"type": "end", "memories": len(ids), "links": 0, "tombstones": 0})]
+    cli_answer = cli.run("memory", "import", stdin="\n".join(lines) + "\n")
+    assert cli_answer.returncode == 0, cli_answer.stderr
+
+
+NEAR = ("5f3c1a2b-0000-4000-8000-000000000001", "5f3c1a2b-0000-4000-8000-000000000002")
+
+
+@pytest.mark.parametrize("verb", ["show", "forget", "restore", "history"])
+def test_an_id_may_be_cut_but_not_be_ambiguous(cli: Cli, verb: str) -> None:
+    """D1.5's rule for aliases: refused with the list. One letter fits some memory by chance."""
+    with_ids(cli, *NEAR, "77777777-0000-4000-8000-000000000003")
+    for start in ("7", "777", "5"):
+        done = cli.run("memory", verb, start)
+        assert done.returncode == 1 and "too short" in done.stderr and "at least 4" in done.stderr, done
+    done = cli.run("memory", verb, "5f3c1a")
+    assert done.returncode == 1 and all(f'{one} "note {one[-2:]}"' in done.stderr for one in NEAR), done
+    assert len(memory(cli, "list")["nodes"]) == 3, "nothing was forgotten"
+    for start in ("7777", "77777777000040", "7777-7777", NEAR[0].replace("-", "").upper()):
+        assert cli.run("memory", "show", start).returncode == 0
+
+
+def test_a_link_s_ends_are_named_by_the_same_rule(cli: Cli) -> None:
+    with_ids(cli, *NEAR, "77777777-0000-4000-8000-000000000003")
+    assert "too short" in cli.run("memory", "link", "7777", "5").stderr
+    assert "fits several" in cli.run("memory", "link", "5f3c", "7777").stderr
+    assert cli.run("memory", "link", "7777", NEAR[0]).returncode == 0
+
+
+def test_a_pinned_memory_is_forgotten_by_nobody_s_accident(cli: Cli) -> None:
+    """Its text is shown; without a terminal it takes a word that says that it is meant."""
+    with_ids(cli, NEAR[0], pinned=True)
+    done = cli.run("memory", "forget", NEAR[0])
+    assert done.returncode == 1 and "pinned" in done.stderr and "note 01" in done.stderr, done
+    assert "--pinned" in done.stderr and memory(cli, "list")["nodes"][0]["id"] == NEAR[0]
+    for_good = cli.run("memory", "forget", NEAR[0], "--permanent")
+    assert for_good.returncode == 1 and "pinned" in for_good.stderr
+    done = cli.run("memory", "forget", NEAR[0], "--pinned")
+    assert done.returncode == 0 and "note 01" in done.stdout and memory(cli, "list")["nodes"] == []
+    assert cli.run("memory", "forget", NEAR[0]).returncode == 0, "once more changes nothing"
+
+
+@pytest.mark.parametrize(("said", "left"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked_before_a_pinned_memory_goes(cli: Cli, said: str, left: int) -> None:
+    with_ids(cli, NEAR[0], pinned=True)
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, said.encode())
+        words = [str(cli.launcher), "memory", "forget", "5f3c1a2b"]
+        done = subprocess.run(
+            words,
+            cwd=cli.project,
+            env=cli.env,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "note 01" in done.stdout and "pinned" in done.stdout, done
+    assert done.returncode == left and len(memory(cli, "list")["nodes"]) == left
 
 
 def test_forget_restore_and_for_good(cli: Cli) -> None:
     """REQ-CORE-013: 30 days to think again; what is deleted for good is gone, its tombstone stays."""
     first, second = remember(cli, "soon forgotten"), remember(cli, "gone for good")
     done = cli.run("memory", "forget", first[:10], "--reason", "was wrong")
+    assert "soon forgotten" in done.stdout
     assert f"context-graph-cli memory restore {first[:8]}" in done.stdout
     assert memory(cli, "recall", "soon forgotten")["total"] == 1
     assert memory(cli, "show", first)["tombstone"]["reason"] == "was wrong"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -387,6 +388,50 @@ def test_plans_may_be_written_in_the_project_and_at_home_but_nowhere_else(gate: 
         "",
     ):
         assert named(write(path)) == {"plan"}, path
+
+
+def test_the_client_may_write_its_own_memory(gate: Gate, tmp_path: Path) -> None:
+    """Its memory folder, a team's and an agent's are no part of the project's work."""
+    gate.config({"plan": {}})
+    elsewhere = tmp_path / "notes"
+    gate.claude.joinpath("settings.json").write_text(json.dumps({"autoMemoryDirectory": f"{elsewhere}"}))
+
+    def write(path: str) -> GateResult:
+        return gate.event("PreToolUse", tool_name="Write", tool_input={"file_path": path})
+
+    own = f"{gate.claude}/projects/-home-u-proj/memory"
+    for path in (
+        f"{own}/MEMORY.md",
+        f"{own}/team/style.md",
+        f"{gate.claude}/agent-memory/reviewer/MEMORY.md",
+        f"{gate.repo}/.claude/agent-memory-local/reviewer/MEMORY.md",
+        f"{elsewhere}/tabs.md",
+    ):
+        assert _allowed(write(path)), path
+    Path(own).mkdir(parents=True)
+    (Path(own) / "out").symlink_to(gate.repo / "src")
+    for path in (
+        f"{own}/out/a.py",
+        f"{own}/../transcript.jsonl",
+        f"{gate.claude}/projects/memory/x.md",
+        f"{gate.claude}/settings.json",
+        f"{gate.repo}/projects/x/memory/a.py",
+        f"{gate.repo}/.claude/projects/-x/memory/a.py",
+        f"{elsewhere}-more/x.md",
+    ):
+        assert named(write(path)) == {"plan"}, path
+
+
+def test_a_memory_folder_that_an_agent_could_choose_opens_no_project(gate: Gate) -> None:
+    gate.config({"plan": {}})
+    for folder in ("/", str(gate.repo.parent), str(gate.repo), f"{gate.repo}/src"):
+        chosen = json.dumps({"autoMemoryDirectory": folder})
+        for file in (gate.claude / "settings.json", gate.repo / ".claude" / "settings.local.json"):
+            file.write_text(chosen)
+        assert named(gate.edit()) == {"plan"}, folder
+    for damaged in ("{", '{"autoMemoryDirectory": 5}', '["autoMemoryDirectory"]'):
+        (gate.claude / "settings.json").write_text(damaged)
+        assert named(gate.edit()) == {"plan"}
 
 
 def test_the_skip_switch_of_the_client_s_environment(gate: Gate) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from array import array
+from dataclasses import replace
 
 import pytest
 from tests.agent_events import LABELS, SHADER, TARIFF, prompt, tool
@@ -14,7 +15,7 @@ from context_graph.identity.brief import COLD_BRIEF, brief_line
 from context_graph.identity.continuity import DREAM_COOLDOWN_MS, identity_continuity
 from context_graph.identity.kuramoto import order_of
 from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import KURAMOTO_N, EventKind, HookEvent, SessionIdentitySnapshot
+from context_graph.model import KURAMOTO_N, NOTIFICATION, EventKind, HookEvent, SessionIdentitySnapshot
 
 DRIFT = TARIFF + SHADER[1:7]
 RETURN = DRIFT + TARIFF[1:]
@@ -456,3 +457,62 @@ def test_runtime_is_compact_and_goals_are_bounded() -> None:
         live.apply(tool(("Bash", f"run{i % 40} {words}"[:2048], words[:2048]), at_ms=i))
     assert len(live.runtime_bytes()) < 4096
     assert len(live.goals_bytes()) < 13 * (4096 * 6 + 30) + 4
+
+
+# --- whose work it is ---
+
+RECIPES = [
+    "Traduire: battre les oeufs avec le sucre, ajouter la farine et le beurre fondu, laisser reposer la pate",
+    "crepes.md Mix the eggs with sugar, add flour and melted butter, let the batter rest for an hour",
+    "ratatouille.md aubergines, courgettes, tomates et poivrons; cuire a feu doux quarante minutes",
+    "tarte.md pommes, cannelle, pate brisee; enfourner a 180 degres pendant trente-cinq minutes",
+]
+
+
+def by_an_agent() -> list[HookEvent]:
+    """A subagent that translates recipes: its calls, the call that had it work, and how that is reported."""
+    calls = [
+        replace(tool(("Write", text, text.upper())), agent_id="a1", event_id=f"a{n}")
+        for n, text in enumerate(RECIPES)
+    ]
+    pre = replace(calls[0], kind=EventKind.PRE_TOOL, event_id="pre")
+    failed = replace(calls[1], kind=EventKind.POST_TOOL_FAILURE, success=False, event_id="failed")
+    delegated = [tool(("Agent", RECIPES[0], " ".join(RECIPES)))]
+    report = replace(prompt(f"<task-notification>{RECIPES[2]}</task-notification>"), source=NOTIFICATION)
+    stop = HookEvent(EventKind.SUBAGENT_STOP, "s", "stop", at_ms=0, agent_id="a1", output_text=RECIPES[3])
+    return [pre, *calls, failed, *calls, stop, *delegated, report]
+
+
+def measures(live: LiveSession) -> tuple[object, ...]:
+    """All that is measured of a session, to the bit."""
+    shown = copy.deepcopy(live.snapshot)
+    shown.timestamp_ms = 0
+    return shown, live.goals_bytes(), list(live.ic_history), live.predictions_scored, live.metrics
+
+
+def test_a_subagent_s_work_does_not_move_the_session_by_a_bit() -> None:
+    """Delegated work took the session that delegated it to an IC of 0.59, and told it so."""
+    alone, with_agent, as_its_own = fresh(), fresh(), fresh()
+    half = len(TARIFF) // 2
+    play(alone, TARIFF)
+    outcomes = play(with_agent, [*TARIFF[:half], *by_an_agent(), *TARIFF[half:]])
+    assert measures(with_agent) == measures(alone)
+    assert not any(one.measured for one in outcomes[half : half + len(by_an_agent())])
+    own = [replace(event, agent_id="", source="") for event in by_an_agent()]
+    play(as_its_own, [*TARIFF[:half], *own])
+    assert min(as_its_own.ic_history) < 0.6 < min(with_agent.ic_history), "the case must show something"
+    assert with_agent.events_by_kind["subagent"] == 10 and with_agent.events_by_kind["notification"] == 1
+    assert with_agent.sequence == len(TARIFF) + len(by_an_agent())
+
+
+def test_a_session_that_is_loaded_leaves_the_subagent_s_work_out_as_well() -> None:
+    """Goals are made up from events: the same ones must move them."""
+    events = [*TARIFF[:4], *by_an_agent(), *TARIFF[4:]]
+    live = fresh()
+    play(live, events[:3])
+    old_goals = live.goals_bytes()
+    play(live, events[3:])
+    again = LiveSession.restore(copy.deepcopy(live.snapshot), live.runtime_bytes(), old_goals)
+    for event in events[3:]:
+        again.replay_goals(event)
+    assert state(again) == state(live)

@@ -270,6 +270,18 @@ def test_an_event_s_bytes_are_the_documented_ones() -> None:
     assert records.encode_event(key, made) == layout.wrap(key, 1, payload)
 
 
+def test_a_subagent_s_event_has_its_id_and_a_version_of_its_own() -> None:
+    """Version 1 stays as it was, so that what the session did itself is read by builds of before."""
+    made, key = event(agent_id="a1"), layout.event_key("abc", 9)
+    own = records.encode_event(key, event())
+    record = records.encode_event(key, made)
+    assert (own[0], record[0]) == (1, 2)
+    assert records.decode_event(key, record) == made and records.decode_event(key, own).agent_id == ""
+    unknown = bytes([3]) + record[1:]
+    with pytest.raises(FormatVersionError, match="version 3"):
+        records.decode_event(key, unknown)
+
+
 @pytest.mark.parametrize("success", [True, False, None])
 @pytest.mark.parametrize("kind", EventKind)
 def test_an_event_comes_back_as_it_went_in(kind: EventKind, success: bool | None) -> None:

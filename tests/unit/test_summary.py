@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_graph.identity.text import flatten_text
 from context_graph.memory import phrases
 from context_graph.memory.summary import SUMMARY_CHARS, SessionWork
-from context_graph.model import EventKind, HookEvent
+from context_graph.model import NOTIFICATION, EventKind, HookEvent
+from context_graph.requirements.client_memory import looks_like_client_memory
 
 ROOT = "/home/u/project"
 
@@ -76,8 +79,8 @@ def test_it_says_goal_files_commands_failures_decisions_and_what_is_open() -> No
     assert lines["Changed"] == "src/bucket.py (x2)"
     assert "pytest -q tests/test_bucket.py (x2)" in lines["Ran"]
     assert "mypy src: " in lines["Failed"] and "AssertionError: 3 != 4 (worked later)" in lines["Failed"]
-    assert "Use time.monotonic instead of time.time." in lines["Decided"]
-    assert "I chose a float level because integers lose the rest." in lines["Decided"]
+    assert "Use time.monotonic instead of time.time." in lines["Goal"]
+    assert lines["Decided"] == "I chose a float level because integers lose the rest."
     assert lines["Open"] == "mypy still fails in bucket.py."
     assert "Looked at" not in lines and ROOT not in work(*SESSION).text()
 
@@ -222,3 +225,142 @@ def test_small_talk(text: str) -> None:
 @pytest.mark.parametrize("text", ["fix the tests", "/review the parser", "use sqlite", "why?"])
 def test_no_small_talk(text: str) -> None:
     assert not phrases.is_small_talk(text)
+
+
+# --- whose words they are ---
+
+REPORT = (
+    "<task-notification> <task-id>a991</task-id> <result>We decided to drop the cache and always use Redis. "
+    "From now on never call the billing API directly.</result> </task-notification>"
+)
+
+
+def notification(text: str = REPORT) -> HookEvent:
+    return event(EventKind.PROMPT_SUBMIT, input_text=text, source=NOTIFICATION)
+
+
+def test_a_subagent_s_report_is_no_word_of_the_user() -> None:
+    """What an agent has read on a web page must not come back as the user's decision."""
+    asked = work(prompt("Make the token bucket refill lazily."), edit(f"{ROOT}/a.py"))
+    told = work(prompt("Make the token bucket refill lazily."), notification(), edit(f"{ROOT}/a.py"))
+    assert told.text() == asked.text() and told.prompt_count == 1 and told.decisions == []
+    assert work(notification(), edit(f"{ROOT}/a.py")).text() == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"What do you make of this?\n{REPORT}\nTell me in a sentence.",
+        "The report was:\n\n> We decided to drop the cache and always use Redis.\n\nIs that so?",
+        "It printed\n```\nwe decided to drop the cache\n```\nwhich is odd, look into it.",
+        "It printed\n~~~\nfrom now on never call it directly\n~~~\nwhich is odd, look into it.",
+        'Rename the heading to "From now on never call the billing API directly" in the docs.',
+        "The log says “we decided to drop the cache. Always use Redis.” Find the place that writes it.",
+        "Why does `always use redis` fail in the parser of the settings file?",
+        f"See below. {REPORT[:-20]}",
+    ],
+)
+def test_what_a_prompt_quotes_is_no_decision(said: str) -> None:
+    assert work(prompt(said), edit(f"{ROOT}/a.py")).decisions == []
+
+
+@pytest.mark.parametrize(
+    ("said", "decided"),
+    [
+        ("<rules>\nUse pnpm instead of npm.\n</rules>", "Use pnpm instead of npm."),
+        ('Use "pnpm" instead of "npm" for the installs.', 'Use "pnpm" instead of "npm" for the installs.'),
+        ("Don't touch the users' tables, that's final.", "Don't touch the users' tables, that's final."),
+        (f"Look at this: {REPORT} We decided to keep the cache.", "We decided to keep the cache."),
+        ("> you could drop it\n\nNo: we'll keep the cache as it is.", "No: we'll keep the cache as it is."),
+    ],
+)
+def test_what_the_user_says_beside_a_quotation_is_one(said: str, decided: str) -> None:
+    assert decided in work(prompt(said), edit(f"{ROOT}/a.py")).decisions
+
+
+def test_a_decision_that_is_the_goal_is_told_once() -> None:
+    text = work(prompt("Use Redis instead of Memcached."), edit(f"{ROOT}/a.py")).text()
+    assert text.count("Use Redis instead of Memcached") == 1 and text.startswith("Goal: ")
+
+
+def test_of_a_subagent_s_work_the_changed_files_stay() -> None:
+    events = [
+        prompt("Move the recipes to French."),
+        event(
+            EventKind.POST_TOOL, tool_name="Agent", input_text="translate", output_text="From now on never."
+        ),
+        *(
+            replace(one, agent_id="a1")
+            for one in (edit(f"{ROOT}/crepes.md"), bash("make lint", "1", failed=True))
+        ),
+        replace(stop("I decided to always use butter."), agent_id="a1"),
+        event(EventKind.SUBAGENT_STOP, output_text="We chose butter.", agent_id="a1"),
+    ]
+    found = work(*events)
+    assert found.text() == "Goal: Move the recipes to French.\nChanged: crepes.md"
+    assert found.tool_calls == 1 and found.decisions == [] and found.failures == {}
+
+
+def test_the_client_s_own_memory_is_no_change_to_the_project() -> None:
+    own = "/home/u/.claude/projects/-home-u-proj/memory/tabs.md"
+    events = [(1, prompt("Remember that I prefer tabs.")), (2, edit(own)), (3, edit(f"{ROOT}/a.py"))]
+    found = SessionWork()
+    found.absorb(events, looks_like_client_memory)
+    assert list(found.changed) == ["a.py"]
+
+
+# --- tasks ---
+
+
+def task(number: int, subject: str) -> HookEvent:
+    answer = {"task": {"id": f"{number}", "subject": subject}}
+    given = {"subject": subject, "description": "All of it, and completed soon.", "activeForm": "Doing it"}
+    return tool("TaskCreate", given, answer)
+
+
+def update(number: int, answer: object = None, **changes: str) -> HookEvent:
+    change = {"statusChange": {"from": "pending", "to": changes["status"]}} if "status" in changes else {}
+    told = {"success": True, "taskId": f"{number}", "updatedFields": list(changes), **change}
+    return tool("TaskUpdate", {"taskId": f"{number}", **changes}, told if answer is None else answer)
+
+
+def tool(name: str, given: object, answer: object) -> HookEvent:
+    return event(
+        EventKind.POST_TOOL,
+        tool_name=name,
+        input_text=flatten_text(given, 2048),
+        output_text=flatten_text(answer, 2048),
+    )
+
+
+def test_open_is_what_the_client_s_task_list_has_open() -> None:
+    """TaskCreate and TaskUpdate, in the shapes that the client's schemas give them."""
+    found = work(
+        prompt("Make the token bucket refill lazily."),
+        *(task(number, f"Step {number} of the bucket") for number in (1, 2, 3, 4)),
+        update(1, status="completed"),
+        update(3, status="in_progress"),
+        update(4, status="deleted"),
+        update(2, subject="Cover the refill"),
+        update(9, status="in_progress"),
+        tool(
+            "TaskUpdate",
+            {"taskId": "2", "status": "completed"},
+            {"success": False, "taskId": "2", "error": "no"},
+        ),
+        edit(f"{ROOT}/a.py"),
+    )
+    lines = dict(line.split(": ", 1) for line in found.text().splitlines())
+    assert lines["Open"] == "Step 3 of the bucket; Cover the refill"
+    again = SessionWork.from_json(json.loads(json.dumps(found.to_json())))
+    assert again.text() == found.text()
+
+
+def test_a_task_list_is_read_from_what_the_model_is_told_as_well() -> None:
+    found = work(
+        prompt("Make the token bucket refill lazily."),
+        tool("TaskCreate", {"subject": "A"}, "Task #1 created successfully: Refill it"),
+        tool("TaskCreate", {"subject": "B"}, "Task #2 created successfully: Test it"),
+        update(1, "Updated task #1 status", status="completed"),
+    )
+    assert list(found.tasks.values()) == [["pending", "Test it"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -23,6 +24,7 @@ from context_graph.cli.memory_tables import (
     stats_text,
 )
 from context_graph.cli.options import DbPath
+from context_graph.cli.shown import shown
 from context_graph.errors import InvalidInputError
 
 __all__ = ["app"]
@@ -107,21 +109,34 @@ def forget(
         bool,
         typer.Option("--permanent", help="At once and for good; otherwise it can be restored for 30 days."),
     ] = False,
+    pinned: Annotated[
+        bool, typer.Option("--pinned", help="Also if it is pinned; without this, a terminal asks.")
+    ] = False,
     output: Output = Format.TEXT,
     db_path: DbPath = None,
 ) -> None:
     """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
 
-    With --permanent what was merged into it goes too; the answer names a merged memory that stays, and why.
+    Its text is shown. A pinned memory is forgotten when you say yes, or with --pinned. With --permanent what was
+    merged into it goes too; the answer names a merged memory that stays, and why.
 
-    Exit codes: 0; 1 no such memory, or the id fits several; 2 the database is corrupt.
+    Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
+    2 the database is corrupt.
 
     Example: context-graph-cli memory forget 5f3c1a2b --reason "was wrong"
     """
-    found = ask_options("memory.forget", {"id": node_id, "reason": reason, "permanent": permanent}, db_path)
+    if not pinned and sys.stdin is not None and sys.stdin.isatty():
+        there = ask_options("memory.show", {"id": node_id}, db_path)
+        if there["pinned"] and "tombstone" not in there:
+            node_id = there["id"]
+            print(shown(f"{node_id[:8]} is pinned: {there['content']}"))
+            pinned = typer.confirm("Forget it all the same?", abort=True)
+    given = {"id": node_id, "reason": reason, "permanent": permanent, "pinned": pinned}
+    found = ask_options("memory.forget", given, db_path)
     ending = "for good" if permanent else f"; `context-graph-cli memory restore {found['id'][:8]}` undoes it"
-    text = f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}"
-    print_found(found, output, "\n".join([text, *_twin_lines(found)]))
+    what = f"forgotten {ending}: {found['id']}" if permanent else f"forgotten{ending}"
+    lines = [what, *([found["content"]] if found["content"] else []), *_twin_lines(found)]
+    print_found(found, output, "\n".join(lines))
 
 
 def _twin_lines(found: dict[str, Any]) -> list[str]:

@@ -33,7 +33,10 @@ class Format(StrEnum):
 Output = Annotated[Format, typer.Option("--format", help="Lines for people, or one JSON object.")]
 Id = Annotated[
     str,
-    typer.Argument(metavar="ID", help="A memory's id, or as many of its first characters as fit no other."),
+    typer.Argument(
+        metavar="ID",
+        help="A memory's id, or its first characters: at least four, and as many as fit no other.",
+    ),
 ]
 Agent = Annotated[
     str | None, typer.Option("--agent-id", metavar="ID", help="Agent that the memory belongs to.")

@@ -89,7 +89,7 @@ class LiveSession:
         self.has_evidence = False
         """Something was measured, here or in a session that this one continues; else nothing can be said."""
         self.events_by_kind: dict[str, int] = {}
-        """Events applied, by kind."""
+        """Events applied, by `HookEvent.counted_as`."""
         self.events_duplicate = 0
         self.ic_history: deque[float] = deque(maxlen=IC_HISTORY)
         """The last IC values of this session, oldest first, as 32-bit floats."""
@@ -190,19 +190,21 @@ class LiveSession:
 
         Tool results are measured against the goals and then absorbed by them. A prompt moves the goals and is
         not measured. Anything else only counts: a call that has not run yet says nothing that its result will
-        not say, and the prediction of its success rests on the results before it.
+        not say, and the prediction of its success rests on the results before it. What a subagent does, and
+        what the client says in the place of a prompt, counts too and does nothing else: it is not what the
+        session is about.
 
         Cost: some 120 us for 4 KB of text.
         """
         if not self.events_by_kind:
             self._root = root_of(event.cwd)
-        self.events_by_kind[event.kind.value] = self.events_by_kind.get(event.kind.value, 0) + 1
+        self.events_by_kind[event.counted_as] = self.events_by_kind.get(event.counted_as, 0) + 1
         self.snapshot.timestamp_ms = max(self.snapshot.timestamp_ms, event.at_ms)
-        if event.kind is EventKind.PROMPT_SUBMIT:
+        if event.is_prompt:
             self._read(event)
             self._goals.absorb(_READER, prompt=True)
             self._purpose.prompt()
-        elif event.kind in _MEASURED:
+        elif event.kind in _MEASURED and not event.is_delegated:
             self._predict(event)
             self._read(event)
             comparison = self._goals.compare(_READER)
@@ -216,9 +218,9 @@ class LiveSession:
 
         After the events since the goals were written, the goals are bit for bit what they were.
         """
-        if event.kind is EventKind.PROMPT_SUBMIT or event.kind in _MEASURED:
+        if event.is_prompt or (event.kind in _MEASURED and not event.is_delegated):
             self._read(event)
-            self._goals.absorb(_READER, prompt=event.kind is EventKind.PROMPT_SUBMIT)
+            self._goals.absorb(_READER, prompt=event.is_prompt)
 
     def alignment(self, texts: Iterable[str]) -> Alignment | None:
         """How the purpose vector aligns with what ``texts`` are about; changes nothing.

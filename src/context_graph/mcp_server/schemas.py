@@ -109,6 +109,7 @@ PARAMETERS: Final[dict[str, Schema]] = {
         node_id=_TEXT,
         soft_delete={"type": "boolean", "default": True},
         reason=_described(_TEXT, "user_requested: needed to delete for good"),
+        pinned={"type": "boolean"},
     ),
     "restore_memory": _parameters(["node_id"], node_id=_TEXT),
     "link_memories": _parameters(
@@ -141,16 +142,16 @@ PARAMETERS: Final[dict[str, Schema]] = {
 DESCRIPTIONS: Final[dict[str, str]] = {
     "store_memory": "Keep a fact for later sessions of this project. Give content or content_base64.",
     "recall_memory": "Find memories by meaning and words, best first, with scores.",
-    "search_graph": "Same as recall_memory.",
+    "search_graph": "Another name of recall_memory.",
     "inject_context": "Relevant memories condensed to at most max_tokens, each line with its memory's id. "
     "Call it before starting on something.",
-    "get_memetic_status": "Health of the memory: coherence, entropy, active concepts, curation tasks.",
+    "get_memetic_status": "Health of the memory, and curation tasks.",
     "set_verbosity": "How much results tell from now on: 0 ids, 1 text and ids, 2 links, scores, conflicts.",
     "forget_memory": "Take a memory out. Soft: restore_memory brings it back within 30 days.",
     "restore_memory": "Bring back a memory that was forgotten softly.",
     "link_memories": "Connect two memories; recall follows such links.",
     "get_memory": "One memory whole; at level 2 with its links.",
-    "get_identity": "Numbers of the running session: identity continuity, consciousness and its parts.",
+    "get_identity": "The session's identity continuity and consciousness.",
     "consolidate_memories": "light merges duplicates and prunes what says little, deep also clusters and "
     "links, rem also finds patterns and goals. Try dry_run first. undo_token takes a run back.",
     "discover_goals": "Goals that the memories show, with confidence, level, parent, members.",
@@ -158,18 +159,20 @@ DESCRIPTIONS: Final[dict[str, str]] = {
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _ADDS: Final = {"destructiveHint": False, "openWorldHint": False}
+_USES: Final = _ADDS
+"""It answers, and writes down that the memory was used and which links led to it: no tool that only reads."""
 
 HINTS: Final[dict[str, dict[str, bool]]] = {
     "store_memory": _ADDS,
-    "recall_memory": _READS,
-    "search_graph": _READS,
-    "inject_context": _READS,
+    "recall_memory": _USES,
+    "search_graph": _USES,
+    "inject_context": _USES,
     "get_memetic_status": _READS,
     "set_verbosity": _ADDS,
     "forget_memory": {"destructiveHint": True, "openWorldHint": False},
     "restore_memory": _ADDS,
     "link_memories": _ADDS,
-    "get_memory": _READS,
+    "get_memory": _USES,
     "get_identity": _READS,
     "consolidate_memories": {"destructiveHint": True, "openWorldHint": False},
     "discover_goals": _READS,

@@ -7,7 +7,6 @@ ids and times are turned into its terms.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -28,6 +27,7 @@ from context_graph.mcp_server.schemas import (
 from context_graph.mcp_server.sessions import session_missing
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.memory.naming import check_not_pinned, memory_named
 from context_graph.memory.views import injection_view, node_view, recall_view
 from context_graph.memory.writing import MAX_TAG_CHARS, MAX_TAGS
 from context_graph.model.edge import Domain, GraphEdge
@@ -47,7 +47,6 @@ _QUERY_CHARS: Final = 4096
 _ID_CHARS: Final = 100
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 """What the longest content takes in base64, its characters of four bytes each."""
-_SHORT_ID: Final = re.compile(r"\[?(?:node_)?([0-9a-fA-F]{8})\]?")
 
 
 def memory_tools() -> list[Tool]:
@@ -71,16 +70,8 @@ def _quotes(call: ToolCall) -> bool:
 
 
 def _memory_id(call: ToolCall, name: str) -> UUID:
-    """The id of a memory: whole, or as a line of inject_context names it (node_1a2b3c4d)."""
-    short = _SHORT_ID.fullmatch(call.arguments.required(name))
-    if short is None:
-        return call.arguments.uuid(name)
-    found = call.host.memory().ids_with_prefix(short[1], 2)
-    if not found:
-        raise GraphQueryError(f"no memory {short[0]} in this store")
-    if len(found) > 1:
-        raise InvalidParamsError.of(name, f"{short[0]} names several memories; give the whole id")
-    return found[0]
+    """The id of a memory: whole, its start, or as a line of inject_context names it (node_1a2b3c4d)."""
+    return memory_named(call.host.memory(), call.arguments.required(name), name)
 
 
 def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID], followed: Sequence[GraphEdge] = ()) -> None:
@@ -224,9 +215,11 @@ def _set_verbosity(call: ToolCall) -> ToolResult:
 def _forget_memory(call: ToolCall) -> ToolResult:
     given = call.arguments
     node_id, soft = _memory_id(call, "node_id"), given.flag("soft_delete", True)
-    reason = given.text("reason", high=500) or ""
+    reason, pinned = given.text("reason", high=500) or "", given.flag("pinned", False)
     given.finish()
     memex = call.host.memory()
+    if not pinned:
+        check_not_pinned(memex, node_id, "node_id", "with the user's word for it, give pinned: true")
     told = memex.forget_with_twins(node_id, soft=soft, reason=reason)
     tombstone = told.tombstone
     found = {

@@ -51,11 +51,13 @@ def capture(
     *,
     project: str | None,
     sealed_at_ms: int | None = None,
+    leaves_out: Callable[[str], bool] | None = None,
 ) -> MemoryNode | None:
     """Write or refresh the session's summary; the node, or None when there is nothing new or nothing to say.
 
     Args:
         events_after: Gives the session's numbered events from after a number, ascending.
+        leaves_out: Whether a changed file, by its path, is none of the project's.
         sealed_at_ms: The context is about to be compacted: this state is what SessionStart then brings back.
 
     Raises:
@@ -70,7 +72,7 @@ def capture(
     if there is None and memex.tombstone(node_id) is not None:
         return None
     work = work_of(there.node if there else None)
-    if not work.absorb(events_after(work.last_event)) and (sealed_at_ms is None or there is None):
+    if not work.absorb(events_after(work.last_event), leaves_out) and (sealed_at_ms is None or there is None):
         return None
     text = work.text()
     if not text:

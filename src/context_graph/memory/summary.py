@@ -7,13 +7,16 @@ same text. What it says is taken from the events word for word, cut, never infer
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os.path
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from context_graph.identity.text import relative_paths, root_of
-from context_graph.memory import phrases
+from context_graph.memory import phrases, task_list
+from context_graph.memory.quoted import Unquoted
 from context_graph.model import EventKind, HookEvent
+from context_graph.protocol.origin import own_words
 
 __all__ = ["SUMMARY_CHARS", "SessionWork"]
 
@@ -60,18 +63,25 @@ class SessionWork:
     """What failed and then worked."""
     decisions: list[str] = field(default_factory=list)
     todos: list[str] = field(default_factory=list)
+    tasks: dict[str, list[str]] = field(default_factory=dict)
+    """Of each task that is not done: its id to its state and subject."""
     last_words: str = ""
     left: list[str] = field(default_factory=list)
     reason: str = ""
     """Why the session ended, if it has."""
 
-    def absorb(self, events: Iterable[tuple[int, HookEvent]]) -> int:
-        """Take in numbered events, ascending; those seen before are skipped. Returns how many were new."""
+    def absorb(
+        self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
+    ) -> int:
+        """Take in numbered events, ascending; those seen before are skipped. Returns how many were new.
+
+        ``leaves_out`` says of a changed file's whole path that it is none of the project's.
+        """
         new = 0
         for number, event in events:
             if number <= self.last_event:
                 continue
-            self._take(event)
+            self._take(event, leaves_out or _none)
             self.first_event = self.first_event or number
             self.last_event = number
             self.began_ms = self.began_ms or event.at_ms
@@ -113,13 +123,15 @@ class SessionWork:
             lines = [line for line in lines if not line.startswith(dispensable)]
         return phrases.shortened("\n".join(lines), SUMMARY_CHARS)
 
-    def _take(self, event: HookEvent) -> None:
+    def _take(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         if not self.root:
             self.root = root_of(event.cwd)
-        if event.kind is EventKind.PROMPT_SUBMIT:
-            self._take_prompt(event.input_text)
+        if event.is_prompt:
+            self._take_prompt(own_words(event.input_text))
         elif event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
-            self._take_tool(event)
+            self._take_tool(event, leaves_out)
+        elif event.agent_id:
+            return  # what a subagent says is no word of this session's
         elif event.kind is EventKind.STOP:
             self._take_last_words(event.output_text)
         elif event.kind is EventKind.SESSION_END:
@@ -135,24 +147,30 @@ class SessionWork:
         self.prompts.append(said)
         if len(self.prompts) > _MAX_PROMPTS:
             del self.prompts[1]
-        self._decide(phrases.decisions_in(prompt, by_user=True))
+        own = Unquoted(prompt)
+        decided = phrases.decisions_in(own.text, by_user=True)
+        self._decide([phrases.shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided])
 
-    def _take_tool(self, event: HookEvent) -> None:
-        self.tool_calls += 1
+    def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
         given = relative_paths(event.input_text, self.root)
+        if event.tool_name in _CHANGING:
+            path = phrases.path_of(given, relative_paths(event.output_text, self.root))
+            if path and not failed and not leaves_out(os.path.join(self.root, path)):
+                _count(self.changed, path, _MAX_FILES)
+        if event.agent_id:
+            return  # of a subagent's work the files stay, for they are changed
+        self.tool_calls += 1
         if event.tool_name == "Bash":
             self._take_command(given, event.output_text, failed=failed)
-        elif event.tool_name in _CHANGING:
-            path = phrases.path_of(given, relative_paths(event.output_text, self.root))
-            if path and not failed:
-                _count(self.changed, path, _MAX_FILES)
         elif event.tool_name in _READING and not failed:
             path = phrases.path_of(given)
             if path:
                 _count(self.read, path, _MAX_FILES)
         elif event.tool_name == "TodoWrite":
             self.todos = phrases.open_todos(event.input_text)[:_MAX_OPEN]
+        elif not failed:
+            task_list.take(self.tasks, event)
 
     def _take_command(self, given: str, output: str, *, failed: bool) -> None:
         command = phrases.command_of(given)
@@ -190,6 +208,9 @@ class SessionWork:
             self.decisions.append(sentence)
         del self.decisions[:-_MAX_DECISIONS]
 
+    def _open_tasks(self) -> list[str]:
+        return task_list.open_in(self.tasks)[:_MAX_OPEN]
+
     def _lines(self) -> list[str]:
         goal, *later = self.prompts
         runs = [f"{name} (x{count})" if count > 1 else name for name, count in self.commands.items()]
@@ -202,10 +223,20 @@ class SessionWork:
             "" if self.changed else _line("Looked at", _newest_first(self.read), 160),
             _line("Ran", runs[::-1], 200, each=90),
             _line("Failed", [*failing[::-1], *overcome[::-1]], 300),
-            _line("Decided", self.decisions[::-1], 320),
-            _line("Open", list(dict.fromkeys([*self.todos, *self.left])), 260),
+            _line("Decided", [one for one in self.decisions[::-1] if not _says(goal, one)], 320),
+            _line("Open", list(dict.fromkeys([*self._open_tasks(), *self.todos, *self.left])), 260),
             f"Ended: {self.last_words}" if self.last_words else "",
         ]
+
+
+def _none(path: str) -> bool:
+    return False
+
+
+def _says(text: str, sentence: str) -> bool:
+    """Whether ``text`` has the sentence word for word."""
+    words = " ".join(sentence.rstrip("….!").casefold().split())
+    return words in " ".join(text.casefold().split())
 
 
 def _newest_first(counted: dict[str, int]) -> list[str]:

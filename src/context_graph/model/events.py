@@ -15,6 +15,7 @@ __all__ = [
     "KURAMOTO_N",
     "MAX_SESSION_ID_LEN",
     "MAX_TRAJECTORY_LEN",
+    "NOTIFICATION",
     "EventKind",
     "HookEvent",
     "SessionIdentitySnapshot",
@@ -30,6 +31,10 @@ CRISIS_THRESHOLD: Final = 0.5
 """IDENTITY-007; exactly 0.5 is no crisis."""
 EVENT_TEXT_BYTES: Final = 2048
 """What one event keeps of each of its two texts, after redaction."""
+NOTIFICATION: Final = "notification"
+"""How the ``source`` of a PROMPT_SUBMIT begins that nobody wrote: the client's own message."""
+_DELEGATING: Final = frozenset({"Agent", "Task"})
+"""The client's tools that let a subagent work; their texts are what it is told and what it says."""
 
 
 class EventKind(StrEnum):
@@ -71,14 +76,36 @@ class HookEvent:
     success: bool | None = None
     """None when the event says nothing about success."""
     source: str = ""
-    """SessionStart: startup, resume, clear, compact."""
+    """SessionStart: startup, resume, clear, compact. A prompt: who wrote it, as far as the client tells;
+    NOTIFICATION, with a colon and the client's word for it if there is one, where nobody did."""
     reason: str = ""
     """SessionEnd: why; status of seed 001."""
     previous_session_id: str = ""
     duration_ms: int = 0
     cwd: str = ""
+    agent_id: str = ""
+    """The subagent that did it; empty for the session's own work."""
     from_plugin: bool = False
     """The client runs the hook for a plugin, not for its settings. Not kept."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether somebody asks for something: a prompt that is no notification."""
+        return self.kind is EventKind.PROMPT_SUBMIT and not self.source.startswith(NOTIFICATION)
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether a subagent did it, or it is the call that had one work: none of the session's own doing."""
+        return bool(self.agent_id) or self.tool_name in _DELEGATING
+
+    @property
+    def counted_as(self) -> str:
+        """The name under which a session counts it: its kind, `notification` or `subagent`."""
+        if self.agent_id and self.kind is not EventKind.SUBAGENT_STOP:
+            return "subagent"
+        return (
+            NOTIFICATION if self.kind is EventKind.PROMPT_SUBMIT and not self.is_prompt else self.kind.value
+        )
 
     @property
     def has_own_key(self) -> bool:
@@ -93,7 +120,9 @@ class HookEvent:
             prompt = f"\0p\0{self.prompt_id}" if self.prompt_id else ""
             return f"{self.kind.value}\0u\0{self.tool_use_id}{prompt}"
         if self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT:
-            return f"{self.kind.value}\0p\0{self.prompt_id}"
+            # A notification may come under the id of the prompt that it belongs to.
+            said = "" if self.is_prompt else f"\0{NOTIFICATION}\0{self.input_text}"
+            return f"{self.kind.value}\0p\0{self.prompt_id}{said}"
         return f"{self.kind.value}\0i\0{self.event_id}"
 
 

@@ -17,6 +17,7 @@ _MESSAGE_CHARS = 65_536
 _GAP = b"\n[...]\n"
 _SHORT_CHARS = 200
 _HARMLESS_CHARS = 12
+_AGENT_ID_CHARS = 100
 
 
 def hook_event(
@@ -63,6 +64,7 @@ def hook_event(
         previous_session_id=cut_session_id(given.previous_session_id),
         duration_ms=given.duration_ms,
         cwd=given.cwd[:4096],
+        agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
         from_plugin=params.get("plugin") is True,
     )
 

@@ -102,7 +102,7 @@ def _pre_tool(call: Call) -> Reply:
     line = brief_line(live.metrics if live.has_evidence else None)
     if fmt != "claude":
         return _say(call, fmt, _output(call, live, line))
-    if applied.twin:
+    if applied.twin or event.agent_id:  # the brief is about the session, not about its subagents
         return _tell(call, event)
     mode, shown = call.settings.brief, call.context.sessions.shown_briefs
     if is_canary(event.session_id, event.tool_name):
@@ -139,6 +139,8 @@ def _prompt_submit(call: Call) -> Reply:
     if applied.twin and fmt == "claude":
         return reply(flags=APPLIED)
     live = applied.live
+    if not event.is_prompt:  # nobody asked for anything
+        return _tell(call, event) if fmt == "claude" else _say(call, fmt, _output(call, live, ""))
     block = state_block(live.metrics if live.has_evidence else None) if call.settings.inject else ""
     recalled = call.context.memory_hooks.for_prompt(event, call.settings)
     text = "\n".join(part for part in (block, recalled) if part)

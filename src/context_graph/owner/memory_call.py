@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import orjson
 
-from context_graph.errors import GraphQueryError, InvalidInputError
+from context_graph.errors import InvalidInputError
 from context_graph.model.instants import iso_time
 from context_graph.owner.call import Call, reply
 from context_graph.wire.frames import Reply
@@ -19,8 +19,6 @@ if TYPE_CHECKING:  # what memory needs is imported when the first of these verbs
     from context_graph.model.memory import MemoryNode
 
 __all__ = ["answer", "arguments", "iso_time", "memex_of", "node_view", "resolved"]
-
-_AMBIGUOUS_SHOWN: Final = 8
 
 
 def arguments(call: Call) -> Arguments:
@@ -52,20 +50,10 @@ def answer(found: Mapping[str, Any]) -> Reply:
 
 
 def resolved(memex: Memex, text: str) -> UUID:
-    """The id that ``text`` means: a UUID, or the start of exactly one.
+    """The id that ``text`` means; see `memory_named`."""
+    from context_graph.memory.naming import memory_named
 
-    Raises:
-        GraphQueryError: No memory fits.
-        InvalidInputError: Several do; they are listed.
-    """
-    found = memex.ids_with_prefix(text, _AMBIGUOUS_SHOWN + 1)
-    if not found:
-        raise GraphQueryError(f"no memory {text!r} in this store")
-    if len(found) > 1:
-        listed = ", ".join(str(one) for one in found[:_AMBIGUOUS_SHOWN])
-        more = ", …" if len(found) > _AMBIGUOUS_SHOWN else ""
-        raise InvalidInputError(f"id {text!r} fits several memories: {listed}{more}; give more of it")
-    return found[0]
+    return memory_named(memex, text)
 
 
 def node_view(node: MemoryNode) -> dict[str, Any]:

@@ -173,14 +173,22 @@ def _shown_then(memex: Memex, wanted: UUID, at_ms: int) -> dict[str, Any]:
 
 def _forget(call: Call) -> Reply:
     from context_graph.memory.exchange_records import tombstone_to_json
+    from context_graph.memory.naming import check_not_pinned
 
     given = arguments(call)
     text, permanent = given.required("id"), given.flag("permanent", False)
-    reason = given.text("reason", high=500) or ""
+    reason, pinned = given.text("reason", high=500) or "", given.flag("pinned", False)
     given.finish()
     memex = memex_of(call)
-    told = memex.forget_with_twins(resolved(memex, text), soft=not permanent, reason=reason)
-    found = tombstone_to_json(told.tombstone)
+    wanted = resolved(memex, text)
+    if not pinned:
+        check_not_pinned(memex, wanted, "id", "--pinned says that it is meant")
+    stored = memex.stored(wanted)
+    told = memex.forget_with_twins(wanted, soft=not permanent, reason=reason)
+    found = {
+        **tombstone_to_json(told.tombstone),
+        "content": "" if stored is None else stored.node.content,
+    }
     return answer({**found, **told.twins_as_dict()} if permanent else found)
 
 

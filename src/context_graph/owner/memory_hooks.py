@@ -8,12 +8,15 @@ opened again. A store without memories loads no index and no embedder for any of
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from context_graph.config import Settings
+from context_graph.config.paths import client_dir
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.protocol.origin import own_words
 from context_graph.store.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -75,14 +78,15 @@ class MemoryHooks:
 
     def wants_capture(self, event: HookEvent) -> bool:
         """Whether the event is to be announced as one after which the session is captured."""
-        return event.kind in CAPTURING and self._settings.memory_capture
+        return event.kind in CAPTURING and not event.agent_id and self._settings.memory_capture
 
     def noted(self, event: HookEvent) -> None:
         """An event is durable. Cost: a look-up or two."""
         if self.wants_capture(event):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
-        if self._made_ledger is not None and self._made_ledger.awaits(event.session_id):
+        ledger = None if event.agent_id else self._made_ledger
+        if ledger is not None and ledger.awaits(event.session_id):
             if event.kind in _SHOWN_EVENTS:
                 self._evidence.append(event)
             elif event.kind is EventKind.SESSION_END:
@@ -113,9 +117,10 @@ class MemoryHooks:
             return ""
         from context_graph.memory.phrases import is_small_talk
 
-        if is_small_talk(event.input_text):
+        asked = own_words(event.input_text) if event.is_prompt else ""
+        if not asked or is_small_talk(asked):
             return ""
-        return self._guarded("recall", self._recalled, event, budget, settings.memory_floor) or ""
+        return self._guarded("recall", self._recalled, event, asked, budget, settings.memory_floor) or ""
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """The summary that a session's start brings; after a clear no more than where it can be found.
@@ -151,13 +156,13 @@ class MemoryHooks:
             found.update(self.ledger.totals())
         return found
 
-    def _recalled(self, event: HookEvent, budget: int, floor: float) -> str:
+    def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.fence import Quote
         from context_graph.memory.relevance import Asked
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
-        asked = Asked(event.input_text, default_provider(), memex.count())
+        asked = Asked(prompt, default_provider(), memex.count())
         quotes = []
         found = memex.recall(asked.text, top_k=_RECALLED)
         for one in found.nodes:
@@ -196,7 +201,9 @@ class MemoryHooks:
         if stored is not None and stored.deleted:
             return None
         work = work_of(stored.node if stored else None)
-        work.absorb(self._store.event_log.numbered_after(session_id, work.last_event))
+        work.absorb(
+            self._store.event_log.numbered_after(session_id, work.last_event), self._client_s_own_files()
+        )
         text = work.text()
         if not text:
             return None
@@ -253,8 +260,31 @@ class MemoryHooks:
         def events_after(number: int) -> Iterator[tuple[int, HookEvent]]:
             return self._store.event_log.numbered_after(session_id, number)
 
-        capture(self._memex(), session_id, events_after, project=self._project, sealed_at_ms=sealed)
+        capture(
+            self._memex(),
+            session_id,
+            events_after,
+            project=self._project,
+            sealed_at_ms=sealed,
+            leaves_out=self._client_s_own_files(),
+        )
         self._store.event_log.captured(session_id)
+
+    def _client_s_own_files(self) -> Callable[[str], bool]:
+        """Whether a path is in the client's memory, which no summary need tell of."""
+        from context_graph.requirements.client_memory import (
+            chosen_folders,
+            is_client_memory,
+            looks_like_client_memory,
+        )
+
+        folder, tops = os.fspath(client_dir(os.environ)), [self._project] if self._project else []
+        chosen = chosen_folders(folder, self._project or "")
+
+        def is_own(path: str) -> bool:
+            return looks_like_client_memory(path) or is_client_memory(path, folder, tops=tops, chosen=chosen)
+
+        return is_own
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []

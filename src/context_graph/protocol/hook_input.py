@@ -16,8 +16,9 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from context_graph.errors import InvalidInputError
-from context_graph.model import MAX_SESSION_ID_LEN, EventKind
+from context_graph.model import MAX_SESSION_ID_LEN, NOTIFICATION, EventKind
 from context_graph.protocol.claude import EVENT_NAMES
+from context_graph.protocol.origin import is_typed
 from context_graph.protocol.shapes import (
     DATA_TYPES,
     KIND_OF_HOOK_TYPE,
@@ -68,6 +69,7 @@ class HookInput:
     """Stop: what the model said last."""
     prompt_id: str = ""
     source: str = ""
+    """As in HookEvent: that a prompt is a notification is decided here, and nowhere else."""
     reason: str = ""
     duration_ms: int = 0
     cwd: str = ""
@@ -113,6 +115,8 @@ def parse_hook_input(kind: EventKind, body: bytes, params: Mapping[str, object])
         given.session_id = str(uuid.uuid4())
         given.notes.append(f"session_id: none given; began {given.session_id}")
     _settle_success(kind, given)
+    if given.kind is EventKind.PROMPT_SUBMIT and not is_typed(given.prompt, given.source):
+        given.source = f"{NOTIFICATION}:{given.source}" if given.source else NOTIFICATION
     return given
 
 

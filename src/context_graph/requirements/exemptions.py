@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from context_graph.requirements.client_memory import chosen_folders, is_client_memory
 from context_graph.requirements.config import layers
 from context_graph.requirements.own_commands import is_own_command, may_reach_gates
 from context_graph.requirements.project import Project, is_inside
@@ -17,7 +18,7 @@ _FILE_TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
 def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: str, cwd: str) -> bool:
-    """Whether the call is a plan being written, or one of our own commands and nothing else.
+    """Whether the call writes a plan or the client's own memory, or is one of our own commands alone.
 
     A plan lies below the client's plans folder, or .claude/plans or docs/plans of this very project; links
     are resolved first, so that none leads out.
@@ -30,7 +31,14 @@ def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: 
     folders = [os.path.realpath(claude_dir) + "/plans"] if claude_dir else []
     tops = {project.root, project.repo.top} if project.repo else {project.root}
     folders += [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
-    return bool(targets) and all(any(is_inside(path, folder, cwd) for folder in folders) for path in targets)
+    chosen: list[str] | None = None
+    for path in targets:
+        if any(is_inside(path, folder, cwd) for folder in folders):
+            continue
+        chosen = chosen_folders(claude_dir, project.root) if chosen is None else chosen
+        if not is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen):
+            return False
+    return bool(targets)
 
 
 def human_only_objection(

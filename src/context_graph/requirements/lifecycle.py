@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from context_graph.protocol.origin import is_typed
 from context_graph.requirements import failures
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import enter_registry, governed, keep, project_of, scene_of
@@ -230,8 +231,13 @@ def _clearable(state: BranchState, name: str, event: GateEvent) -> bool:
 
 
 def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """A line while paused; what is open only if hooks.prompt_submit.reminder asks for it."""
+    """A line while paused; what is open only if hooks.prompt_submit.reminder asks for it.
+
+    Nothing where nobody asks: a subagent's report is no prompt.
+    """
     result = GateResult()
+    if not is_typed(event.prompt, event.source):
+        return result
     found = governed(event, cache, result)
     if found is None:
         return result

@@ -44,6 +44,8 @@ __all__ = [
 
 SNAPSHOT_VERSION: Final = 1
 EVENT_VERSION: Final = 1
+AGENT_EVENT_VERSION: Final = 2
+"""As version 1 with one more text, the subagent's id; events of the session itself stay version 1."""
 RUNTIME_VERSION: Final = 1
 GOALS_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
@@ -95,7 +97,9 @@ _EVENT_TEXTS: Final = (
     "previous_session_id",
     "cwd",
 )
+_AGENT_EVENT_TEXTS: Final = (*_EVENT_TEXTS, "agent_id")
 _EVENT: Final = struct.Struct(f"<BBqq{len(_EVENT_TEXTS)}H")
+_AGENT_EVENT: Final = struct.Struct(f"<BBqq{len(_AGENT_EVENT_TEXTS)}H")
 _SEQ: Final = struct.Struct("<Q")
 # kind, at_ms, IC after it, value
 _EVIDENCE: Final = struct.Struct("<Bqfd")
@@ -213,27 +217,37 @@ def encode_event(key: bytes, event: HookEvent) -> bytes:
         InvalidInputError: If a text has more than 65,535 bytes or a number does not fit; names the field.
     """
     # surrogatepass: a working folder may hold bytes that are no UTF-8, which Python carries as surrogates.
-    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in _EVENT_TEXTS]
-    for name, text in zip(_EVENT_TEXTS, texts, strict=True):
+    version, layout_of, names = _event_layout(AGENT_EVENT_VERSION if event.agent_id else EVENT_VERSION)
+    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in names]
+    for name, text in zip(names, texts, strict=True):
         if len(text) > 0xFFFF:
             raise InvalidInputError(f"{name} has {len(text)} bytes, an event record holds 65535; cut it")
     try:
-        head = _EVENT.pack(
+        head = layout_of.pack(
             _KINDS[event.kind], _SUCCESS[event.success], event.at_ms, event.duration_ms, *map(len, texts)
         )
     except struct.error as error:
         raise InvalidInputError(f"at_ms {event.at_ms} or duration_ms {event.duration_ms}: {error}") from error
-    return wrap(key, EVENT_VERSION, head + b"".join(texts))
+    return wrap(key, version, head + b"".join(texts))
+
+
+def _event_layout(version: int) -> tuple[int, struct.Struct, tuple[str, ...]]:
+    """(version, fixed fields, names of the texts) of an event record."""
+    if version == AGENT_EVENT_VERSION:
+        return version, _AGENT_EVENT, _AGENT_EVENT_TEXTS
+    return version, _EVENT, _EVENT_TEXTS
 
 
 def decode_event(key: bytes, record: bytes) -> HookEvent:
     """The event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
-    payload = unwrap(key, record, EVENT_VERSION)
+    wanted = AGENT_EVENT_VERSION if record[:1] == bytes([AGENT_EVENT_VERSION]) else EVENT_VERSION
+    payload = unwrap(key, record, wanted)
+    _, layout_of, names = _event_layout(wanted)
     try:
-        kind, success, at_ms, duration_ms, *lengths = _EVENT.unpack_from(payload)
+        kind, success, at_ms, duration_ms, *lengths = layout_of.unpack_from(payload)
         texts: dict[str, Any] = {}
-        at = _EVENT.size
-        for name, length in zip(_EVENT_TEXTS, lengths, strict=True):
+        at = layout_of.size
+        for name, length in zip(names, lengths, strict=True):
             texts[name] = payload[at : at + length].decode("utf-8", "surrogatepass")
             at += length
         if at != len(payload):
