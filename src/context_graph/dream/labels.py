@@ -17,7 +17,8 @@ from context_graph.memory.words import STOP_WORDS
 
 __all__ = ["RareWords"]
 
-_WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*\w", re.UNICODE)
+_WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*")
+_SIGNS: Final = "'-./"
 _COMMON: Final = frozenset(word.decode() for word in (*STOP_WORDS, *WORK_WORDS))
 SAMPLE: Final = 2000
 """Memories by which it is told which words are rare."""
@@ -82,7 +83,7 @@ def _stems(text: str) -> Mapping[str, str]:
     stem = _stemmer()
     found: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
-        word = match[0].lower()
+        word = match[0].rstrip(_SIGNS).lower()
         if len(word) > 2 and word not in _COMMON:
             found.setdefault(stem(word), word)
     return found
