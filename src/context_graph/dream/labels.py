@@ -83,10 +83,18 @@ def _stems(text: str) -> Mapping[str, str]:
     stem = _stemmer()
     found: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
-        word = match[0].rstrip(_SIGNS).lower()
+        word = _ended(match[0]).lower()
         if len(word) > 2 and word not in _COMMON:
             found.setdefault(stem(word), word)
     return found
+
+
+def _ended(word: str) -> str:
+    """Without signs and parts of one letter at its end: *setup.c*, *7.4.0-* are *setup* and *7*."""
+    word = word.rstrip(_SIGNS)
+    while len(word) > 2 and word[-2] in "./":
+        word = word[:-2].rstrip(_SIGNS)
+    return word
 
 
 @cache
