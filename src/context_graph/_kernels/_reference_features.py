@@ -27,7 +27,7 @@ import math
 import re
 import zlib
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 __all__ = ["BAGS", "BUCKETS", "EventFeatures"]
@@ -58,7 +58,7 @@ _START: Final = rb"[A-Za-z_\x80-\xff]"
 _PART: Final = rb"[A-Za-z0-9_\x80-\xff]"
 _RUN: Final = re.compile(rb"[A-Za-z0-9_\x80-\xff./+@~-]+")
 _CHAIN: Final = re.compile(_START + _PART + rb"*(?:\." + _START + _PART + rb"*)*")
-_WORD_PARTS: Final = re.compile(rb"[A-Z]+(?![a-z\x80-\xff])|[A-Z]?[a-z\x80-\xff]+")
+_WORD_PARTS: Final = re.compile(rb"([A-Z]*)([a-z\x80-\xff]*)")
 _EXTENSION: Final = re.compile(rb"[\s\S]\.[A-Za-z]" + _PART + rb"{0,5}\Z")
 _UPPER: Final = re.compile(rb"[A-Z]")
 _SMALL: Final = re.compile(rb"[a-z\x80-\xff]")
@@ -162,7 +162,7 @@ class EventFeatures:
     def _scan_word(self, word: bytes) -> None:
         if len(word) < 2:
             return
-        for part in _WORD_PARTS.findall(word):
+        for part in _parts(word):
             self._scan_part(part.lower())
         lower = word.lower()
         if zlib.crc32(lower) in self._stop:
@@ -192,6 +192,16 @@ class EventFeatures:
         ends = [i for i, byte in enumerate(path) if byte == ord("/")] + [len(path)]
         for i, end in enumerate(ends):
             self._add("path", path[:end], self._weight / (len(ends) - i))
+
+
+def _parts(word: bytes) -> Iterator[bytes]:
+    """fooBar -> foo, Bar; HTTPServer -> HTTP, Server."""
+    for capitals, small in _WORD_PARTS.findall(word):
+        if not small:
+            yield capitals
+            continue
+        yield capitals[:-1]
+        yield capitals[-1:] + small
 
 
 def _clean(text: bytes) -> bytes:

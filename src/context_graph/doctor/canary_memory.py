@@ -26,7 +26,7 @@ _WORDS: Final = (
     *("amber", "badger", "cedar", "dune", "ember", "falcon", "glacier", "harbour", "indigo", "juniper"),
     *("kestrel", "lantern", "meadow", "nutmeg", "orchid", "pebble", "quartz", "raven", "saffron", "thistle"),
 )
-_VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_NAME: Final = re.compile(r"\w++")
 _T = TypeVar("_T")
 
 
@@ -82,12 +82,22 @@ def _entry_of(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Server:
     def expanded(text: object) -> str:
-        return _VARIABLE.sub(lambda found: env.get(found[1]) or found[2] or "", str(text))
+        before, *parts = str(text).split("${")
+        return before + "".join(_in_place(part, env) for part in parts)
 
     arguments, more = entry.get("args"), entry.get("env")
     words = [entry.get("command", ""), *(arguments if isinstance(arguments, list) else ())]
     named = {key: expanded(value) for key, value in more.items()} if isinstance(more, dict) else {}
     return Server(tuple(map(expanded, words)), named, source)
+
+
+def _in_place(text: str, env: Mapping[str, str]) -> str:
+    """What follows a `${`: `NAME}` and `NAME:-default}` with their value; as it stands if it is neither."""
+    inner, brace, rest = text.partition("}")
+    name, mark, default = inner.partition(":-")
+    if not (brace and _NAME.fullmatch(name)):
+        return "${" + text
+    return (env.get(name) or (default if mark else "")) + rest
 
 
 def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryTrial:

@@ -19,7 +19,7 @@ from context_graph.hooks_config.schema import hook_problems
 __all__ = ["Hook", "HooksInUse", "hooks_in_use", "packaged_hooks"]
 
 _SCRIPT_BYTES: Final = 64 * 1024
-_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_VARIABLE: Final = re.compile(r"\$\{(\w++)\}")
 _SETUP: Final = "`context-graph-cli setup`"
 
 

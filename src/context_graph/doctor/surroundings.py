@@ -16,7 +16,7 @@ from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 __all__ = ["bytes_below", "client_version", "disk_use", "shut_folders"]
 
 _VERSION_S: Final = 20.0
-_VERSION: Final = re.compile(r"\d+\.\d+\.\d+\S*")
+_VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
 _LITTLE_BYTES: Final = 200 * 1024 * 1024
 """Free space below which RocksDB may soon be unable to write."""
 _NO_BYTES: Final = 1024 * 1024

@@ -69,18 +69,18 @@ class Action(NamedTuple):
 
 
 _BREAK: Final = re.compile(
-    r"\n+|(?P<arrow>\s*(?:->|=>|→|⇒|➜|➔|»|>>)\s*|\s>\s)|[.;!?](?=\s|$)|(?P<label>:)(?=\s|$)|,\s+(?:and\s+)?|"
-    r",(?=[\"'])|\s\|\s|\s&&\s|\s[–—]\s|\s\(?\d+[.)]\s|"
-    r"\b(?:and\s+)?(?:then|afterwards|subsequently|finally|followed\s+by|after\s+which)\b|\sand\s",
+    r"\n+|(?P<arrow>(?:->|=>|→|⇒|➜|➔|»|>>)\s*|\s>\s)|[.;!?](?=\s|$)|(?P<label>:)(?=\s|$)|,\s+(?:and\s+)?|"
+    r",(?=[\"'])|\s\|\s|\s&&\s|\s[–—]\s|\s\(?\d++[.)]\s|"
+    r"\b(?:and\s++)?(?:then|afterwards|subsequently|finally|followed\s++by|after\s++which)\b|\sand\s",
     re.IGNORECASE,
 )
-_INDENTED: Final = re.compile(r"\n(?: {2,}|\t)\S|```|~~~")
-_SHELL: Final = re.compile(r"(?:```|~~~)\s*(?:ba|z)?sh(?:ell|-session)?\s|(?:```|~~~)\s*console\s|\s*\$ ")
-_FENCE: Final = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
-_NAME: Final = re.compile(r"\W*(?P<name>[A-Za-z]\w*)\s*(?P<call>\(.*)?\W*", re.DOTALL)
+_INDENTED: Final = re.compile(r"\n(?: {2,}+|\t)\S|```|~~~")
+_SHELL: Final = re.compile(r"(?:```|~~~)\s*+(?:(?:ba|z)?sh(?:ell|-session)?|console)\s|\s*+\$ ")
+_FENCE: Final = re.compile(r"^[^\S\n]*+(?:```|~~~).*+$", re.MULTILINE)
+_NAME: Final = re.compile(r"\W*+(?P<name>[A-Za-z]\w*+)\s*+(?P<call>\(.*+)?\W*+", re.DOTALL)
 _NOUN: Final = re.compile(r"(?:ment|tion|ness)s?$")
 _HUMP: Final = re.compile(r"[a-z][A-Z]")
-_PART: Final = re.compile(r"[A-Z]?[a-z'’-]+|[A-Z]+(?![a-z])|\d+|[^\sA-Za-z0-9_]")
+_PART: Final = re.compile(r"[A-Z]?[a-z'’-]+|[A-Z]{1,160}(?![a-z])|\d+|[^\sA-Za-z0-9_]")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:['’-][A-Za-z0-9_]+)*|\d+|[^\sA-Za-z0-9]")
 
 

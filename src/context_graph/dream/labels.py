@@ -17,7 +17,8 @@ from context_graph.memory.words import STOP_WORDS
 
 __all__ = ["RareWords"]
 
-_WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*\w", re.UNICODE)
+_WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*")
+_SIGNS: Final = "'-./"
 _COMMON: Final = frozenset(word.decode() for word in (*STOP_WORDS, *WORK_WORDS))
 SAMPLE: Final = 2000
 """Memories by which it is told which words are rare."""
@@ -82,10 +83,18 @@ def _stems(text: str) -> Mapping[str, str]:
     stem = _stemmer()
     found: dict[str, str] = {}
     for match in _WORD.finditer(text[:MAX_CHARS]):
-        word = match[0].lower()
+        word = _ended(match[0]).lower()
         if len(word) > 2 and word not in _COMMON:
             found.setdefault(stem(word), word)
     return found
+
+
+def _ended(word: str) -> str:
+    """Without signs and parts of one letter at its end: *setup.c*, *7.4.0-* are *setup* and *7*."""
+    word = word.rstrip(_SIGNS)
+    while len(word) > 2 and word[-2] in "./":
+        word = word[:-2].rstrip(_SIGNS)
+    return word
 
 
 @cache

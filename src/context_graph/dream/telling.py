@@ -31,7 +31,7 @@ WEAK: Final = 0.3
 ASKED: Final = 0.6
 """Share of a question's words that counts."""
 
-_LABEL: Final = re.compile(r"\s*[^\W\d_a-z][\w.'-]*(?: [^\W\d_a-z][\w.'-]*)?:\s")
+_LABEL: Final = re.compile(r"\s*+[^\W\d_a-z][\w.'-]*+(?: [^\W\d_a-z][\w.'-]*+)?:\s")
 _NAMES: Final = re.compile(r"\d|[_/\\@#$%=<>()\[\]{}|`]|[a-z][A-Z]|\w\.\w|--|::")
 _TAIL: Final = re.compile(r"['’](?:s|re|ll|ve|m|d|t)$")
 _INNER: Final = re.compile(r"['’-]")

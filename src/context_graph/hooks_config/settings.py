@@ -21,12 +21,12 @@ _VERBS: Final = (
     r"|permission-request|subagent-stop)"
     r"|session (?:restore|persist)-identity|consciousness (?:brief|check-identity|inject-context)"
 )
-_CALL: Final = rf"context-graph(?:-cli)? (?:{_VERBS})(?: --(?:stdin|auto-dream|fast-path|format [a-z-]+))*"
+_CALL: Final = rf"context-graph(?:-cli)? (?:{_VERBS})(?: --(?:stdin|auto-dream|fast-path|format [a-z-]++))*+"
 _OURS: Final = re.compile(
     rf"(?:command -v context-graph(?:-cli)? >/dev/null 2>&1 && )?(?:exec )?{_CALL}(?: \|\| true|; exit 0)?"
 )
 """Commands that we write, wrote, or seed 000 told people to write: these are brought up to date."""
-_MENTIONS_US: Final = re.compile(rf"\bcontext-graph(?:-cli)?['\"]?\s+(?:{_VERBS})\b")
+_MENTIONS_US: Final = re.compile(rf"\bcontext-graph(?:-cli)?['\"]?\s++(?:{_VERBS})\b")
 """Commands that call us in a form of the user's own: left alone, and no second call is added."""
 
 

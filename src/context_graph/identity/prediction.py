@@ -115,7 +115,7 @@ def _key(tool_name: str, head: str) -> tuple[str, str]:
 
 
 _SEPARATORS: Final = re.compile(r"&&|\|\||[;\n]")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*+=")
 _PREAMBLES: Final = frozenset({"cd", "export", "pushd", "set", "source", "."})
 _WRAPPERS: Final = frozenset({"command", "env", "exec", "nice", "nohup", "sudo", "time", "timeout"})
 _WITH_SUBCOMMAND: Final = frozenset(

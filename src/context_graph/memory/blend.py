@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT", "Blend", "Scores", "Wanted", "asks_when", "hashes"]
 
 _WHEN: Final = re.compile(
-    r"\W*(when|how (long|old|many (days|weeks|months|years))"
+    r"\W*+(when|how (long|old|many (days|weeks|months|years))"
     r"|(in |on )?(what|which) (date|day|month|year|time))\b",
     re.IGNORECASE,
 )

@@ -31,6 +31,8 @@ _ORDER: Final = (
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BARE: Final = re.compile(r"[A-Za-z][\w .,:/()+\-]*")
+_SLUG_WORD: Final = re.compile(r"[a-z0-9]+")
+_JSON_BEGINS: Final = re.compile(r"-?\d|(?:true|false|null)\b")
 _JSON_WORDS: Final = frozenset({"true", "false", "null", "NaN", "Infinity"})
 _BARE_FIELDS: Final = ("id", "created", "accessed")
 _MARK: Final = "---"
@@ -82,7 +84,7 @@ def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def file_name(node: Mapping[str, Any]) -> str:
     """A name that sorts by time and tells what is inside; the id in it makes it unique."""
-    words = re.findall(r"[a-z0-9]+", node["content"][:200].lower())[:6]
+    words = _SLUG_WORD.findall(node["content"][:200].lower())[:6]
     slug = "-".join(words)[:48].strip("-") or "memory"
     return f"{str(_iso(node['created_at_ms']))[:10]}-{slug}-{node['id']}.md"
 
@@ -110,7 +112,7 @@ def _is_plain(value: str) -> bool:
 
 
 def _read_value(text: str, number: int) -> Any:
-    if text[:1] not in ('"', "[", "{") and not re.match(r"-?\d|(?:true|false|null)\b", text):
+    if text[:1] not in ('"', "[", "{") and not _JSON_BEGINS.match(text):
         return text
     try:
         return json.loads(text)

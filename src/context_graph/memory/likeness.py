@@ -22,12 +22,12 @@ MAX_OPPOSED_WORDS: Final = 60
 MIN_SHARED_WORDS: Final = 3
 
 _TOKEN: Final = re.compile(
-    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<word>[\w@#$%][\w@#$%./:+-]*[\w%]|\w)|(?P<sign>[=:<>]+)"""
+    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<word>[\w@#$%][\w@#$%./:+-]{0,200}[\w%]|\w)|(?P<sign>[=:<>]+)"""
 )
-_CONTRACTED: Final = re.compile(r"(?i)\b(can|wo|sha|\w+?)n['’]t\b")
+_CONTRACTED: Final = re.compile(r"(?i)\b(\w{1,24}?)n['’]t\b")
 _FULL: Final = {"wo": "will", "sha": "shall", "can": "can"}
-_DIGITS: Final = re.compile(r"\b\d+\b")
-_NUMBER: Final = re.compile(r"[$#]?\d[\d.,]*(?:[a-z%]{0,3})")
+_DIGITS: Final = re.compile(r"\b\d++\b")
+_NUMBER: Final = re.compile(r"[$#]?\d[\d.,]*+(?:[a-z%]{0,3})")
 _ASSERTS: Final = frozenset(["is", "are", "be", "equals", "=", ":", "to", "at", "exactly"])
 """What stands before a number that is asserted; `step 3` and `run 4` only name."""
 _OPPOSITES: Final = frozenset(
@@ -48,7 +48,7 @@ _OPPOSITES: Final = frozenset(
     )
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
-_MARKUP: Final = re.compile(r"^[\s#>*\-+]*(?:\d+[.)]\s+)?|[*`]{1,3}")
+_MARKUP: Final = re.compile(r"^[\s#>*\-+]*+(?:\d++[.)]\s++)?|[*`]{1,3}")
 
 
 def _tokens(text: str) -> list[str]:

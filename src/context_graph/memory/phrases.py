@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from context_graph.patterns import Linear, linear
+
 __all__ = [
     "SENTENCE_CHARS",
     "command_of",
@@ -28,20 +30,21 @@ __all__ = [
 SENTENCE_CHARS: Final = 160
 """Where a sentence is cut that is quoted as a decision or as something left to do."""
 
-_FENCED: Final = re.compile(r"```.*?(?:```|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCED: Final = linear(r"(?s)```.*?(?:```|\z)|<!--.*?(?:-->|\z)")
 _MARKUP: Final = re.compile(r"^[#>*\-\s]+|\*\*|__|`", re.MULTILINE)
-_SENTENCE_END: Final = re.compile(
-    r"(?<=[a-z0-9)\]][a-z0-9)\]][.!?])\s+|(?<=[.!?])\s+(?=[A-Z\"'(`*\-])|(?<=[。！？｡।])(?![」』）”])|\n+"
-)
-"""A stop after two letters, so that `e.g.` and initials end nothing, or one before a capital; or one of a
-script that puts no space after it."""
+_STOP: Final = re.compile(r"[.!?]\s+|[。！？｡।]|\n+")
+"""Where a sentence may end."""
+_BEFORE_STOP: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789)]")
+_BEGINS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ\"'(`*-")
+_WITHOUT_SPACE: Final = frozenset("。！？｡।")
+_CLOSES: Final = frozenset("」』）”")
 _LEAST_BYTES: Final = 12
 """Of a sentence, in UTF-8: four Han characters say what three short words do."""
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
-    """One of ``patterns`` as whole words, in any case."""
-    return re.compile(rf"(?i)\b(?:{'|'.join(patterns)})\b")
+def _any_of(*patterns: str) -> Linear:
+    """One of ``patterns``, which begin and end with letters, as whole words in any case."""
+    return linear(rf"(?i)(?:^|\W)(?:{'|'.join(patterns)})(?:\W|$)")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -80,14 +83,12 @@ _SMALL_TALK: Final = _words(
     right"""
 )
 
-_TELLING: Final = re.compile(
-    r"\b[\w.]*(?:Error|Exception|Warning)\b|\bFAILED\b|\berror\b|\bfatal\b|\bpanicked\b|[1-9]\d* failed|"
+_TELLING: Final = linear(
+    r"(?:Error|Exception|Warning)(?:\W|$)|(?:^|\W)(?:FAILED|error|fatal|panicked)(?:\W|$)|[1-9]\d* failed|"
     r"not found|No such|denied|refused|cannot|can't|undefined|unresolved|mismatch"
 )
-_NOISE: Final = re.compile(
-    r"Exit code \d+|Traceback .*|=+.*=*|-+|\^+|\s*at .*|npm (?:error|ERR!) A complete log.*"
-)
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
+_NOISE: Final = linear(r"Exit code \d+|Traceback .*|=.*|-+|\^+|\s*at .*|npm (?:error|ERR!) A complete log.*")
+_COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
 
 _LOOKUPS: Final = _words(
@@ -95,11 +96,15 @@ _LOOKUPS: Final = _words(
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
 _GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
-_CHANGES_DIR: Final = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_SETS_ENV: Final = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
-_DESCRIPTION: Final = re.compile(r" [A-Z][a-z]+(?:-[a-z]+)?(?: [^\"'|&;$<>`\\{}=]+)+$")
+_CHANGES_DIR: Final = linear(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
+_SETS_ENV: Final = linear(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
+_DESCRIPTION: Final = linear(r" [A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+$")
 
-_TODO: Final = re.compile(r"^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)\b", re.MULTILINE)
+_TODO: Final = linear(r"(?m)^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)(?:\W|$)")
+_SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
+_WORD: Final = re.compile(r"\w+")
+_ENDING: Final = re.compile(r"\.\w{1,8}$")
+_FILE_NAME: Final = re.compile(r"\w\.\w{1,8}$")
 
 
 def plain(text: str) -> str:
@@ -118,9 +123,9 @@ def shortened(text: str, limit: int) -> str:
 
 def is_small_talk(prompt: str) -> bool:
     """Whether a prompt says nothing of what the work is about: `yes`, `go on`, a bare client command."""
-    if re.fullmatch(r"/[\w:-]+", prompt.strip()):
+    if _SLASH_COMMAND.fullmatch(prompt.strip()):
         return True
-    return _SMALL_TALK.issuperset(re.findall(r"\w+", prompt[:_LONG_PROMPT_CHARS].lower()))
+    return _SMALL_TALK.issuperset(_WORD.findall(prompt[:_LONG_PROMPT_CHARS].lower()))
 
 
 def path_of(input_text: str, output_text: str = "") -> str:
@@ -132,13 +137,13 @@ def path_of(input_text: str, output_text: str = "") -> str:
     if not _looks_like_path(first):
         return ""
     shared = _common_start(input_text, output_text).rstrip()
-    if " " in shared and "\n" not in shared and len(shared) <= 200 and re.search(r"\.\w{1,8}$", shared):
+    if " " in shared and "\n" not in shared and len(shared) <= 200 and _ENDING.search(shared):
         return shared
     return first[:200]
 
 
 def _looks_like_path(word: str) -> bool:
-    return "/" in word or bool(re.search(r"\w\.\w{1,8}$", word)) or word in ("Makefile", "Dockerfile")
+    return "/" in word or bool(_FILE_NAME.search(word)) or word in ("Makefile", "Dockerfile")
 
 
 def _common_start(one: str, other: str) -> str:
@@ -185,17 +190,37 @@ def error_line(text: str, limit: int = 140) -> str:
     """The line of an error text that tells most: the last that names an error, else the last at all."""
     lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
     lines = [line for line in lines if line and not _NOISE.fullmatch(line)]
-    telling = [line for line in lines if _TELLING.search(line)]
+    telling = [line for line in lines if _TELLING.found(line)]
     chosen = (telling or lines or [text.strip()])[-1]
     return shortened(" ".join(chosen.split()), limit)
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of ``text``, without Markdown's marks, code fences left out."""
-    for part in _SENTENCE_END.split(_FENCED.sub("\n", text)):
+    for part in _parted(_FENCED.sub("\n", text)):
         sentence = " ".join(_MARKUP.sub("", part).split())
         if len(sentence.encode("utf-8", "replace")) >= _LEAST_BYTES:
             yield sentence
+
+
+def _parted(text: str) -> Iterator[str]:
+    """``text`` cut where a sentence ends: at a line's end, at a stop after two letters, so that `e.g.` and
+    initials end nothing, or before a capital; or at the stop of a script that puts no space after it."""
+    begin = 0
+    for found in _STOP.finditer(text):
+        stop, end = found.start(), found.end()
+        if text[stop] in _WITHOUT_SPACE:
+            ends = text[end : end + 1] not in _CLOSES
+        else:
+            ends = (
+                "\n" in found[0]
+                or text[end : end + 1] in _BEGINS
+                or (stop >= 2 and text[stop - 1] in _BEFORE_STOP and text[stop - 2] in _BEFORE_STOP)
+            )
+        if ends:
+            yield text[begin:end]
+            begin = end
+    yield text[begin:]
 
 
 def decisions_in(text: str, *, by_user: bool, limit: int = SENTENCE_CHARS) -> list[str]:
@@ -210,14 +235,14 @@ def decisions_in(text: str, *, by_user: bool, limit: int = SENTENCE_CHARS) -> li
             continue
         weaker = _PREFERS if by_user else _EXPLAINS
         generous = not by_user or len(text) <= _LONG_PROMPT_CHARS
-        if _DECIDES.search(sentence) or (generous and weaker.search(sentence)):
+        if _DECIDES.found(sentence) or (generous and weaker.found(sentence)):
             found.append(shortened(sentence, limit))
     return found
 
 
 def what_is_left(message: str, limit: int = SENTENCE_CHARS) -> list[str]:
     """Sentences of the model's last words that say what is still to be done, in order."""
-    return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.search(sentence)]
+    return [shortened(sentence, limit) for sentence in sentences(message) if _LEFT.found(sentence)]
 
 
 def open_todos(input_text: str, limit: int = 100) -> list[str]:

@@ -33,7 +33,9 @@ _ASKED_CHARS: Final = 400
 _FIRST_WORD: Final = 1996
 """The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
 _RARE: Final = 8.0
-_WORD: Final = re.compile(r"[^\W_](?:[\w./:\-]*\w)?")
+_WORD: Final = re.compile(r"[^\W_][\w./:\-]*")
+_SIGNS: Final = "./:-"
+"""Inside a word they are part of it, at its end they are not."""
 _TERM: Final = struct.Struct("<QHH")
 
 
@@ -56,7 +58,7 @@ class Asked:
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
 
     def _weigh(self) -> None:
-        for word in dict.fromkeys(_WORD.findall(self.text)):
+        for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
             encoded = self._provider.encode(word)
             weight = _rarity(encoded.pieces)
             for term in _terms(encoded.terms):

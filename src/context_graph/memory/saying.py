@@ -79,21 +79,21 @@ class Saying:
 
 _WORD: Final = (
     r"(?:(?<![\w)])[-+](?=\d)|[@#$~]|\.{0,2}/|~/|(?<![\w-])--?(?=[A-Za-z]))?"
-    r"\w(?:(?:[\w.@/\\-]|:(?=\d))*\w)?(?:%|\+\+|\#(?!\w))?/?"
+    r"\w++(?:(?:[.@/\\-]|:(?=\d)){1,32}+\w++)*+(?:%|\+\+|\#(?!\w))?/?"
 )
 _TOKEN: Final = re.compile(
-    rf"""(?P<quote>`[^`\n]+`|"[^"\n]{{1,200}}"|“[^”\n]{{1,200}}”|«[^»\n]{{1,200}}»|(?<!\w)'[^'\n]{{1,200}}'(?!\w)
+    rf"""(?P<quote>`[^`\n]{{1,400}}`|"[^"\n]{{1,200}}"|“[^”\n]{{1,200}}”|«[^»\n]{{1,200}}»|(?<!\w)'[^'\n]{{1,200}}'(?!\w)
     |‘[^’\n]{{1,200}}’(?!\w))
-    |(?P<link>\w+://[^\s<>"]+)
+    |(?P<link>\w{{1,32}}+://[^\s<>"]+)
     |(?P<owner>(?<=\w)['’]s\b|(?<=s)['’](?!\w))
     |(?P<word>{_WORD})
     |(?P<sign>\S)""",
     re.VERBOSE,
 )
-_PLAIN: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_TICKET: Final = re.compile(r"[A-Za-z]+-?\d+(?:[.-]\d+)*")
+_PLAIN: Final = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
+_TICKET: Final = re.compile(r"[A-Za-z]++-?\d++(?:[.-]\d++)*+")
 """AB-12, v1.2: the same in any case."""
-_CONTRACTED: Final = re.compile(r"(?i)\b(can|wo|sha|\w+?)n['’]t\b|\b(\w+)['’](re|ve|ll|m|d)\b")
+_CONTRACTED: Final = re.compile(r"(?i)\b(\w{1,24}?)n['’]t\b|\b(\w++)['’](re|ve|ll|m|d)\b")
 _FULL: Final = {
     "wo": "will",
     "sha": "shall",
@@ -104,10 +104,11 @@ _FULL: Final = {
     "d": " would",
 }
 _IS: Final = re.compile(r"(?i)\b(it|that|there|what|he|she|here|where|who|let)['’]s\b")
-_ENDED: Final = re.compile(r"\s*(?:[,.;!]|$|(?:by|in|on|at|for|from|with|to|and)\b)")
-_FOLLOWING: Final = re.compile(r"\s+(\w+)")
-_LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s+){LEAD_IN}(?:\s+that\b\s*|\s*[:,—–-]+\s*)")
-_TAIL: Final = re.compile(rf"(?i)\s*[,;—–-]\s*{LEAD_IN}(?:\s+that)?\s*([.!]*)\s*$")
+_ENDED: Final = re.compile(r"\s*+(?:[,.;!]|$|(?:by|in|on|at|for|from|with|to|and)\b)")
+_FOLLOWING: Final = re.compile(r"\s++(\w++)")
+_LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s++){LEAD_IN}(?:\s++that\b\s*+|\s*+[:,—–-]++\s*+)")
+_TAIL: Final = re.compile(rf"(?i)[,;—–-]\s*+{LEAD_IN}(?:\s++that)?+\s*+([.!]*+)\s*+$")
+_NAMED: Final = re.compile(r"[\w`\"'“‘$#@/~]")
 _QUIET: Final = frozenset(".,;:()[]{}…•·_'\"`’‘“”-–—")
 _ENDS: Final = frozenset(".!?;…")
 _BREAKS: Final = frozenset(",:()[]–—-")
@@ -295,14 +296,16 @@ class _Reader:
         """Whether an article is a name: `service A calls`, `plan a`."""
         follows = self._text[end : end + 40].lstrip()
         return (token == "A" and not self._fronted and not self._text.isupper()) or (
-            token in ("a", "A") and not re.match(r"[\w`\"'“‘$#@/~]", follows)
+            token in ("a", "A") and not _NAMED.match(follows)
         )
 
 
 def spelt(text: str) -> str:
     """Without what only announces, and with contractions in full."""
     text = unicodedata.normalize("NFC", text)
-    text = _TAIL.sub(r"\1", _LEAD.sub(r"\1", text.strip()))
+    text = _LEAD.sub(r"\1", text.strip())
+    if tail := _TAIL.search(text):
+        text = text[: tail.start()].rstrip() + tail[1]
     if "'" in text or "’" in text:
         text = _IS.sub(r"\1 is", text)
         text = _CONTRACTED.sub(

@@ -9,23 +9,24 @@ from functools import lru_cache
 from typing import Final
 
 from context_graph.memory.words import STOP_WORDS
+from context_graph.patterns import linear
 
 __all__ = ["Kind", "Segment", "segments", "telling_words"]
 
 MAX_CHARS: Final = 65_536
 SHORT: Final = 2000
 """Characters up to which a text's words are kept for the next time."""
-_FENCE: Final = re.compile(r"^\s*(```|~~~)")
-_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+|^\s*#{1,6}\s+|^\s*>\s?")
-_SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?])\s+(?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
-_STARTS_CODE: Final = re.compile(
-    r"^\s*(?:def \w+\(|class \w+[(:{]|async \w|import [\w.]+;?$|from [\w.]+ import |return\b|@\w+|"
-    r"#include|\$ \w|(?:if|for|while|with|try|else|elif)\b.*[:{]\s*$|[{}\])]+[;,)]*\s*$|"
-    r"(?:SELECT|INSERT|CREATE|UPDATE) |(?:pub )?(?:fn|func|function)\b.*\(|(?:let|const|var)\b.*=|"
-    r"(?:struct|impl|enum|interface)\b.*\{)"
+_FENCE: Final = re.compile(r"^\s*+(```|~~~)")
+_ITEM: Final = re.compile(r"^\s*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s++|>\s?)")
+_SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?]) (?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
+_STARTS_CODE: Final = linear(
+    r"^\s*(?:def \w+\(|class \w+[(:{]|async \w|import [\w.]+;?$|from [\w.]+ import |return(?:\W|$)|@\w|"
+    r"#include|\$ \w|(?:if|for|while|with|try|else|elif)(?:\W.*)?[:{]\s*$|[{}\])]+[;,)]*\s*$|"
+    r"(?:SELECT|INSERT|CREATE|UPDATE) |(?:pub )?(?:fn|func|function)(?:\W.*)?\(|(?:let|const|var)(?:\W.*)?=|"
+    r"(?:struct|impl|enum|interface)(?:\W.*)?\{)"
 )
-_ENDS_CODE: Final = re.compile(r"(?:[;{]|\)\s*[:{]|=>|\\)\s*$|^\s*[\w.\[\]]+\s*(?:[-+*/]?=|:=)\s*\S")
-_INDENTED: Final = re.compile(r"^(?: {2,}|\t)\S")
+_ENDS_CODE: Final = linear(r"(?:[;{]|\)\s*[:{]|=>|\\)\s*$|^\s*[\w.\[\]]+\s*(?:[-+*/]?=|:=)\s*\S")
+_INDENTED: Final = re.compile(r"^(?: {2,}+|\t)\S")
 _WORD: Final = re.compile(r"[^\W_]{2,}|\d")
 _COMMON: Final = frozenset(word.decode() for word in STOP_WORDS)
 _ENDINGS: Final = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s")
@@ -83,7 +84,7 @@ def _is_code(line: str, *, after_code: bool) -> bool:
         return False
     if after_code and line[0] in " \t" and _INDENTED.match(line):
         return True
-    return bool(_STARTS_CODE.match(line) or _ENDS_CODE.search(line))
+    return bool(_STARTS_CODE.found(line) or _ENDS_CODE.found(line))
 
 
 def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:

@@ -203,9 +203,9 @@ SAME: Final = {
 """Forms and plain synonyms -> one word for all of them."""
 
 LEAD_IN: Final = (
-    r"(?:please\s+)?(?:remember|note|keep\s+in\s+mind|bear\s+in\s+mind|be\s+aware|(?:do\s+not|don['’]?t)\s+forget|"
-    r"(?:it\s+is|it['’]s)\s+worth\s+noting|worth\s+noting|for\s+the\s+record|reminder|as\s+a\s+reminder|"
-    r"for\s+your\s+information|fyi|btw|by\s+the\s+way|important|heads[\s-]up|in\s+fact|of\s+course|"
-    r"just\s+so\s+you\s+know|in\s+other\s+words|as\s+noted|to\s+recap)"
+    r"(?:please\s++)?(?:remember|note|keep\s++in\s++mind|bear\s++in\s++mind|be\s++aware|(?:do\s++not|don['’]?t)\s++forget|"
+    r"(?:it\s++is|it['’]s)\s++worth\s++noting|worth\s++noting|for\s++the\s++record|reminder|as\s++a\s++reminder|"
+    r"for\s++your\s++information|fyi|btw|by\s++the\s++way|important|heads[\s-]up|in\s++fact|of\s++course|"
+    r"just\s++so\s++you\s++know|in\s++other\s++words|as\s++noted|to\s++recap)"
 )
 """What only announces a saying, before or after it."""

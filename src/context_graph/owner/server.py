@@ -114,13 +114,16 @@ class _Answer:
     upgrade: Upgrade | None = None
 
 
+_NUMBERS: Final = re.compile(r"(?:^|(?<=\.))\d{1,9}")
+
+
 def is_newer(theirs: str, ours: str) -> bool:
     """Whether version ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
     return theirs != ours and _numbers(theirs) > _numbers(ours)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    found = [int(part) for part in re.findall(r"(?:^|(?<=\.))\d{1,9}", version)]
+    found = [int(part) for part in _NUMBERS.findall(version)]
     while found and not found[-1]:
         found.pop()  # 1.2 and 1.2.0 are one version
     return tuple(found)

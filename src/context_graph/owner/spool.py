@@ -34,7 +34,7 @@ __all__ = ["REJECTED_LOG", "DrainReport", "drain", "has_pending", "pending"]
 REJECTED_LOG: Final = "rejected.log"
 """Lines that could not be applied, kept as they were; nothing reads it but people and `doctor`."""
 
-_DRAINING: Final = re.compile(r"events\.(\d+)\.draining")
+_DRAINING: Final = re.compile(r"events\.(\d++)\.draining")
 _SINGLE: Final = re.compile(r"events\.[0-9a-f]{1,64}\.log")
 _REJECTED_BYTES: Final = 4 * 1024 * 1024
 _REASONS: Final = 5

@@ -7,7 +7,6 @@ and the cure. Nothing is redacted here: a HookInput holds raw text and must not 
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -186,13 +185,12 @@ def _without_lone_surrogates(body: bytes, error: msgspec.DecodeError) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-_MESSAGE: Final = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>.*)`)?$", re.DOTALL)
-
-
 def _refuse(error: msgspec.ValidationError, under: str = "") -> NoReturn:
     """msgspec's `Expected `str`, got `int` - at `$.tool_name`` in our order: the field first."""
-    found = _MESSAGE.match(str(error))
-    what, where = (found["what"], found["where"]) if found else (str(error), None)
+    what, mark, where = str(error).partition(" - at `$")
+    if not (mark and where.endswith("`")):
+        what, where = str(error), ""
+    where = where.removesuffix("`").removeprefix(".")
     name = ".".join(part for part in (under, where) if part) or "stdin"
     raise InvalidInputError(f"{name}: {what[:1].lower()}{what[1:]}; {_CURE}") from error
 

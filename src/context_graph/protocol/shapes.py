@@ -27,8 +27,11 @@ __all__ = [
 KIND_OF_NAME: Final = {name: kind for kind, name in EVENT_NAMES.items()}
 
 
+_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
 def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return _CAPITAL.sub("_", name).lower()
 
 
 KIND_OF_HOOK_TYPE: Final = {_snake(name): kind for name, kind in KIND_OF_NAME.items()} | KIND_OF_NAME

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import re2  # type: ignore[import-untyped]  # it ships no annotations
-
+from context_graph import patterns
 from context_graph.redact import credential, headers, keyed
 from context_graph.redact.imported import load_imported
 from context_graph.redact.rules import OWN_RULES, Rule
@@ -50,10 +49,10 @@ class Redactor:
         self, imported: Iterable[Rule] = (), keywords: Iterable[str] = (), problems: Iterable[str] = ()
     ) -> None:
         found = list(problems)
-        self._filter = re2.Filter()
+        self._filter = patterns.Prefilter()
         self._finders: list[Callable[[bytes], Iterator[_Span]]] = []
-        options = _options()
-        rules = [*OWN_RULES, *_usable(imported, options, found)]
+        options = patterns.options(_RULE_MEMORY)
+        rules = [*OWN_RULES, *_usable(imported, found)]
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
@@ -65,13 +64,14 @@ class Redactor:
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
         ):
-            self._add(pattern, _options(_KEYED_MEMORY), _after_head(name, value_of))
+            self._add(pattern, patterns.options(_KEYED_MEMORY), _after_head(name, value_of))
         self._filter.Compile()
         adrift = [rule for rule in rules if not rule.anchored]
-        self._adrift = [(re2.compile(rule.pattern.encode(), options), _spans_of(rule)) for rule in adrift]
+        compiled = [patterns.linear_bytes(rule.pattern, _RULE_MEMORY) for rule in adrift]
+        self._adrift = list(zip(compiled, map(_spans_of, adrift), strict=True))
         gate = "|".join(f"(?:{rule.pattern})" for rule in adrift)
-        self._gate = re2.compile(gate.encode(), options) if gate else None
-        self._core = re2.compile(CORE_PATTERN.encode(), options)
+        self._gate = patterns.linear_bytes(gate, _RULE_MEMORY) if gate else None
+        self._core = patterns.linear_bytes(CORE_PATTERN, _RULE_MEMORY)
         self.rule_count: int = len(rules) + 6
         self.problems: tuple[str, ...] = tuple(found)
 
@@ -143,24 +143,15 @@ def _in_mark(data: bytes, at: int) -> bool:
     return mark >= 0 and data.find(b"]", mark, at) < 0
 
 
-def _usable(rules: Iterable[Rule], options: Any, problems: list[str]) -> Iterator[Rule]:
+def _usable(rules: Iterable[Rule], problems: list[str]) -> Iterator[Rule]:
     """``rules`` that this RE2 takes; a cache may have been written with another."""
     for rule in rules:
         try:
-            re2.compile(rule.pattern.encode(), options)
-        except re2.error as error:
+            patterns.linear_bytes(rule.pattern, _RULE_MEMORY)
+        except patterns.PatternError as error:
             problems.append(f"redaction: rule {rule.name} does not compile: {error}")
             continue
         yield rule
-
-
-def _options(memory: int = _RULE_MEMORY) -> Any:
-    options = re2.Options()
-    options.max_mem = memory
-    options.log_errors = False
-    # Bytes, not characters: the automata are a third of the size, and spans need no conversion.
-    options.encoding = re2.Options.Encoding.LATIN1
-    return options
 
 
 def _spans_of(rule: Rule) -> _Finder:

@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import re2  # type: ignore[import-untyped]  # it ships no annotations
-
+from context_graph.patterns import PatternError, Prefilter, linear_bytes
 from context_graph.redact.rules import IMPORT_FORMAT
 
 __all__ = ["collect", "to_re2"]
@@ -40,7 +39,7 @@ _SAMPLE_MODULES: Final = ("argparse", "logging", "subprocess", "ssl", "urllib.re
 _PIECE_BYTES: Final = 4096
 _WOKEN_SHARE: Final = 0.25
 """A rule that the prefilter would wake on more of the samples' pieces is better off in the shared pass."""
-_REPEAT: Final = re.compile(r"\{(\d+),(\d+)\}")
+_REPEAT: Final = re.compile(r"\{(\d++),(\d++)\}")
 _RE2_REPEAT_MAX: Final = 1000
 
 
@@ -88,7 +87,7 @@ def _take(kind: type, rules: list[tuple[str, str, bool]], skipped: list[tuple[st
 
 def _has_anchor(pattern: str) -> bool:
     """Whether a prefilter can rule ``pattern`` out on most ordinary code, which the library's own is."""
-    probe = re2.Filter()
+    probe = Prefilter()
     probe.Add(pattern.encode())
     probe.Compile()
     pieces = _sample_pieces()
@@ -153,12 +152,9 @@ def _without_lookarounds(pattern: str) -> str:
 
 
 def _compiles(pattern: str) -> bool:
-    options = re2.Options()
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1
     try:
-        re2.compile(pattern.encode(), options)
-    except re2.error:
+        linear_bytes(pattern)
+    except PatternError:
         return False
     return True
 

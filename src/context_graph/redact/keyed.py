@@ -75,9 +75,9 @@ def head_patterns(more_names: Iterable[str] = ()) -> tuple[str, str]:
 
 _NAME: Final = re.compile(rb"""["']?[\w.-]+""")
 _QUOTED: Final = re.compile(
-    rb'\\+"(?P<a>[^"\r\n]*?)(?:\\+"|[\r\n]|\Z)'
-    rb"|\\+'(?P<b>[^'\r\n]*?)(?:\\+'|[\r\n]|\Z)"
-    rb'|[rbfuRBFU@$]{0,2}"""(?P<c>.*?)(?:"""|\Z)'
+    rb'\\++"(?P<a>(?:[^"\\\r\n]++|\\++(?!"))*+)(?:\\++"|[\r\n]|\Z)'
+    rb"|\\++'(?P<b>(?:[^'\\\r\n]++|\\++(?!'))*+)(?:\\++'|[\r\n]|\Z)"
+    rb'|[rbfuRBFU@$]{0,2}"""(?P<c>(?:[^"]++|"(?!""))*+)'
     rb'|[rbfuRBFU@$]{0,2}"(?P<d>(?:[^"\\\r\n]|\\.)*+)'
     rb"|[rbfuRBFU@$]{0,2}'(?P<e>(?:[^'\\\r\n]|\\.)*+)"
     rb"|`(?P<f>[^`\r\n]*+)",
@@ -85,10 +85,10 @@ _QUOTED: Final = re.compile(
 )
 _BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\]|&(?![\w.-]*=|[\s&]|\Z))++""")
 _OPTION: Final = re.compile(
-    rb"""(?P<q>["'])(?P<v>(?:(?!(?P=q))[^\r\n])++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
+    rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
 _ELEMENT: Final = re.compile(rb"(?P<v>[^<>]++)</")
-_SAID: Final = re.compile(rb"""\\*["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
+_SAID: Final = re.compile(rb"""\\*+["'`]?(?P<v>[^\s"'`\\]{4,}+)""")
 
 Span = tuple[int, int]
 
@@ -133,7 +133,7 @@ def phrase_value(data: bytes, start: int, end: int) -> Span | None:
     name = _text(data, start, end).strip("-<> \t")
     if first == b"-":
         found = _OPTION.match(data, end)
-        value = found.span("v" if found["v"] else "w") if found else None
+        value = found.span(found.lastgroup or 0) if found else None
         if value is None or _text(data, *value).lower() in _STOPWORDS:
             return None
         said = _text(data, *value)
@@ -193,10 +193,10 @@ _ABOUT: Final = re.compile(
     r"|ttl|policy|field|label|hint|format|model|budget|usage|scheme|strength|description|column|header|ref|_at|_on|date|time)\Z"
 )
 """Ends of names that say something about a secret and hold none: token_url, secretName, password_policy."""
-_WORD: Final = re.compile(r"[A-Za-z]+(?:[ _.-][A-Za-z]+)*")
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*")
+_WORD: Final = re.compile(r"[A-Za-z]++(?:[ _.-][A-Za-z]++)*+")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*+(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*+)*+")
 _CODE: Final = re.compile(
-    r"(?:await |new |not )?[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*[(\[{<].*", re.DOTALL
+    r"(?:await |new |not )?[A-Za-z_]\w*+(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*+)*+[(\[{<].*+", re.DOTALL
 )
 _STOPWORD_TEXT: Final = """
     a an and are as at be by can file flag for from has if in is it must not of on option or set should that
@@ -207,6 +207,9 @@ _PATH: Final = re.compile(r"(?:~|\.{1,2})?/[\w./@-]+")
 _CLOSING: Final = re.compile(r"[)\]}]")
 _NUMBER: Final = re.compile(r"[+-]?[\d_.,]+")
 _LONG_TOKEN: Final = re.compile(r"[\w+=-]{16,}")
+_NOT_WORD: Final = re.compile(r"\W")
+_NO_LETTER: Final = re.compile(r"[^a-z]")
+_TYPED_IN: Final = re.compile(rf"(?:^|[\n?&;]|--|export |env |-e )[\w.=-]{{0,{_BEFORE}}}$")
 _STRONG: Final = re.compile("|".join(STRONG), re.IGNORECASE)
 
 
@@ -255,7 +258,7 @@ def _bare_is_secret(name: str, separator: str, value: str, *, strong: bool, befo
     if not _IDENTIFIER.fullmatch(trimmed):
         return True
     if "." in trimmed or "::" in trimmed or "->" in trimmed:
-        return any(part.isdigit() for part in re.split(r"\W", trimmed))  # self.password, settings.token
+        return any(part.isdigit() for part in _NOT_WORD.split(trimmed))  # self.password, settings.token
     if any(char.isdigit() for char in trimmed):
         return True
     if separator.strip() == ":" and trimmed[0].isupper() and _is_camel_case(trimmed):
@@ -281,10 +284,10 @@ def _looks_typed_in(separator: str, before: str) -> bool:
     """Whether this is a shell assignment, a query or an option rather than a line of code."""
     if separator != "=":
         return False
-    return bool(re.search(r"(?:^|[\n?&;]|--|export |env |-e )[\w.=-]*$", before))
+    return bool(_TYPED_IN.search(before))
 
 
 def _mentions_name(name: str, value: str) -> bool:
-    said = re.sub(r"[^a-z]", "", value.lower())
-    telling = re.sub(r"[^a-z]", "", name.lower())
+    said = _NO_LETTER.sub("", value.lower())
+    telling = _NO_LETTER.sub("", name.lower())
     return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)

@@ -79,22 +79,51 @@ def may_reach_gates(command: str, protected: Collection[str]) -> bool:
         return False
     import re
 
-    if re.search(
-        r"\.git\b.*requirements|requirements/(sessions|\S*\.json|\S*\.paused)|git-(common-)?dir", bare
-    ):
+    if _names_state(bare) or re.search(r"git-(common-)?dir", bare):
         return "requirements" in bare
     if re.search(r"requirements(\.local)?\.ya?ml", bare):
         return _writes(bare)
     if re.search(r"context_graph[./]requirements|(from|import|-m) context_graph", bare):
         return True
-    verbs = r"(satisfy|approve|clear|pause|disable|enable|init|config|prune)"
-    if re.search(rf"(?<![\w-])req[\s,]+(?:[^;|&\n]*?[\s,])?{verbs}\b", bare):
+    if _calls_alias(bare):
         return True
     ours = re.search(r"context-graph-(cli|py)|context_graph\.cli|(?:^|[;&|(\s/])req\s", bare)
     hidden = re.search(
         r"[$`]|\beval\b|\bbase64\b|\bxxd\b|\bprintf\b|<<|\bsource\b|\bxargs\b|\brev\b|\btr\b", bare
     )
     return bool(ours and hidden)
+
+
+def _names_state(bare: str) -> bool:
+    """Whether it names the folder of the gates' state: after `.git` in a line, or a file in it."""
+    import re
+
+    for line in bare.split("\n"):
+        git = re.search(r"\.git\b", line)
+        if git and "requirements" in line[git.end() :]:
+            return True
+    for word in bare.split():
+        rest = word.partition("requirements/")[2]
+        if ".json" in rest or ".paused" in rest or "requirements/sessions" in word:
+            return True
+    return False
+
+
+def _calls_alias(bare: str) -> bool:
+    """Whether `req` is followed by a verb that opens gates, before the command's end."""
+    import re
+
+    verbs = r"(^|[\s,])(satisfy|approve|clear|pause|disable|enable|init|config|prune)\b"
+    ends = re.compile(r"[;|&\n]")
+    done = 0
+    for alias in re.finditer(r"(?<![\w-])req[\s,]+", bare):
+        if alias.start() < done:
+            continue  # what follows was looked at with the one before
+        end = ends.search(bare, alias.end())
+        done = end.start() if end else len(bare)
+        if re.search(verbs, bare[alias.end() : done]):
+            return True
+    return False
 
 
 def _opens(words: list[str], protected: Collection[str]) -> bool:
@@ -130,8 +159,8 @@ def _writes(text: str) -> bool:
     """Whether a command that names a configuration file does more than read it."""
     import re
 
-    git = r"git\s+(diff|log|show|status|add|commit|blame)"
-    readers = rf"^\s*(cat|less|head|tail|grep|rg|ls|wc|stat|file|diff|{git})\b"
+    git = r"git\s++(diff|log|show|status|add|commit|blame)"
+    readers = rf"^\s*+(cat|less|head|tail|grep|rg|ls|wc|stat|file|diff|{git})\b"
     return bool(re.search(r"[>$`]", text)) or any(
         not re.search(readers, part) for part in re.split(r"[;&|\n]+", text) if part.strip()
     )

@@ -25,7 +25,7 @@ _PARTS = re.compile(r"[;&|\n(){}]+")
 _ROOTS = re.compile(
     r"^(/|/\*|~|~/|~/\*|\$HOME/?|/(home|usr|etc|var|bin|lib|opt|root|boot|srv)/?\*?|\.|\.\.|\*)$"
 )
-_SQL = re.compile(r"\b(drop\s+(table|database|schema)|truncate\s+table)\b", re.IGNORECASE)
+_SQL = re.compile(r"\b(drop (table|database|schema)|truncate table)\b", re.IGNORECASE)
 
 
 def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
@@ -56,7 +56,7 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
 
 def danger(command: str, own: Collection[str] = ()) -> str:
     """What about the command can't be taken back; empty if nothing is known. ``own``: home and project."""
-    if _SQL.search(command):
+    if _SQL.search(" ".join(command.split())):
         return "it drops database tables"
     for part in _PARTS.split(command):
         words = [word.strip("'\"") for word in part.split()]

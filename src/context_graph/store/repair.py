@@ -40,7 +40,7 @@ from context_graph.store.requirement_log import decode_entry
 __all__ = ["RepairReport", "UnreadableKey", "salvage"]
 
 BATCH_RECORDS: Final = 256
-_NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*)?|" + seal.LOG_NOTE)
+_NOT_COPIED: Final = re.compile(r"LOCK|LOG(\.old\..*+)?|" + seal.LOG_NOTE)
 _GAP: Final = b"\0"  # no key begins with it: marks a stretch of keys among the unreadable ones
 _DIGEST_AT: Final = 17  # NUL and 16 bytes end the key of an applied event
 _SEQ_AT: Final = 9  # NUL and 8 bytes end the key of an event

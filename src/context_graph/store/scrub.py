@@ -37,9 +37,9 @@ SMALL_BYTES: Final = 1 << 20
 """A larger table is never merged again, so that each record is rewritten a bounded number of times."""
 _TABLES: Final = "rocksdb.sstables"
 # "--- level 6 --- ...", then a line for each table: number, bytes, sequence numbers, first and last key.
-_LEVEL: Final = re.compile(r"--- level (\d+) ---")
+_LEVEL: Final = re.compile(r"--- level (\d++) ---")
 _TABLE: Final = re.compile(
-    r" \d+:(\d+)\[[^]]*\]\['([0-9A-F]*)' seq:\d+, type:\d+ \.\. '([0-9A-F]*)' seq:\d+, type:\d+\]"
+    r" \d++:(\d++)\[[^]]*+\]\['([0-9A-F]*+)' seq:\d++, type:\d++ \.\. '([0-9A-F]*+)' seq:\d++, type:\d++\]"
 )
 
 

@@ -43,7 +43,7 @@ LOG_NOTE: Final = "wal_dir"
 """File in the database's folder: where its write-ahead logs are, when not beside its tables."""
 _SEAL_VERSION: Final = 1
 _MANIFEST: Final = re.compile(r"MANIFEST-(\d{6,})")
-_DATA: Final = re.compile(r"MANIFEST-\d+|\d+\.(sst|log|blob)")
+_DATA: Final = re.compile(r"MANIFEST-\d++|\d++\.(sst|log|blob)")
 
 # RocksDB's log format: blocks of 32 KiB, each record u32 crc, u16 length, u8 type; 0 fills what is left.
 _BLOCK: Final = 32768
