@@ -45,6 +45,7 @@ __all__ = [
     "StoreFullError",
     "StoreLockedError",
     "StoreReadOnlyError",
+    "TookTooLongError",
     "UsageError",
     "WireError",
     "error_for_code",
@@ -320,6 +321,13 @@ class DeadlineExceededError(OwnerError, TimeoutError):
     code = "deadline_exceeded"
     hook_exit_code = 2
     retryable = True
+
+
+class TookTooLongError(OwnerError):
+    """The owner ended the call, which used more time than one may; what it had committed stands."""
+
+    code = "took_too_long"
+    rpc_code = -32002
 
 
 class WireError(ContextGraphError):

@@ -151,7 +151,12 @@ def owner_text(status: Mapping[str, Any]) -> str:
         *_dreams(status.get("dreams", {})),
     ]
     problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
-    return columns([*lines, *(("problem", text) for text in problems)])
+    aside = [
+        f"{row['what']} of {row['project'] or row['store']}: {row['why']} (`owner retry` tries it again)"
+        for row in status.get("set_aside", [])
+    ]
+    problems += [f"events wait in a file that can't be read: {text}" for text in status.get("spool_shut", [])]
+    return columns([*lines, *(("set aside", text) for text in aside), *(("problem", text) for text in problems)])
 
 
 _WHY: Final = {

@@ -7,6 +7,7 @@ at ``request``.
 from __future__ import annotations
 
 from context_graph.client.request import request
+from context_graph.client.silent import Silent, look_at
 from context_graph.client.spawn import (
     find_launcher,
     find_owner_command,
@@ -17,8 +18,10 @@ from context_graph.client.spawn import (
 )
 
 __all__ = [
+    "Silent",
     "find_launcher",
     "find_owner_command",
+    "look_at",
     "request",
     "restart_owner",
     "start_owner",

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from context_graph import __version__
 from context_graph.client.connection import connect, exchange
+from context_graph.client.silent import look_at
 from context_graph.client.spawn import find_owner_command, start_owner, wait_free, wait_ready
 from context_graph.config import Location, socket_path
-from context_graph.errors import OwnerUnavailableError
+from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.frames import ENV_NAMES, YIELDING, Reply, Request, encode_request
 
 __all__ = ["request"]
@@ -57,6 +58,8 @@ def request(
         connection = _reach(location.root, end, env if autostart else None)
         try:
             reply = exchange(connection, frame, end)
+        except DeadlineExceededError as error:
+            raise silent(location.root, error) from error
         except ConnectionError as error:
             # It went while we spoke to it; what it may have applied it will know again by its id.
             if not autostart or time.monotonic() >= end:
@@ -96,6 +99,19 @@ def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socke
             )
         with start_owner(root, start_env) as starting:
             wait_ready(root, end, starting)
+
+
+def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
+    """``error`` with what can be told of an owner that took a request and does not answer."""
+    try:
+        seen = look_at(root)
+    except OSError:
+        return error
+    if seen is None:
+        return error
+    return DeadlineExceededError(
+        f"{seen.text()}; `context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
+    )
 
 
 def _request(

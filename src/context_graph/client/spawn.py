@@ -19,9 +19,11 @@ from types import TracebackType
 from typing import Final, Self
 
 from context_graph.client.connection import connect, exchange
+from context_graph.client.silent import Silent, is_ours, look_at
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire import lockfile
+from context_graph.wire.environment import kept_environment
 from context_graph.wire.frames import Request, encode_request
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
 ]
 
 _SAID_BYTES: Final = 4096
+_KILLED_S: Final = 5.0
+"""How long a killed process may take to be gone: the kernel may have its memory to give back."""
 _SHORT_S: Final = 0.002
 _LONG_S: Final = 0.02
 
@@ -140,10 +144,10 @@ def wait_ready(root: Path, end: float, starting: Starting) -> None:
             if not _held(root):
                 return
             time.sleep(seconds)
-    holder = lockfile.read_holder(lock_path(root))
+    seen = look_at(root)
     raise OwnerUnavailableError(
         f"no owner answered at {socket_path(root)} in time; "
-        f"the lock says {f'pid {holder.pid}, version {holder.version}' if holder else 'nobody'}; "
+        f"{seen.text() if seen else 'nobody holds its lock'}; "
         f"see {log_dir(root) / 'owner.log'}, or try `context-graph-cli owner restart`"
     )
 
@@ -158,41 +162,75 @@ def wait_free(root: Path, end: float) -> None:
         if not _held(root):
             return
         time.sleep(seconds)
-    holder = lockfile.read_holder(lock_path(root))
-    pid = holder.pid if holder else None
+    seen = look_at(root)
+    if seen is None:
+        return
     raise OwnerUnavailableError(
-        f"the owner of {root} (pid {pid or 'unknown'}) has not ended in time; "
-        f"`kill -9 {pid or 'PID'}` loses nothing that was acknowledged"
+        f"the owner of {root} has not ended in time: {seen.text()}; "
+        "`context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
     )
 
 
 def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     """Make the owner of ``root`` leave and wait until it is gone; its pid, or None if there was none.
 
+    It is asked, told by SIGTERM after half of the time, which ends what it has in hand, and killed at the
+    end: what it has acknowledged is on the disk. One that is stopped is let go on first. docs/operations.md.
+
     Raises:
-        OwnerUnavailableError: If it is still there after ``timeout_s``.
+        OwnerUnavailableError: If it is still there ``_KILLED_S`` after that, or the lock is no owner's.
     """
-    end = time.monotonic() + timeout_s
-    stopped: int | None = None
+    began = time.monotonic()
+    end = began + timeout_s
+    told = began + timeout_s / 2
+    seen = look_at(root)
+    if seen is None:
+        return None
+    if not _ask_to_leave(root, seen, told):
+        _signal(seen, signal.SIGTERM)
+    if _is_free_by(root, told if told > time.monotonic() else end):
+        return seen.pid
+    seen = look_at(root)
+    if seen is None:
+        return 0
+    _signal(seen, signal.SIGTERM)
+    if _is_free_by(root, end):
+        return seen.pid
+    again = look_at(root)
+    if again is not None and again.pid == seen.pid:
+        _signal(again, signal.SIGKILL)
+    wait_free(root, time.monotonic() + _KILLED_S)
+    return seen.pid
+
+
+def _ask_to_leave(root: Path, seen: Silent, end: float) -> bool:
+    """Whether an owner took the request to leave."""
+    if seen.state.startswith("stopped"):
+        _signal(seen, signal.SIGCONT)
+    try:
+        connection = connect(root, end)
+        if connection is None:
+            return False  # it holds the lock and does not listen: still starting, or already leaving
+        with connection:
+            exchange(connection, encode_request(Request(verb="owner.stop")), end)
+    except (ConnectionError, DeadlineExceededError, OwnerUnavailableError):
+        return False
+    return True
+
+
+def _is_free_by(root: Path, end: float) -> bool:
     for seconds in _pauses(end):
         if not _held(root):
-            return stopped
-        holder = lockfile.read_holder(lock_path(root))
-        connection = connect(root, end)
-        if connection is not None:
-            # A silent one is not the end of it: wait_free says what to do.
-            with connection, contextlib.suppress(ConnectionError, DeadlineExceededError):
-                exchange(connection, encode_request(Request(verb="owner.stop")), end)
-            wait_free(root, end)
-            return holder.pid if holder is not None else 0
-        if holder is not None and holder.pid != stopped and _is_owner(holder.pid):
-            # It holds the lock and does not listen: still starting, or already leaving.
-            stopped = holder.pid
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(stopped, signal.SIGTERM)
+            return True
         time.sleep(seconds)
-    wait_free(root, end)
-    return stopped
+    return False
+
+
+def _signal(seen: Silent, number: signal.Signals) -> None:
+    """Send a signal to an owner of ours; to nobody else."""
+    if seen.pid and is_ours(seen.pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(seen.pid, number)
 
 
 def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
@@ -266,16 +304,6 @@ def _held(root: Path) -> bool:
         raise OwnerUnavailableError(f"lock file {lock_path(root)} can't be read: {error.strerror}") from error
 
 
-def _is_owner(pid: int) -> bool:
-    """Whether process ``pid`` runs an owner: pids wrap, and a signal must not hit a stranger."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as source:
-            words = source.read(4096)
-    except OSError:
-        return False
-    return b"context_graph.owner" in words or b"context-graph-owner" in words
-
-
 def _pauses(end: float) -> Iterator[float]:
     """Growing pauses until the monotonic time ``end``, at least one."""
     seconds = _SHORT_S
@@ -306,7 +334,7 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         (os.POSIX_SPAWN_DUP2, lock, handed),
     ]
     try:
-        shell = os.posix_spawn(words[0], words, os.environ, file_actions=actions, setsigmask=())
+        shell = os.posix_spawn(words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=())
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:

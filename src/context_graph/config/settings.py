@@ -20,8 +20,9 @@ __all__ = ["REQUEST_KEYS", "Settings", "load_settings", "with_request_env"]
 
 REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
 """Keys that a hook's own environment overrides for that one call."""
-_USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "http_port", "http_project"})
-"""Keys that a project's file may not set: it would open a door, load a model, or decide where logs are."""
+_USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "http_port", "http_project", "work_limit_s"})
+"""Keys that a project's file may not set: it would open a door, load a model, hold up other projects, or
+decide where logs are."""
 _FILE_BYTES: Final = 256 * 1024
 """More than any settings file has; the owner reads it while hooks wait."""
 
@@ -145,6 +146,14 @@ class Settings:
         metadata={
             "doc": "Model of second vectors: `auto` (MiniLM if its extra is there), `off`, `minilm`, or a "
             "folder with one in ONNX."
+        },
+    )
+    work_limit_s: float = field(
+        default=10.0,
+        metadata={
+            "doc": "Processor seconds that one call, or one piece of work that nobody waits for, may take the "
+            "owner without a commit; it is ended then, and after six times as long by the clock.",
+            "range": (0.05, 3600),
         },
     )
     max_clients: int = field(

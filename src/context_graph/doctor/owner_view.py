@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from context_graph import __version__
-from context_graph.client import request
-from context_graph.config import Location, lock_path
+from context_graph.client import look_at, request
+from context_graph.config import Location
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.protocol.canary import CANARY_PREFIX
-from context_graph.wire import lockfile
 
 __all__ = ["ask_owner", "cure_of", "look_findings", "owner_state"]
 
@@ -33,9 +32,8 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
         asked = ask_owner("owner.status", {}, place, env, autostart=False, timeout_s=_ALIVE_S)
         state["was_running"] = True
     except DeadlineExceededError:
-        holder = lockfile.read_holder(lock_path(place.root))
-        who = f"the owner (pid {holder.pid})" if holder else "the owner"
-        text = f"{who} runs, and has not answered within {_ALIVE_S:g} s"
+        seen = look_at(place.root)
+        text = f"{seen.text() if seen else 'the owner does not answer'}; it was given {_ALIVE_S:g} s"
         cure = "`context-graph-cli owner restart`; log/owner.log in the data root may say why"
         return {"was_running": True}, [Finding(ERROR, text, cure)]
     except ContextGraphError:
@@ -81,6 +79,11 @@ def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
     if status.get("errors"):
         text = f"{status['errors']} requests failed in a way nobody foresaw"
         found.append(Finding(WARNING, text, "log/owner.log in the data root has them; please report them"))
+    for row in status.get("set_aside", ()):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
+        text = f"set aside: {row['what']} of {row['project'] or row['store']}, last tried {when}: {row['why']}"
+        found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
+    found += [Finding(ERROR, f"events wait that nobody can apply: {text}") for text in status.get("spool_shut", ())]
     return found
 
 

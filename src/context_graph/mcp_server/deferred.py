@@ -133,7 +133,8 @@ class Running:
         """
         if len(self._calls) >= _RUNNING_MAX:
             call.cancel()
-            raise RpcError(INTERNAL_ERROR, f"{_RUNNING_MAX} calls of this connection are running already")
+            why = f"{_RUNNING_MAX} calls of this connection are running already; wait for one of them, or cancel it"
+            raise RpcError(INTERNAL_ERROR, why)
 
         def settled() -> None:
             del self._calls[request_id]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any, Final
 
-from context_graph.errors import ContextGraphError, RateLimitError, UsageError
+from context_graph import watchdog
+from context_graph.errors import ContextGraphError, RateLimitError, TookTooLongError, UsageError
 from context_graph.mcp_server import rpc
 from context_graph.mcp_server.arguments import Arguments
 from context_graph.mcp_server.call import ToolCall
@@ -30,6 +31,7 @@ from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.mcp_server.sessions import Sessions
 from context_graph.model.memory import VerbosityLevel
+from context_graph.watchdog import Piece, TookTooLong
 
 __all__ = ["INSTRUCTIONS", "Endpoint"]
 
@@ -37,6 +39,7 @@ _SESSION_CHARS: Final = 100
 _TOOL_USE: Final = "claudecode/toolUseId"
 _LOG: Final = "notifications/message"
 _STORAGE_ERROR: Final = -32002
+_LOG_SAYS: Final = "log/owner.log in the data root says where"
 
 
 class Endpoint:
@@ -137,11 +140,14 @@ class Endpoint:
             if method is None:
                 shown = item.method[:80]
                 raise RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {shown}", {"method": shown})
-            found = method(item, text, notes)
+            piece = Piece(f"{_operation(item)} of an MCP client", self._host.store_name)
+            found = watchdog.run(piece, lambda: method(item, text, notes))
             if isinstance(found, Deferred) and not found.settled:
                 self._running.add(item.id, found, lambda: late(self._outcome(item, found)))
                 notes.go_late()
                 return None
+        except TookTooLong as ended:
+            return self._failure(item, TookTooLongError(str(ended)))
         except Exception as error:
             return self._failure(item, error)
         return self._outcome(item, found) if isinstance(found, Deferred) else rpc.success(item.id, found)
@@ -157,13 +163,14 @@ class Endpoint:
             error = self._fault(request, error)
         elif not isinstance(error, RpcError):
             self._host.failed(request.method, error)
-            error = RpcError(rpc.INTERNAL_ERROR, "Internal error")
+            why = f"Internal error: a defect of ours ({type(error).__name__}); {_LOG_SAYS}"
+            error = RpcError(rpc.INTERNAL_ERROR, why, {"recovery": "Report it with what log/owner.log says"})
         return rpc.failure(request.id, error)
 
     def _fault(self, request: Request, error: ContextGraphError) -> RpcError:
         from context_graph.memory.faults import rpc_fault  # no store is touched before the first call
 
-        operation = str(request.params.get("name", ""))[:80] or request.method
+        operation = _operation(request)
         code, message, data = rpc_fault(error, operation)
         if not isinstance(error, UsageError | RateLimitError):  # those are the client's to mend
             self._host.failed(operation, error)
@@ -257,6 +264,11 @@ class Endpoint:
         if result.failed:
             shaped["isError"] = True
         return shaped
+
+
+def _operation(request: Request) -> str:
+    """What is asked for, in a word."""
+    return str(request.params.get("name", ""))[:80] or request.method[:80]
 
 
 class _Batch:

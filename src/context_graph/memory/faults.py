@@ -48,6 +48,7 @@ _RECORD_CURE: Final = "Report to administrators with error ID for investigation"
 _BUSY_CURE: Final = "Retry operation. If persistent, reduce concurrent load."
 _REPLAY_CURE: Final = "Check WAL directory permissions and integrity. May require manual recovery."
 _SERIALIZATION: Final = "Internal error: Data serialization failed"
+_STATUS: Final = "context-graph-cli owner status; log/owner.log in the data root"
 _DOCTOR: Final = "context-graph-cli doctor, then context-graph-cli repair"
 
 
@@ -75,8 +76,17 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
         return RpcFault(error.rpc_code, str(error), {"detail": str(error), "recovery": _ID_CURE})
     if isinstance(error, UsageError):
         return RpcFault(error.rpc_code, str(error), {"error": "ERR-CORE-004", "detail": str(error)})
-    code = error.code if isinstance(error, ContextGraphError) else "internal"
-    return RpcFault(-32603, "Internal error", {"kind": code})
+    if isinstance(error, ContextGraphError):  # seed 003 has no row for it; the caller is told all the same
+        reason = _without_paths(str(error))
+        data = {"kind": error.code, "detail": reason, "retryable": error.retryable, "next": _STATUS}
+        return RpcFault(error.rpc_code, f"{operation} failed - {reason}", data)
+    defect = f"Internal error: a defect of ours ({type(error).__name__}); log/owner.log in the data root says where"
+    return RpcFault(-32603, defect, {"kind": "internal"})
+
+
+def _without_paths(text: str) -> str:
+    """``text`` as clients of the protocol may have it (CON-CORE-007)."""
+    return " ".join("(a path)" if word.lstrip("'\"(").startswith("/") else word for word in text.split())
 
 
 def _store_fault(error: StoreError, operation: str) -> RpcFault:

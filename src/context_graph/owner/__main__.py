@@ -10,7 +10,9 @@ import contextlib
 import ctypes
 import gc
 import os
+import resource
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,7 +20,8 @@ from typing import Final
 from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
-from context_graph.wire.frames import ENV_NAMES
+from context_graph.wire.environment import owner_environment
+from context_graph.wire.work_file import read_work
 
 __all__ = ["main"]
 
@@ -26,12 +29,9 @@ EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70
 _USAGE: Final = "usage: context-graph-owner --root ROOT [--lock-fd N] [--foreground]"
 _STDERR: Final = 2
+_FILES: Final = 65_536
+"""Descriptors that an owner asks for."""
 
-_ENV_KEEPS: Final = (
-    *("HOME", "PATH", "TZ", "TMPDIR", "LANG", "LC_", "XDG_"),
-    *("CONTEXT_GRAPH_", "PYTHON", "VIRTUAL_ENV", "LD_", "MALLOC_"),
-)
-"""Prefixes of the variables an owner keeps."""
 
 # mallopt(3): parameter numbers and what we set them to, bytes. A 16 MiB frame must not leave the heap
 # that much larger, and RocksDB's threads need no arena each.
@@ -68,14 +68,18 @@ def main(argv: list[str] | None = None) -> int:
 def _run(options: _Options) -> int:
     prepare_folders(options.root)
     lock = lock_root(options.root, options.lock_fd)
+    last = read_work(options.root)
     settings = load_settings(None)
     _import_asyncio()
     # After the lock: a start that is refused should not have cost the imports.
+    from context_graph.owner.chores import count_interrupted
     from context_graph.owner.lifecycle import Owner
     from context_graph.owner.log import open_log
     from context_graph.owner.service import build_service
 
     log = open_log(options.root, settings, foreground=options.foreground)
+    if last is not None and last.pid != os.getpid():
+        count_interrupted(last, time.time_ns() // 1_000_000, log)
     try:
         owner = Owner(options.root, lock, build_service(options.root, settings, log), settings, log)
         return owner.run(ready=None if options.lock_fd is None or options.foreground else _STDERR)
@@ -122,12 +126,21 @@ def _settle_process(options: _Options) -> None:
             os.setsid()
         os.closerange(_STDERR + 1, options.lock_fd)
         os.closerange(options.lock_fd + 1, os.sysconf("SC_OPEN_MAX"))
-    for name in list(os.environ):
-        # Keys and tokens of the client's environment have no business here, nor have settings that
-        # were meant for one call of one shell: calls bring those along themselves.
-        if not name.startswith(_ENV_KEEPS) or name in ENV_NAMES or name == "CONTEXT_GRAPH_DB_PATH":
-            del os.environ[name]
+    kept = owner_environment(os.environ)  # whoever started it by hand has not chosen
+    for name in [one for one in os.environ if one not in kept]:
+        del os.environ[name]
+    _raise_file_limit()
     _limit_malloc()
+
+
+def _raise_file_limit() -> None:
+    """Take as many descriptors as we may have: a store keeps some hundred of its tables open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _limit_malloc() -> None:

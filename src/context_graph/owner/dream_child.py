@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -143,16 +144,25 @@ class Child:
             return
         last = self._last
         if last is None or (code != 0 and isinstance(last, messages.Ready)):
-            last = OwnerError(f"the consolidation's process {self._how(code)}; nothing was changed")
+            last = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed: ask again")
+            if told := self._told():  # for the log: a traceback is nothing for a client
+                last.add_note(told)
         self._on_end(last)
 
-    def _how(self, code: int) -> str:
-        """How it ended without a last word, with the end of what it wrote to stderr."""
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        told = ""
+    def _told(self) -> str:
+        """The end of what it wrote to stderr."""
         with contextlib.suppress(OSError):
-            told = (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
-        return f"{how}: {told}" if told else how
+            return (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
+        return ""
+
+
+def _how(code: int) -> str:
+    """How a process ended without a last word."""
+    if code >= 0:
+        return f"ended with code {code}, and log/owner.log has what it said"
+    if code == -signal.SIGKILL:
+        return "was killed by signal 9, as the system does when memory is short"
+    return f"was killed by signal {-code}"
 
 
 def _nothing() -> None:

@@ -112,6 +112,10 @@ class Gates:
             line = "requirements: see the owner's log"
         return Reply(0, 0, stdout=f"{line}\n".encode("utf-8", "replace"))
 
+    def forget(self) -> None:
+        """Let go of what is kept between decisions: a call was ended, and it may be half done."""
+        self._cache = None
+
     def _known(self) -> GateCache:
         # With all of the gates: an owner that no hook has asked yet has not loaded them.
         from context_graph.requirements.cache import GateCache

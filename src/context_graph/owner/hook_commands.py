@@ -8,6 +8,7 @@ from context_graph.errors import (
     ContextGraphError,
     CrisisTriggeredError,
     InvalidInputError,
+    OwnerError,
     SessionNotFoundError,
     StoreError,
 )
@@ -33,7 +34,7 @@ def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
     """A hook's failure in its own format: claude never blocks, the others carry seed 001's exit code."""
     fmt = request.params.get("format", "json")
     if fmt == "claude":
-        if isinstance(error, StoreError):
+        if isinstance(error, StoreError | OwnerError):
             text = claude.render_system_message(f"context-graph: {error}")
             return reply(text, stderr=f"context-graph: {error}", flags=flags)
         # What can't be recorded may still have to be refused: the gates read their input less strictly.

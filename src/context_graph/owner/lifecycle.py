@@ -9,16 +9,19 @@ import logging
 import os
 import signal
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph import __version__
+from context_graph import __version__, watchdog
 from context_graph.config import Settings, lock_path, socket_path
 from context_graph.errors import ConfigError
 from context_graph.owner.lock import bind, fingerprint
 from context_graph.owner.server import OwnerServer, Service
 from context_graph.owner.status import OwnerStatus
 from context_graph.owner.watch import FolderWatch
+from context_graph.watchdog import Piece
 from context_graph.wire.lockfile import same_file
+from context_graph.wire.work_file import WorkFile
 
 if TYPE_CHECKING:
     from context_graph.owner.mcp_http import HttpDoor
@@ -83,8 +86,20 @@ class Owner:
             StartRefusedError: If the socket can't be bound.
         """
         # Before anybody can see it ready and ask it to go.
+        self._loop.add_signal_handler(signal.SIGUSR2, _nothing)  # the loop wakes up for signals from now on
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self._on_signal, number)
+            signal.signal(number, self._told_to_leave)
+            signal.siginterrupt(number, False)
+        work = WorkFile(self._root)
+        work.write()
+
+        def tell(piece: Piece | None) -> None:
+            if piece is None:
+                work.write()
+            else:
+                work.write(piece.what, piece.where, piece.key, piece.began_ms)
+
+        watchdog.install(self._settings.work_limit_s, tell)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
         listener = bind(self._root)
         found = os.lstat(self._socket_path)
@@ -155,6 +170,11 @@ class Owner:
             if (found.st_dev, found.st_ino) == self._socket_id:
                 os.unlink(self._socket_path)
 
+    def _told_to_leave(self, number: int, _frame: FrameType | None) -> None:
+        """Between two steps of Python, also when the loop has no turn: what is in hand has a second more."""
+        watchdog.hurry()
+        self._loop.call_soon_threadsafe(self._on_signal, number)
+
     def _on_signal(self, number: int) -> None:
         if self._leaving:
             self._loop.stop()  # asked twice: do not wait for clients
@@ -199,6 +219,10 @@ class Owner:
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A callback of ours raised: one connection's trouble, told and survived."""
         self._log.error("%s", context.get("message"), exc_info=context.get("exception"))
+
+
+def _nothing() -> None:
+    """Only wakes the loop."""
 
 
 def _to_null(handle: int) -> None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from context_graph.config import Settings, locate
 from context_graph.errors import (
+    ContextGraphError,
     DatabaseCorruptionError,
     InvalidInputError,
     SessionNotFoundError,
     StoreClosedError,
-    StoreError,
+    TookTooLongError,
 )
 from context_graph.mcp_server.dream_tools import dream_tools
 from context_graph.mcp_server.endpoint import Endpoint
@@ -35,7 +36,7 @@ __all__ = ["McpHost", "Stores"]
 
 _PEER_NAMES: Final = ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CONTEXT_GRAPH_DB_PATH", "HOME")
 _ENVIRON_BYTES: Final = 1 << 20
-_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError)
+_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
 """Failures after which the store must be opened anew; from others the memory recovers by itself."""
 
 
@@ -184,7 +185,7 @@ class _StoreHost:
         return self._stores.problems()
 
     def failed(self, operation: str, error: Exception) -> None:
-        if not isinstance(error, StoreError):
+        if not isinstance(error, ContextGraphError):
             self._log.error("mcp %s failed", operation[:40], exc_info=error)
             return
         self._log.error("mcp %s: %s", operation[:40], error)

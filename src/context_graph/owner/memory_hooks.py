@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from context_graph.memory.ledger import Ledger
     from context_graph.memory.memex import Memex
     from context_graph.model.edge import GraphEdge
+    from context_graph.owner.chores import Chores
 
 __all__ = ["CAPTURING", "MemoryHooks"]
 
@@ -42,6 +43,7 @@ class MemoryHooks:
     Args:
         memex: Opens the store's memory at its first call.
         has_memory: Whether there is any memory in the store; must be cheap.
+        chores: Does what nobody waits for.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class MemoryHooks:
         store: SessionStore,
         memex: Callable[[], Memex],
         has_memory: Callable[[], bool],
+        chores: Chores,
         *,
         project: str | None,
         settings: Settings,
@@ -57,6 +60,7 @@ class MemoryHooks:
         self._store = store
         self._memex = memex
         self._has_memory = has_memory
+        self._chores = chores
         self._project = project
         self._settings = settings
         self._log = log
@@ -66,7 +70,9 @@ class MemoryHooks:
         self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
         """Of each answer: what it showed, the best first, and the edges that were followed for it."""
         self._warm = False
-        self._due: dict[str, int | None] = dict.fromkeys(store.event_log.captures_due())
+        self._due: dict[str, int | None] = {
+            one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
+        }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
 
     @property
@@ -82,7 +88,7 @@ class MemoryHooks:
 
     def noted(self, event: HookEvent) -> None:
         """An event is durable. Cost: a look-up or two."""
-        if self.wants_capture(event):
+        if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
         ledger = None if event.agent_id else self._made_ledger
@@ -93,14 +99,20 @@ class MemoryHooks:
                 self._ended.append(event.session_id)
 
     def tidy(self) -> None:
-        """Write captures, ledger and accesses that are due; open the memory if a prompt is near."""
+        """Write captures, ledger and accesses that are due; open the memory if a prompt is near.
+
+        Raises:
+            TookTooLong: One of these was ended; see `Chores.do`.
+        """
         for session_id in list(self._due):
-            self._guarded("capture", self._capture, session_id)
+            sealed = self._due.pop(session_id)
+            what = f"the summary of session {session_id}"
+            self._chores.do(_capture_key(session_id), what, self._capture, session_id, sealed)
         if self._evidence or self._ended or self._used:
-            self._guarded("ledger", self._write_ledger)
+            self._chores.do("ledger", "the ledger of what was brought", self._write_ledger)
         if self._warm:
             self._warm = False
-            self._guarded("opening", self._prepare_for_prompts)
+            self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
 
     def _prepare_for_prompts(self) -> None:
         """Load what the first prompt of a session needs while nobody waits."""
@@ -251,11 +263,9 @@ class MemoryHooks:
             self._used.append(([one.node_id for one in memories], followed))
         return shown.text
 
-    def _capture(self, session_id: str) -> None:
+    def _capture(self, session_id: str, sealed: int | None) -> None:
         """Refresh the session's summary, then take the announcement back; a failure leaves it standing."""
         from context_graph.memory.capture import capture
-
-        sealed = self._due.pop(session_id)
 
         def events_after(number: int) -> Iterator[tuple[int, HookEvent]]:
             return self._store.event_log.numbered_after(session_id, number)
@@ -305,6 +315,10 @@ class MemoryHooks:
         except (ContextGraphError, OSError) as error:
             self._log.error("memory %s: %s", what, error)
             return None
+
+
+def _capture_key(session_id: str) -> str:
+    return f"capture:{session_id}"
 
 
 def _pointer(quote: Quote, now_ms: int) -> str:

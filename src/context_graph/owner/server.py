@@ -87,8 +87,12 @@ class Service(Protocol):
         """Whether `tidy` has anything to do."""
         ...
 
-    def tidy(self) -> None:
-        """What can wait for a quiet moment."""
+    def tidy(self) -> bool:
+        """What can wait for a quiet moment; whether to come back for more."""
+        ...
+
+    def retry(self) -> list[dict[str, object]]:
+        """Try what is set aside once more."""
         ...
 
     def stats(self) -> dict[str, object]: ...
@@ -265,7 +269,8 @@ class OwnerServer:
 
     def _tidy(self) -> None:
         self._tidying = None
-        self._service.tidy()
+        if self._service.tidy():
+            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
 
     def _upgrade_for(self, request: Request) -> Upgrade:
         endpoint = self._service.endpoint(request)
@@ -369,9 +374,13 @@ class OwnerServer:
         number = (error.errno or 0) if isinstance(error, OSError) else 0
         if number not in _REFUSALS:
             self._log.exception("%s failed", verb)
-            return "the owner failed to serve this; its log says why"
+            return (
+                f"the owner failed to serve this: a defect of ours ({type(error).__name__} in {verb}); "
+                "log/owner.log in the data root says where"
+            )
         self._log.error("%s failed: %s", verb, error)
-        return f"the system refused the owner something ({os.strerror(number)}); {_REFUSALS[number]}"
+        file = f": {error.filename}" if isinstance(error, OSError) and error.filename else ""
+        return f"the system refused the owner something ({os.strerror(number)}{file}); {_REFUSALS[number]}"
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":
@@ -380,6 +389,8 @@ class OwnerServer:
             return _json(self._status.view(self.clients, self._service.stats())), None
         if request.verb == "owner.stop":
             return _json({"pid": os.getpid(), "stopping": True}), self._leaver("a client asked for it")
+        if request.verb == "owner.retry":
+            return _json({"retried": self._service.retry()}), None
         return Reply(1, 0, stderr=f"context-graph: unknown verb {request.verb!r}\n".encode()), None
 
     def _leaver(self, why: str) -> Callable[[], None]:

@@ -5,7 +5,9 @@ The socket, the lock and the process's life are other modules' business; this on
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import time
 from asyncio import AbstractEventLoop
 from collections import Counter, OrderedDict
@@ -15,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
-from context_graph.errors import ContextGraphError, InvalidInputError, StoreError, UsageError
+from context_graph import watchdog
+from context_graph.errors import (
+    ContextGraphError,
+    InvalidInputError,
+    StoreError,
+    TookTooLongError,
+    UsageError,
+)
 from context_graph.owner import (
     backup_commands,
     consciousness_commands,
@@ -31,8 +40,10 @@ from context_graph.owner.call import Call
 from context_graph.owner.dream_jobs import Place
 from context_graph.owner.dreams import Dreams
 from context_graph.owner.gate_hooks import Gates
+from context_graph.owner.set_aside import SetAside
 from context_graph.owner.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
+from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
 if TYPE_CHECKING:
@@ -89,6 +100,27 @@ class OwnerService:
         Raises:
             ContextGraphError: For every verb but the hooks', as the command would report it.
         """
+        is_hook = request.verb.startswith("hooks.")
+        key = f"event:{request.event_id}" if is_hook and request.event_id else ""
+        piece = Piece(f"{request.verb} of a client", str(request.store or ""), key)
+        try:
+            return watchdog.run(piece, lambda: self._handle(request))
+        except TookTooLong as ended:
+            self.ended(request, ended)
+            if key and ended.piece is piece and request.store is not None:
+                self.aside_of(request.store).failed(key, f"a {request.verb}", ended.why)
+            error = TookTooLongError(f"{ended}; log/owner.log in the data root has when")
+            if is_hook:
+                return hook_commands.failure(request, error, flags=SPOOL_IT)
+            raise error from None
+
+    def ended(self, request: Request, ended: TookTooLong) -> None:
+        """A call was ended: what is in memory of its store may be half done."""
+        self._log.error("%s: %s", request.verb, ended)
+        self._gates.forget()
+        self.drop_store(request)
+
+    def _handle(self, request: Request) -> Reply:
         if request.verb == "req.statusline":
             return self._gates.status_line(request)
         handler = _HANDLERS.get(request.verb)
@@ -135,9 +167,8 @@ class OwnerService:
 
     def drop_store(self, request: Request) -> None:
         """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""
-        context = self._stores.pop(request.store, None) if request.store else None
-        if context is not None:
-            context.abandon()
+        if request.store is not None:
+            self._drop(self._canonical(request.store))
 
     def problems(self) -> list[str]:
         """What a user should know of settings and redaction."""
@@ -145,17 +176,22 @@ class OwnerService:
 
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
-        for context in self._stores.values():
+        for context in list(self._stores.values()):
+            piece = Piece("writing down what the last calls did", str(context.folder))
             try:
-                context.settle()
+                watchdog.run(piece, context.settle)
             except StoreError as error:  # its sessions are read again; the other stores have theirs written
                 self._log.error("store %s: %s", context.folder.name, error)
+            except TookTooLong as ended:
+                self._log.error("store %s: %s", context.folder.name, ended)
+                self._drop(context.folder)
         self.dreams.look()
 
     def stats(self) -> dict[str, object]:
         """Counts for `owner status`."""
         contexts = list(self._stores.values())
-        waiting = sum(spool.pending(folder) for folder in {*self._stores, *self._folders()})
+        folders = {*self._stores, *self._folders()}
+        waiting = sum(spool.pending(folder) for folder in folders)
         return {
             "stores": len(contexts),
             "sessions": sum(len(context.sessions) for context in contexts),
@@ -163,6 +199,8 @@ class OwnerService:
             "dreams": self.dreams.view(),
             "spool_pending": waiting,
             "spool_rejected": sum(context.spool_rejected for context in contexts),
+            "spool_shut": [text for folder in sorted(folders) for text in spool.shut(folder)],
+            "set_aside": [row for folder in sorted(folders) for row in self._aside_rows(folder)],
             "redaction_rules": self._redactor.rule_count,
             "redaction_problems": list(self._redactor.problems),
             "settings_problems": list(self._settings.problems),
@@ -183,12 +221,45 @@ class OwnerService:
         """Whether `tidy` has anything to do."""
         return any(context.memory_hooks.has_work for context in self._stores.values())
 
-    def tidy(self) -> None:
-        """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger."""
+    def tidy(self) -> bool:
+        """Do what can wait for a quiet moment: refresh captured sessions, write the injection ledger.
+
+        Returns:
+            Whether something was ended, so that there may be more to do: after others have had their turn.
+        """
         if self.dreams.finishing:
-            return  # it would wait for the memory, and hooks behind it: `dreams` calls again
+            return False  # it would wait for the memory, and hooks behind it: `dreams` calls again
+        again = False
         for context in list(self._stores.values()):
-            context.memory_hooks.tidy()
+            try:
+                context.memory_hooks.tidy()
+            except TookTooLong:
+                again = True
+                self._drop(context.folder)
+                with contextlib.suppress(ContextGraphError):  # whoever asks for it next is told
+                    self._open(context.folder, context.project)
+        return again
+
+    def retry(self) -> list[dict[str, object]]:
+        """Have everything that is set aside tried again; what it was."""
+        released = []
+        for folder in sorted({*self._stores, *self._folders()}):
+            there = self._aside_rows(folder)
+            self.aside_of(folder).release()
+            if spool.put_back(folder) or there:
+                self._drop(folder, write=True)  # opened again, it finds what it owes
+                released += there
+        self.catch_up()
+        return released
+
+    def aside_of(self, folder: Path) -> SetAside:
+        """What is set aside of the store in ``folder``, open or not."""
+        context = self._stores.get(folder)
+        return context.chores.aside if context is not None else SetAside(folder, self._log)
+
+    def _aside_rows(self, folder: Path) -> list[dict[str, object]]:
+        project = str(project_of(folder) or "")
+        return [{"store": folder.name, "project": project, **row} for row in self.aside_of(folder).rows()]
 
     def catch_up(self) -> None:
         """Apply what waits in the spools below the root: a session's last hook may have spooled."""
@@ -196,10 +267,16 @@ class OwnerService:
             if folder in self._stores or not spool.has_pending(folder):
                 continue
             try:
-                self._open(folder, project_of(folder)).drain_spool()
+                self._catch_up(folder)
             except (ContextGraphError, OSError) as error:
                 self._log.error("spool of %s: %s", folder.name, error)
+            except TookTooLong:  # it has been logged; the store is drained again when it is asked for
+                self._drop(folder)
         self.settle()
+
+    def _catch_up(self, folder: Path) -> None:
+        piece = Piece("opening a store for what waits in its spool", str(folder))
+        watchdog.run(piece, lambda: self._open(folder, project_of(folder)).drain_spool())
 
     @property
     def busy(self) -> bool:
@@ -221,11 +298,14 @@ class OwnerService:
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing; raises as `close`."""
         failed: StoreError | None = None
-        for context in self._stores.values():
+        for context in list(self._stores.values()):
+            piece = Piece("writing down what is in memory, to leave", str(context.folder))
             try:
-                context.checkpoint()
+                watchdog.run(piece, context.checkpoint)
             except StoreError as error:
                 failed = error
+            except TookTooLong:  # the next owner works it out again from what is written
+                self._drop(context.folder)
         if failed is not None:
             raise failed
 
@@ -243,6 +323,8 @@ class OwnerService:
             except StoreError as error:
                 context.abandon()
                 failed = error
+            except TookTooLong:
+                context.abandon()
         if failed is not None:
             raise failed
 
@@ -262,9 +344,29 @@ class OwnerService:
         store = request.store
         if store is None or not store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
+        if store not in self._stores:
+            store = self._canonical(store)
         context = self._stores.get(store) or self._open(store, request.project)
         self._stores.move_to_end(store)
         return context
+
+    def _canonical(self, store: Path) -> Path:
+        """The one path of a store that is spelled in several ways: RocksDB opens it once."""
+        if store in self._stores:
+            return store
+        real = os.path.realpath(store)
+        for known in self._stores:
+            if os.path.realpath(known) == real:
+                return known
+        return store
+
+    def _drop(self, folder: Path, *, write: bool = False) -> None:
+        """Close a store, by writing down first what is in memory or by leaving it."""
+        context = self._stores.pop(folder, None)
+        if context is not None and write:
+            self._let_go(context)
+        elif context is not None:
+            context.abandon()
 
     def _open(self, store: Path, project: Path | None) -> StoreContext:
         settings = load_settings(project) if project else self._settings
@@ -283,7 +385,7 @@ class OwnerService:
         try:
             context.checkpoint()
             context.close()
-        except StoreError as error:
+        except (StoreError, TookTooLong) as error:
             self._log.error("closing %s: %s", context.folder.name, error)
             context.abandon()
 

@@ -29,10 +29,14 @@ from context_graph.errors import (
 from context_graph.wire.lockfile import same_file
 from context_graph.wire.spool import EVENTS_LOG, MAX_LINE_BYTES, SpoolRecord, decode_line
 
-__all__ = ["REJECTED_LOG", "DrainReport", "drain", "has_pending", "pending"]
+__all__ = ["ASIDE_LOG", "REJECTED_LOG", "DrainReport", "LineSetAsideError", "drain", "has_pending",
+    "pending", "put_back", "shut"]
 
 REJECTED_LOG: Final = "rejected.log"
 """Lines that could not be applied, kept as they were; nothing reads it but people and `doctor`."""
+
+ASIDE_LOG: Final = "aside.log"
+"""Lines that are set aside, kept as they were until `put_back`."""
 
 _DRAINING: Final = re.compile(r"events\.(\d++)\.draining")
 _SINGLE: Final = re.compile(r"events\.[0-9a-f]{1,64}\.log")
@@ -44,6 +48,10 @@ _SETTLE_S: Final = 10.0
 """Age below which an empty or torn single file may still be about to be written."""
 
 
+class LineSetAsideError(Exception):
+    """What ``apply`` raises for a line that has failed often enough."""
+
+
 @dataclass(slots=True)
 class DrainReport:
     """What one drain did.
@@ -51,13 +59,17 @@ class DrainReport:
     Attributes:
         applied: Lines that ``apply`` took, duplicates included.
         rejected: Lines now in rejected.log.
+        aside: Lines now in aside.log.
         deferred: Files left for later because a hook was at work on them.
+        shut: Files that this user may not read, and why.
         reasons: Why the first few lines were rejected.
     """
 
     applied: int = 0
     rejected: int = 0
+    aside: int = 0
     deferred: int = 0
+    shut: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -71,9 +83,44 @@ def pending(store_dir: Path) -> int:
     count = 0
     for path, size in _files(store_dir / "spool"):
         if size:
-            with contextlib.suppress(FileNotFoundError), open(path, "rb") as source:
+            with contextlib.suppress(FileNotFoundError, PermissionError), open(path, "rb") as source:
                 count += sum(1 for _ in _lines(source))
     return count
+
+
+def shut(store_dir: Path) -> list[str]:
+    """Spool files that this user may not read, each with whose it is: a hook that root ran left them."""
+    found = []
+    try:
+        _names(store_dir / "spool")
+    except PermissionError as error:
+        return [_shut(store_dir / "spool", error)]
+    for path, _ in _files(store_dir / "spool"):
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK))
+        except PermissionError as error:
+            found.append(_shut(path, error))
+        except OSError:
+            pass  # drained away meanwhile
+    return found
+
+
+def put_back(store_dir: Path) -> bool:
+    """Have the lines that are set aside drained again; whether there were any."""
+    spool = store_dir / "spool"
+    numbers = [int(match[1]) for name in _names(spool) if (match := _DRAINING.fullmatch(name))]
+    try:
+        os.rename(spool / ASIDE_LOG, spool / f"events.{max(numbers, default=0) + 1}.draining")
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def drain(store_dir: Path, apply: Callable[[SpoolRecord], None]) -> DrainReport:
@@ -102,7 +149,7 @@ def drain(store_dir: Path, apply: Callable[[SpoolRecord], None]) -> DrainReport:
     for path in _appended(spool):
         _set_aside(path, run.report)
     for path in _draining(spool):
-        if not run.holds(path):
+        if not run.holds(path) and not any(text.startswith(f"{path} ") for text in run.report.shut):
             run.take(path, repeated=False)
     run.settle()
     return run.report
@@ -129,10 +176,18 @@ class _Drain:
     def take(self, path: Path, *, repeated: bool) -> None:
         """Apply each line of ``path``; unlink it unless some are held."""
         before = len(self._held)
-        with open(path, "rb") as source:
+        try:
+            source = open(path, "rb")  # noqa: SIM115  # closed below
+        except PermissionError as error:
+            self.report.shut.append(_shut(path, error))
+            return
+        with source:
             for at, line in _lines(source):
                 try:
                     self._apply(_decoded(line))
+                except LineSetAsideError:
+                    _keep(path.parent / ASIDE_LOG, line, repeated=repeated)
+                    self.report.aside += 1
                 except Exception as error:  # told apart by what it says about the line
                     if isinstance(error, (UsageError, WireError, CorruptedIdentityError)):
                         self._reject(path, line, error, repeated=repeated)
@@ -165,7 +220,7 @@ class _Drain:
             os.unlink(path)
 
     def _reject(self, path: Path, line: bytes, error: Exception, *, repeated: bool) -> None:
-        _keep_rejected(path.parent, line, repeated=repeated)
+        _keep(path.parent / REJECTED_LOG, line, repeated=repeated)
         self.report.rejected += 1
         if len(self.report.reasons) < _REASONS:
             self.report.reasons.append(f"{type(error).__name__}: {error}")
@@ -179,12 +234,21 @@ def _decoded(line: bytes) -> SpoolRecord:
 
 def _files(spool: Path) -> Iterator[tuple[Path, int]]:
     """Every spool file with its size; links and what else bears such a name are not ours and stay."""
-    with contextlib.suppress(FileNotFoundError), os.scandir(spool) as entries:
+    with contextlib.suppress(FileNotFoundError, PermissionError), os.scandir(spool) as entries:
         for entry in entries:
             name = entry.name
             ours = name == EVENTS_LOG or _SINGLE.fullmatch(name) or _DRAINING.fullmatch(name)
             if ours and entry.is_file(follow_symlinks=False):
                 yield spool / name, entry.stat(follow_symlinks=False).st_size
+
+
+def _shut(path: Path, error: OSError) -> str:
+    """Which file can't be read, whose it is, and what helps."""
+    whose = ""
+    with contextlib.suppress(OSError):
+        found = os.lstat(path)
+        whose = f"; it belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}"
+    return f"{path} can't be read: {error.strerror}{whose}; give it to user {os.geteuid()}, whose owner this is"
 
 
 def _appended(spool: Path) -> list[Path]:
@@ -208,6 +272,9 @@ def _set_aside(path: Path, report: DrainReport) -> None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
+        return
+    except PermissionError as error:
+        report.shut.append(_shut(path, error))
         return
     try:
         if not _lock(handle) or not same_file(handle, path) or not _settled(handle, path):
@@ -264,9 +331,8 @@ def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
             yield at, stripped
 
 
-def _keep_rejected(spool: Path, line: bytes, *, repeated: bool) -> None:
-    """Keep ``line`` in rejected.log, which is rotated once so that it stays bounded."""
-    path = spool / REJECTED_LOG
+def _keep(path: Path, line: bytes, *, repeated: bool) -> None:
+    """Keep ``line`` in the log at ``path``, which is rotated once so that it stays bounded."""
     entry = line[:_REJECTED_BYTES] + b"\n"
     with contextlib.suppress(FileNotFoundError):
         if repeated and _holds(path, entry):

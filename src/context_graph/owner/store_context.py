@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from context_graph.config import Settings
 from context_graph.config.memory import MemoryConfig
-from context_graph.errors import StoreError
+from context_graph.errors import ContextGraphError, StoreError
 from context_graph.owner import spool
 from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.chores import Chores
 from context_graph.owner.live_sessions import LiveSessions
 from context_graph.owner.memory_hooks import MemoryHooks
 from context_graph.owner.requirement_records import entries_of
@@ -55,10 +56,13 @@ class StoreContext:
         self._log = log
         self._redactor = redactor
         self._memory: Memex | None = None
+        self._shut: list[str] = []
+        self.chores = Chores(folder, log)
         self.memory_hooks = MemoryHooks(
             store,
             lambda: self.memory,
             lambda: self.memory_count() > 0,
+            self.chores,
             project=str(project) if project is not None else None,
             settings=settings,
             log=log,
@@ -141,7 +145,7 @@ class StoreContext:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
         self.sessions.settle()
         if self._memory is not None:
-            self._memory.purge_if_due()
+            self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge_if_due)
 
     def drain_spool(self) -> None:
         """Apply what hooks left while no owner answered; cheap when there is nothing."""
@@ -150,7 +154,14 @@ class StoreContext:
         report = spool.drain(self.folder, self._apply_record)
         self.spool_rejected += report.rejected
         name = self.folder.name
-        self._log.info("spool %s: %d applied, %d rejected", name, report.applied, report.rejected)
+        if report.shut != self._shut:  # once, not at each request
+            self._shut = report.shut
+            self._log.error("spool %s: %s", name, "; ".join(report.shut) or "all files can be read again")
+        if not (report.applied or report.rejected or report.aside or report.deferred):
+            return
+        self._log.info(
+            "spool %s: %d applied, %d rejected, %d set aside", name, report.applied, report.rejected, report.aside
+        )
         for reason in (*report.reasons, *([f"deferred: {report.deferred}"] if report.deferred else ())):
             self._log.warning("spool %s: %s", name, reason)
 
@@ -163,7 +174,7 @@ class StoreContext:
         self.memory_hooks.tidy()
         self.sessions.persist_all()
         if self._memory is not None:
-            self._memory.save()
+            self.chores.do("snapshot", "the snapshot of the index", self._memory.save)
 
     def close(self) -> None:
         """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
@@ -185,6 +196,22 @@ class StoreContext:
             self._log.error("closing %s: %s", self.folder.name, error)
 
     def _apply_record(self, record: SpoolRecord) -> None:
+        """One line of the spool, unless it is set aside: the lines behind it are not to wait for ever."""
+        key, what = f"event:{record.id}", f"the spooled {record.verb} of session {record.session}"
+        aside = self.chores.aside
+        if aside.holds(key):
+            raise spool.LineSetAsideError(key)
+        try:
+            self.chores.limited(key, what, self._apply, record)
+        except (ContextGraphError, OSError, MemoryError):
+            raise
+        except Exception as error:  # a bug that this line meets; the drain finds out whether others do too
+            if aside.failed(key, what, f"{type(error).__name__}: {error}"):
+                raise spool.LineSetAsideError(key) from error
+            raise
+        aside.succeeded(key)
+
+    def _apply(self, record: SpoolRecord) -> None:
         if record.verb == "req.record":
             records = (record.body or {}).get("records")
             common = {"at_ms": record.at_ms, "session_id": record.session}

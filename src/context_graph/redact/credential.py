@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 _REFERENCE: Final = re.compile(
-    r"\$\{|\$\(|%\(|%[A-Za-z_]+%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*\}|<[A-Za-z]|\(\(|\[redacted"
+    r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z]|\(\(|\[redacted"
     r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
     # A variable and nothing more: "$uperSecret1!" is a password.
-    r"|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)[;,)\]}\"']*\Z"
+    r"|\$(?:[A-Z_][A-Z0-9_]*+|[a-z_]++)[;,)\]}\"']*\Z"
 )
 _EMPTY: Final = re.compile(r"[\W_]*|x{3,}|X{3,}|\.{3}")
 _PLACEHOLDER_TEXT: Final = """

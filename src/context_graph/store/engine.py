@@ -28,6 +28,7 @@ from rocksdict import (
     WriteOptions,
 )
 
+from context_graph import watchdog
 from context_graph.errors import StoreClosedError, StoreError
 from context_graph.store import seal
 from context_graph.store.batch import Batch, require_bytes
@@ -186,6 +187,7 @@ class Engine:
     def write(self, batch: Batch) -> None:
         """Apply ``batch`` atomically; it is durable (see durability) when this returns."""
         call(self.path, self._open_db().write, batch.take(), self._write_options)
+        watchdog.progress()
 
     def scan(
         self,

@@ -8,6 +8,7 @@ from typing import Final
 
 from rocksdict import Rdict, RdictIter, ReadOptions
 
+from context_graph import watchdog
 from context_graph.errors import StoreClosedError
 from context_graph.store.failures import call
 
@@ -15,6 +16,7 @@ __all__ = ["Scan", "open_cursor"]
 
 AHEAD_BYTES: Final = 2 << 20
 """Read ahead of a pass over a whole family."""
+_ROWS: Final = 1024
 
 
 class Scan(Iterator[tuple[bytes, bytes]]):
@@ -25,13 +27,14 @@ class Scan(Iterator[tuple[bytes, bytes]]):
         StoreClosedError: When the engine was closed meanwhile.
     """
 
-    __slots__ = ("__weakref__", "_iter", "_path", "_reverse", "_until")
+    __slots__ = ("__weakref__", "_iter", "_left", "_path", "_reverse", "_until")
 
     def __init__(self, cursor: RdictIter, start: bytes, until: bytes, reverse: bool, path: Path) -> None:
         self._iter: RdictIter | None = cursor
         self._until = until
         self._reverse = reverse
         self._path = path
+        self._left = _ROWS
         _seek(cursor, start, until, reverse)
 
     def __next__(self) -> tuple[bytes, bytes]:
@@ -49,6 +52,10 @@ class Scan(Iterator[tuple[bytes, bytes]]):
             cursor.prev()
         else:
             cursor.next()
+        self._left -= 1
+        if not self._left:  # a pass over a large family ends: it is no work that gets nowhere
+            self._left = _ROWS
+            watchdog.progress()
         return key, value
 
     def release(self) -> None:

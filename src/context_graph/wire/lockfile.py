@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Holder", "is_held", "read_holder", "same_file", "take", "write_holder"]
+__all__ = ["Holder", "holding_pid", "is_held", "read_holder", "same_file", "take", "write_holder"]
 
 _TEXT_BYTES: Final = 512
 _TRIES: Final = 8
@@ -72,6 +72,21 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def holding_pid(path: Path) -> int:
+    """The process that holds the lock, as the kernel lists it; 0 if it lists none, or nobody can read the list."""
+    try:
+        found = os.stat(path)
+        with open("/proc/locks", encoding="ascii", errors="replace") as table:
+            rows = [line.split() for line in table]
+    except OSError:
+        return 0
+    inode = f":{found.st_ino}"
+    for words in rows:
+        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE" and words[5].endswith(inode):
+            return int(words[4]) if words[4].isdigit() else 0
+    return 0
 
 
 def same_file(handle: int, path: Path) -> bool:

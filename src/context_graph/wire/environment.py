@@ -1,0 +1,46 @@
+"""Which variables of a client's environment an owner, and the commands of requirements, are started with.
+
+A short list of names: what is not on it stays with the client, whose keys and tokens nobody else needs. Twin:
+ext/launcher/src/programs.rs; tests/golden/environment.txt holds both to one list. docs/threat-model.md has
+the reasons.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # without typing: a gate's bare interpreter imports this
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["KEPT_NAMES", "KEPT_PREFIXES", "kept_environment", "owner_environment"]
+
+KEPT_NAMES = frozenset(
+    (
+        *("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"),
+        *("CLAUDE_CONFIG_DIR", "VIRTUAL_ENV", "SSH_AUTH_SOCK"),
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+        *("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "MALLOC_ARENA_MAX"),
+        *("PYTHONHOME", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE"),
+        *("PYTHONUSERBASE", "PYTHONUTF8", "PYTHONFAULTHANDLER"),
+    )
+)
+KEPT_PREFIXES = ("CONTEXT_GRAPH_", "LC_", "XDG_")
+
+_OF_ONE_CALL = frozenset(
+    (
+        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT"),
+        *("CONTEXT_GRAPH_CLOCK_OFFSET", "CONTEXT_GRAPH_DB_PATH", "CLAUDE_CONFIG_DIR"),
+    )
+)
+"""Meant for the call that has them; requests bring them along."""
+
+
+def kept_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """What of ``env`` a program is started with that works for the user, and not for one client."""
+    return {
+        name: value for name, value in env.items() if name in KEPT_NAMES or name.startswith(KEPT_PREFIXES)
+    }
+
+
+def owner_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """What of that an owner goes on with: it serves many clients."""
+    return {name: value for name, value in kept_environment(env).items() if name not in _OF_ONE_CALL}

@@ -1,0 +1,61 @@
+"""Stands in for the interpreter of $CONTEXT_GRAPH_PYTHON and gives the owner a defect that some work meets.
+
+`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, what is done for a session named `stuck-…` backtracks
+without end, and for one named `deadly-…` the process is killed, as long as the file named by
+$CONTEXT_GRAPH_FAULT_DEFECT says so: its words are the places that have it (capture, event, recall, memory).
+Every other module runs in the real interpreter, as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def defect(place: str, name: str) -> None:
+    """Do not come back, if this place has the defect now and the name calls for it."""
+    file = Path(os.environ["CONTEXT_GRAPH_FAULT_DEFECT"])
+    if place not in file.read_text().split():
+        return
+    with open(file.with_suffix(".met"), "a") as sink:
+        sink.write(f"{place} {name}\n")
+    if name.startswith("deadly"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name.startswith("stuck"):
+        re.match(r"(a|a)+$", "a" * 64 + "b")
+
+
+def around(place: str, function: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., Any]:
+    """``function`` behind the defect."""
+
+    def behind(*args: Any, **more: Any) -> Any:
+        defect(place, name_of(*args, **more))
+        return function(*args, **more)
+
+    return behind
+
+
+def main() -> None:
+    """Become what the words say."""
+    interpreter, *words = sys.argv[1:]
+    if "context_graph.owner" not in words:
+        os.execv(interpreter, [interpreter, *words])
+    at = words.index("context_graph.owner")
+    from context_graph.identity.live import LiveSession
+    from context_graph.memory import capture
+    from context_graph.memory.memex import Memex
+    from context_graph.owner.__main__ import main as owner
+
+    capture.capture = around("capture", capture.capture, lambda memex, session, *_a, **_m: session)
+    LiveSession.apply = around("event", LiveSession.apply, lambda _live, event: event.session_id)  # type: ignore[method-assign]
+    Memex.recall = around("recall", Memex.recall, lambda _memex, query, **_m: query)  # type: ignore[method-assign]
+    sys.exit(owner(words[at + 1 :]))
+
+
+if __name__ == "__main__":
+    main()
