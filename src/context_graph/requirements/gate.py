@@ -100,13 +100,19 @@ def _triggered(event: GateEvent, project: Project, rules: Rules) -> list[Require
         return []
     from context_graph.requirements.triggers import matching
 
-    found = matching(rules, event.tool_name, event.tool_input)
+    found = matching(rules, event.tool_name, event.tool_input, lambda: _aliases(event, project))
     if found:
         from context_graph.requirements.exemptions import is_exempt
 
         if is_exempt(event.tool_name, event.tool_input, project, event.claude_dir, event.cwd):
             return []
     return found
+
+
+def _aliases(event: GateEvent, project: Project) -> dict[str, str]:
+    from context_graph.requirements.git_aliases import git_aliases
+
+    return git_aliases(project.repo.common_dir if project.repo else "", event.home)
 
 
 def active_here(requirements: list[Requirement], scene: Scene) -> list[Requirement]:
