@@ -28,7 +28,9 @@ _TAKES_VALUE = {
     "strace": "-e -o -p -s -u",
     "chrt": "-T -P -D",
     "taskset": "-c",
-    **dict.fromkeys(("command", "builtin", "nohup", "setsid", "unbuffer", "busybox", "caffeinate"), ""),
+    **dict.fromkeys(
+        ("command", "builtin", "nohup", "setsid", "unbuffer", "busybox", "caffeinate", "spawn"), ""
+    ),
     **dict.fromkeys(("proxychains", "noglob", "nocorrect", "catchsegv", "eatmydata", "-"), ""),
 }
 """Program that runs the rest of its words: its options that take a value as a word of its own."""
