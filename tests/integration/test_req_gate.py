@@ -235,7 +235,7 @@ def test_our_own_commands_pass_a_gate_on_every_bash_call(gate: Gate, command: st
         "context-graph-cli req disable x",
         "req",
         "context-graph-cli req pause 'unclosed",
-        "context-graph-cli req paus\\e",
+        "context-graph-cli req paus",
     ],
 )
 def test_nothing_else_rides_on_that_exemption(gate: Gate, command: str) -> None:

@@ -10,8 +10,9 @@ import yaml  # type: ignore[import-untyped]
 
 from context_graph.requirements import plain_json
 from context_graph.requirements.config import compile_rules, compiled_path, load_rules
+from context_graph.requirements.git_aliases import git_aliases
 from context_graph.requirements.rules import Requirement, Rules, glob_match
-from context_graph.requirements.triggers import matching
+from context_graph.requirements.triggers import git_hits, matching
 
 
 class Files:
@@ -65,7 +66,7 @@ def test_mappings_merge_deeply_lists_replace_and_local_goes_last(files: Files) -
     )
     rules = files.rules()
     assert _active(rules) == ["r"]
-    assert _one(rules).triggers == [["Edit", ""]] and _one(rules).message == "g"
+    assert _one(rules).triggers == [["Edit", "", ""]] and _one(rules).message == "g"
     assert rules.hooks.verify_scopes == ["branch"]
 
 
@@ -286,7 +287,32 @@ def test_message_files_give_the_texts_and_the_nearest_folder_wins(files: Files) 
     ("triggers", "tool", "command", "hit"),
     [
         (None, "Edit", "", True),
-        (None, "NotebookEdit", "", False),
+        (None, "NotebookEdit", "", True),
+        (None, "MultiEdit", "", True),
+        (None, "Bash", "git commit", False),
+        (["Task"], "Agent", "", True),
+        (["Agent"], "Task", "", True),
+        (["Agent"], "Bash", "", False),
+        (["Bash"], "Monitor", "ls", True),
+        (["Bash"], "PowerShell", "ls", True),
+        (["Bash"], "mcp__term__run", "ls", False),
+        (["Monitor"], "Bash", "ls", False),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Monitor", "git commit", True),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "PowerShell", "git commit", True),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "mcp__term__run", "git commit", True),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "mcp__term__run", "git status", False),
+        ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Edit", "git commit", False),
+        ([{"tool": "Monitor", "command_pattern": r"git\s+commit"}], "Monitor", "git commit", True),
+        ([{"tool": "Monitor", "command_pattern": r"git\s+commit"}], "Bash", "git commit", False),
+        ([{"tool": "mcp__term__*", "command_pattern": "x"}], "mcp__term__run", "x", True),
+        ([{"tool": "*", "command_pattern": "x"}], "Monitor", "x", True),
+        ([{"tool": "*", "command_pattern": "^$"}], "Read", "", False),
+        ([{"git": "commit"}], "Monitor", "git -C . commit", True),
+        ([{"git": "commit"}], "mcp__term__run", "git -C . commit", True),
+        ([{"git": "commit"}], "Edit", "git commit", False),
+        ([{"git": ["commit", "push"]}], "Bash", "git push", True),
+        ([{"git": "commit", "command_pattern": "--amend"}], "Bash", "git commit --amend", True),
+        ([{"git": "commit", "command_pattern": "--amend"}], "Bash", "git commit", False),
         (["NotebookEdit"], "NotebookEdit", "", True),
         (["mcp__fs__write_file"], "mcp__fs__write_file", "", True),
         (["mcp__fs__*"], "mcp__fs__write_file", "", True),
@@ -294,7 +320,6 @@ def test_message_files_give_the_texts_and_the_nearest_folder_wins(files: Files) 
         ("Bash", "Bash", "ls", True),
         ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Bash", "cd x && GIT  COMMIT -m y", True),
         ([{"tool": "Bash", "command_pattern": r"git\s+commit"}], "Bash", "git -C . commit", False),
-        ([{"tool": "Edit", "command_pattern": "x"}], "Edit", "x", False),
         (["edit"], "Edit", "", False),
     ],
 )
@@ -302,6 +327,113 @@ def test_triggers(files: Files, triggers: object, tool: str, command: str, hit: 
     entry = {"enabled": True} if triggers is None else {"enabled": True, "trigger_tools": triggers}
     files.write("project", {"requirements": {"r": entry}})
     assert bool(matching(files.rules(), tool, {"command": command})) is hit
+
+
+COMMITS = [
+    *("git commit", "git -C . commit -m x", "git -c user.name=me commit", "git --no-pager commit -m x"),
+    *("git \\\ncommit -m x", 'git "commit"', "gi't' com\\mit", "/usr/bin/git commit", "command git commit"),
+    *("env X=1 git commit", "X=1 git commit", "sudo -u me git commit", "git\tcommit", "git.exe commit"),
+    *("bash -c 'git commit -m x'", 'sh -lc "cd x && git commit"', "eval git commit", "(git commit)"),
+    *("cd src && git commit", "npm test; git commit", "git add -A &&git commit", "{ git commit; }"),
+    *("if true; then git commit; fi", "cat <<'E' | sh\ngit commit\nE", "echo 'git commit' | bash"),
+    *("find . | xargs git commit", "echo commit | xargs git", "find . -exec git commit {} +"),
+    *("git -c alias.x=commit x", "git -c alias.x='!git commit -a' x", "git ci -m x", "git up", "git new"),
+    *("v=commit; git $v", "g=git; $g commit", "$(which git) commit", "git $(echo commit)", "git $VERB"),
+    *("git --git-dir=.git --work-tree=. commit", "git --git-dir .git commit", "timeout 9 git commit"),
+    *(
+        "echo $(git commit)",
+        "echo `git commit`",
+        "x() { git commit; }; x",
+        "git commit --amend &",
+        "! git commit",
+    ),
+    *(
+        "while true; do git commit; done",
+        "case x in x) git commit;; esac",
+        "time git commit",
+        "$'git' commit",
+    ),
+    *(
+        "trap 'git commit' EXIT",
+        "alias c='git commit'; c",
+        "ssh host 'git commit'",
+        "nohup git commit > x 2>&1",
+    ),
+    *("for f in a; do git commit; done", "git com{mit,}", "git commit '", "cat <(git commit)"),
+]
+
+NO_COMMITS = [
+    *(
+        "git log --grep commit",
+        "git commit-tree x",
+        "echo git commit",
+        'grep "git commit" x',
+        "git commit-graph write",
+    ),
+    *(
+        "git status",
+        "git show commit",
+        "rg 'git commit' .",
+        "cat <<'E' > notes\ngit commit\nE",
+        "# git commit",
+    ),
+    *("git log --format='git commit'", "git branch commit", "git tag -m 'git commit' v1", "man git commit"),
+    *("echo 'git commit' >> README.md", "git help commit", "printf 'git commit'", "ls git commit", "git st"),
+    *("command -v git commit", "gh pr create --body 'git commit'", "git -C commit status", "digit commit"),
+    *("git checkout -b commit", "npm run commit", "git stash push -m commit", "", "git", "x=git commit_it"),
+]
+
+
+def _aliases() -> dict[str, str]:
+    return {"ci": "commit -v", "up": "new -a", "new": "!f() { git commit; }; f", "st": "status"}
+
+
+@pytest.mark.parametrize("command", COMMITS)
+def test_git_commit_is_seen_however_it_is_written(command: str) -> None:
+    assert git_hits(command, ["commit"], _aliases)
+
+
+@pytest.mark.parametrize("command", NO_COMMITS)
+def test_what_only_says_git_commit_is_none(command: str) -> None:
+    assert not git_hits(command, ["commit"], lambda: {"st": "status"})
+
+
+def test_aliases_are_read_from_git_s_own_files(tmp_path: Path) -> None:
+    (tmp_path / ".config" / "git").mkdir(parents=True)
+    (tmp_path / ".config" / "git" / "config").write_text(
+        "[user]\n\tci = no\n[alias]\n\tci = commit\n\tx = a\n"
+    )
+    (tmp_path / ".gitconfig").write_text('# [alias]\n[Alias] s = status\n\tq = "commit -m \\"x\\""\n')
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "config").write_text('[core]\n\tbare = false\n[alias "x"]\n\tcommand = commit\n')
+    assert git_aliases(str(tmp_path / "repo"), str(tmp_path)) == {
+        "ci": "commit",
+        "s": "status",
+        "q": 'commit -m "x"',
+        "x": "commit",
+    }
+    assert git_aliases("/nowhere", "") == {}
+
+
+@pytest.mark.parametrize("given", ["", "git commit", 7, [], ["commit", 3], {"a": "b"}, "COMMIT", ["x"] * 21])
+def test_a_git_trigger_that_is_none_drops_its_requirement(files: Files, given: object) -> None:
+    files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [{"git": given}]}}})
+    assert _active(files.rules()) == []
+    assert any("git" in text and "dropped" in text for text in files.rules().told("error"))
+
+
+def test_a_pattern_for_git_commit_stays_and_is_told_of_the_trigger(files: Files) -> None:
+    trigger = {"tool": "Bash", "command_pattern": r"git\s+commit"}
+    files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [trigger]}}})
+    assert files.rules().told("error", "warning") == []
+    assert any("`git: commit`" in text for text in files.rules().told("note"))
+
+
+def test_a_tool_that_runs_a_command_may_have_a_pattern_and_others_are_named(files: Files) -> None:
+    for tool, said in (("Monitor", 0), ("PowerShell", 0), ("mcp__a__b", 0), ("*", 0), ("Edit", 2)):
+        trigger = {"tool": tool, "command_pattern": "x"}
+        files.write("project", {"requirements": {"r": {"enabled": True, "trigger_tools": [trigger]}}})
+        assert len(files.rules().told("error", "warning")) == said, tool
 
 
 @pytest.mark.parametrize(

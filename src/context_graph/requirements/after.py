@@ -85,7 +85,12 @@ def _skill(event: GateEvent) -> str:
 def _used_up(event: GateEvent, scene: Scene) -> list[Requirement]:
     from context_graph.requirements.triggers import matching
 
-    found = matching(scene.rules, event.tool_name, event.tool_input)
+    def aliases() -> dict[str, str]:
+        from context_graph.requirements.git_aliases import git_aliases
+
+        return git_aliases(scene.repo.common_dir, event.home)
+
+    found = matching(scene.rules, event.tool_name, event.tool_input, aliases)
     return [entry for entry in found if entry.scope == "single_use" and entry.type == "blocking"]
 
 

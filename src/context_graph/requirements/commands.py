@@ -13,6 +13,7 @@ from context_graph.requirements.place import Place
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import BranchState, is_current, satisfaction
+from context_graph.requirements.triggers import described
 from context_graph.requirements.verdict import HUMAN
 
 TYPE_CHECKING = False
@@ -84,7 +85,7 @@ def _shown(entry: Requirement, scene: Scene) -> dict[str, Any]:
         "value": verdict.value,
         "stop_only": entry.stop_only,
         "human_only": entry.human_only,
-        "triggers": [f"{tool}({pattern})" if pattern else tool for tool, pattern in entry.triggers],
+        "triggers": [described(trigger) for trigger in entry.triggers],
         "text": entry.templates.get("short_message") or entry.short_message or entry.description,
     }
 
@@ -97,6 +98,7 @@ def check(place: Place, tool: str, tool_input: dict[str, Any], *, session: str =
     """
     from context_graph.requirements.exemptions import is_exempt
     from context_graph.requirements.gate import active_here
+    from context_graph.requirements.git_aliases import git_aliases
     from context_graph.requirements.messages import denial
     from context_graph.requirements.triggers import matching
 
@@ -106,7 +108,8 @@ def check(place: Place, tool: str, tool_input: dict[str, Any], *, session: str =
     if _why_off(place) or not place.head.branch:
         return found
     scene = place.scene(place.head.branch, session_id)
-    wanted = active_here(matching(place.rules, tool, tool_input), scene)
+    aliases = lambda: git_aliases(place.repo.common_dir, place.env.get("HOME", ""))  # noqa: E731
+    wanted = active_here(matching(place.rules, tool, tool_input, aliases), scene)
     if is_exempt(tool, tool_input, place.project, place.claude_dir, place.cwd):
         wanted = []
     verdicts = [evaluate(entry, scene) for entry in wanted if not entry.stop_only]

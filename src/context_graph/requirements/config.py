@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compile_rules", "compiled_path", "deep_merge", "fitting", "inputs_hold", "layers", "load_rules"]
 
-FORMAT = 2
+FORMAT = 3
 """Of the compiled file; a different one is made anew."""
 
 _COMPILED_BYTES = 4 << 20

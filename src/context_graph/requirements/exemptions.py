@@ -6,11 +6,11 @@ import os
 
 from context_graph.requirements.client_memory import chosen_folders, is_client_memory
 from context_graph.requirements.config import layers
-from context_graph.requirements.own_commands import is_own_command, may_reach_gates
+from context_graph.requirements.own_commands import is_own_command
 from context_graph.requirements.project import Project, is_inside
-from context_graph.requirements.rules import Rules
-from context_graph.requirements.state_files import FOLDER
-from context_graph.requirements.triggers import SHELL, command_of, targets_of
+from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
+from context_graph.requirements.rules import SHELLS, Rules
+from context_graph.requirements.triggers import command_of, targets_of
 
 __all__ = ["human_only_objection", "is_exempt"]
 
@@ -23,7 +23,7 @@ def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: 
     A plan lies below the client's plans folder, or .claude/plans or docs/plans of this very project; links
     are resolved first, so that none leads out.
     """
-    if tool_name == SHELL:
+    if tool_name in SHELLS:
         return is_own_command(command_of(tool_input))
     if tool_name not in _FILE_TOOLS:
         return False
@@ -42,24 +42,103 @@ def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: 
 
 
 def human_only_objection(
-    tool_name: str, tool_input: object, project: Project, rules: Rules, claude_dir: str, cwd: str
-) -> list[str]:
-    """The human_only requirements that the call might satisfy or switch off behind a person's back."""
+    tool_name: str,
+    tool_input: object,
+    project: Project,
+    rules: Rules,
+    claude_dir: str,
+    cwd: str,
+    *,
+    home: str = "",
+    cache_dir: str = "",
+) -> Touch:
+    """The human_only requirements that the call might satisfy or switch off behind a person's back, and how."""
     protected = [entry.name for entry in rules.active if entry.human_only]
     if not protected or not isinstance(tool_input, dict):
-        return []
+        return Touch()
     command = command_of(tool_input)
-    if command:
-        return protected if may_reach_gates(command, protected) else []
-    if tool_name not in _FILE_TOOLS and not tool_name.startswith("mcp__"):
-        return []
-    targets = targets_of(tool_input)
-    return protected if any(_is_ours(path, project, claude_dir, cwd) for path in targets) else []
+    if command and (tool_name in SHELLS or tool_name.startswith("mcp__")):
+        from context_graph.requirements.touching import touch
+
+        found = touch(command, protected, Protected(project, claude_dir, cache_dir), cwd, home)
+        if found.why or tool_name in SHELLS:
+            return found
+    if tool_name not in _FILE_TOOLS and (not tool_name.startswith("mcp__") or _only_reads(tool_name)):
+        return Touch()
+    ours = Protected(project, claude_dir, cache_dir)
+    least = HOME_OF if not _removes(tool_name) else ABOVE
+    for text in _texts(tool_input) if tool_name.startswith("mcp__") else targets_of(tool_input):
+        path = _as_path(text, home)
+        if path and ours.reach(path, cwd) >= least:
+            return Touch(f"`{path[:100]}` is, or holds, a file that the requirements depend on", protected)
+    return Touch()
 
 
-def _is_ours(path: str, project: Project, claude_dir: str, cwd: str) -> bool:
-    real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    files = [os.path.realpath(name) for _, name in layers(project.root, claude_dir)]
-    files.append(os.path.realpath(claude_dir + "/sessions.json"))
-    folder = project.repo.common_dir + FOLDER if project.repo else ""
-    return real in files or (bool(folder) and real.startswith(os.path.realpath(folder) + "/"))
+_READS = frozenset(
+    (
+        "read",
+        "get",
+        "list",
+        "search",
+        "find",
+        "view",
+        "show",
+        "stat",
+        "tree",
+        "grep",
+        "glob",
+        "head",
+        "diff",
+        "log",
+    )
+)
+_REMOVES = ("move", "rename", "delete", "remove", "trash", "rmdir", "unlink", "rm", "mv")
+_STRINGS = 1000
+_PATH_CHARS = 4096
+
+
+def _verbs(tool_name: str) -> list[str]:
+    """The words of an MCP tool's own name: mcp__files__moveFile has move and file."""
+    name = tool_name.rpartition("__")[2]
+    spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in name)
+    return spaced.replace("_", " ").replace("-", " ").replace(".", " ").split()
+
+
+def _only_reads(tool_name: str) -> bool:
+    words = _verbs(tool_name)
+    return words[:1] != [] and words[0] in _READS and not _removes(tool_name) and "replace" not in words
+
+
+def _removes(tool_name: str) -> bool:
+    return any(word in _REMOVES for word in _verbs(tool_name))
+
+
+def _texts(value: object) -> list[str]:
+    """Every text in an MCP tool's arguments, at most 1,000, at any depth."""
+    found: list[str] = []
+    waiting, seen = [value], 0
+    while waiting and len(found) < _STRINGS and seen < 10 * _STRINGS:
+        seen += 1
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, dict):
+            waiting += list(one.values())[:_STRINGS]
+        elif isinstance(one, list):
+            waiting += one[:_STRINGS]
+    return found
+
+
+def _as_path(text: str, home: str) -> str:
+    """``text`` as a path, for whatever can be one; a file's URI is its path, ``~`` the home."""
+    if not 0 < len(text) <= _PATH_CHARS or "\n" in text or any(char < "\6" for char in text):
+        return ""
+    if text[:5].lower() == "file:":
+        from urllib.parse import unquote
+
+        text = unquote(text[5:])
+        text = "/" + text.lstrip("/") if text.startswith("///") or not text.startswith("//") else text[2:]
+        text = text.removeprefix("localhost")
+    if text.startswith("~/") or text == "~":
+        return home + text[1:]
+    return text

@@ -13,6 +13,7 @@ from context_graph.requirements.state import arming
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from context_graph.requirements.cache import GateCache
+    from context_graph.requirements.protected import Touch
     from context_graph.requirements.verdict import Verdict
 
 __all__ = ["active_here", "before_tool", "enter_registry", "governed", "keep", "project_of", "scene_of"]
@@ -82,8 +83,8 @@ def before_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
     if not guarded and not rules.for_tool(event.tool_name):
         return result
     triggered = _triggered(event, project, rules)
-    objection = _behind_a_persons_back(event, project, rules) if guarded else []
-    if not triggered and not objection:
+    objection = _behind_a_persons_back(event, project, rules) if guarded else None
+    if not triggered and objection is None:
         return result
     scene = scene_of(event, project, rules, cache, may_run=may_run)
     if scene is None:
@@ -100,13 +101,19 @@ def _triggered(event: GateEvent, project: Project, rules: Rules) -> list[Require
         return []
     from context_graph.requirements.triggers import matching
 
-    found = matching(rules, event.tool_name, event.tool_input)
+    found = matching(rules, event.tool_name, event.tool_input, lambda: _aliases(event, project))
     if found:
         from context_graph.requirements.exemptions import is_exempt
 
         if is_exempt(event.tool_name, event.tool_input, project, event.claude_dir, event.cwd):
             return []
     return found
+
+
+def _aliases(event: GateEvent, project: Project) -> dict[str, str]:
+    from context_graph.requirements.git_aliases import git_aliases
+
+    return git_aliases(project.repo.common_dir if project.repo else "", event.home)
 
 
 def active_here(requirements: list[Requirement], scene: Scene) -> list[Requirement]:
@@ -191,24 +198,28 @@ def _ungoverned(event: GateEvent, rules: Rules, result: GateResult, cache: GateC
     return result
 
 
-def _behind_a_persons_back(event: GateEvent, project: Project, rules: Rules) -> list[str]:
+def _behind_a_persons_back(event: GateEvent, project: Project, rules: Rules) -> Touch | None:
     from context_graph.requirements.exemptions import human_only_objection
 
-    return human_only_objection(
-        event.tool_name, event.tool_input, project, rules, event.claude_dir, event.cwd
+    found = human_only_objection(
+        event.tool_name,
+        event.tool_input,
+        project,
+        rules,
+        event.claude_dir,
+        event.cwd,
+        home=event.home,
+        cache_dir=event.cache_dir,
     )
+    return found if found.why else None
 
 
-def _deny_human_only(event: GateEvent, scene: Scene, names: list[str], result: GateResult) -> GateResult:
-    from context_graph.requirements.messages import escape
+def _deny_human_only(event: GateEvent, scene: Scene, touch: Touch, result: GateResult) -> GateResult:
+    from context_graph.requirements.messages import human_only_denial
 
-    result.decision, result.requirements = "deny", names
-    result.reason = (
-        f"{', '.join(names)} may be satisfied, cleared or switched off by a person only, and this call might "
-        "do that. If it is not meant to, say it in plain words: one simple command, no variables.\n"
-        f"A person may run, in a terminal of their own: `{escape(names, scene)}`"
-    )
-    keep(event, scene, result, "denied", names, detail="human_only: the call might reach the gates")
+    result.decision, result.requirements = "deny", touch.names
+    result.reason = human_only_denial(touch.why, touch.names, scene)
+    keep(event, scene, result, "denied", touch.names, detail=f"human_only: {touch.why}")
     return result
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.verdict import Verdict
 
-__all__ = ["PROGRAM", "briefing", "denial", "escape", "guidance", "one_line", "shell_word", "stop_block"]
+__all__ = [
+    "PROGRAM",
+    "briefing",
+    "denial",
+    "escape",
+    "guidance",
+    "human_only_denial",
+    "one_line",
+    "shell_word",
+    "stop_block",
+]
 
 PROGRAM = "context-graph-cli"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+")
@@ -22,6 +32,20 @@ def denial(verdicts: list[Verdict], scene: Scene) -> str:
     count = len(verdicts)
     head = f"Blocked by {'a requirement' if count == 1 else f'{count} requirements'} on {scene.branch}:"
     return "\n".join([head, *_items(verdicts, scene), *_way_out(verdicts, scene)])
+
+
+def human_only_denial(why: str, names: list[str], scene: Scene) -> str:
+    """The reason of a call refused because it might do what only a person may; ``why`` "own": by our program."""
+    one = len(names) == 1
+    listed = ", ".join(names)
+    head = f"Only a person may satisfy, clear or switch off {listed} (human_only)"
+    if why == "own":
+        return f"{head}.\nAsk the user to run, in a terminal of their own: `{escape(names, scene)}`"
+    return (
+        f"{head}: {why}. Reading it is fine. To do something else, name the files you mean in a simple command.\n"
+        f"If {'it is' if one else 'they are'} met, ask the user to run, in a terminal of their own: "
+        f"`{escape(names, scene)}`"
+    )
 
 
 def stop_block(verdicts: list[Verdict], scene: Scene) -> str:

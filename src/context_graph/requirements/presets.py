@@ -34,8 +34,7 @@ _ADVANCED = """\
     enabled: true
     scope: single_use       # each commit needs one of its own
     trigger_tools:
-      - tool: Bash
-        command_pattern: git\\s+commit
+      - git: commit         # however it is written: git -C . commit, sh -c 'git commit', an alias
     message: Review the staged changes, then commit.
   verified:
     enabled: true

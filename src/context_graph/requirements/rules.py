@@ -6,7 +6,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["HookSettings", "Requirement", "Rules", "glob_match"]
+__all__ = ["SHELL", "SHELLS", "HookSettings", "Requirement", "Rules", "covers", "glob_match"]
+
+SHELL = "Bash"
+"""The name that a trigger gives the client's shells."""
+
+SHELLS = frozenset((SHELL, "PowerShell", "Monitor"))
+"""The client's tools that run a command."""
+
+_ONE_TOOL = frozenset(("Task", "Agent"))
+"""Two names of the client's for the tool that starts a subagent."""
+
+
+def covers(tool: str, tool_name: str, *, command: bool) -> bool:
+    """Whether a trigger on ``tool`` is about calls of ``tool_name``.
+
+    ``Bash`` is every shell of the client's; where the trigger looks at the ``command``, MCP tools' too.
+    """
+    if tool == tool_name or ("*" in tool and glob_match(tool, tool_name)):
+        return True
+    if tool == SHELL:
+        return tool_name in SHELLS or (command and tool_name.startswith("mcp__"))
+    return tool in _ONE_TOOL and tool_name in _ONE_TOOL
 
 
 class Requirement:
@@ -75,6 +96,10 @@ class Requirement:
         return self.scope in ("session", "single_use") or self.type in ("guard", "dynamic")
 
 
+_TOOLS = 1000
+"""Tools whose requirements are remembered."""
+
+
 class HookSettings:
     """The keys of ``hooks:`` that we know."""
 
@@ -115,7 +140,7 @@ class HookSettings:
 class Rules:
     """The whole cascade. ``readable`` is false when the project's own file can't be used at all."""
 
-    __slots__ = ("_by_tool", "_patterned", "enabled", "hooks", "problems", "readable", "requirements")
+    __slots__ = ("_by_tool", "enabled", "hooks", "problems", "readable", "requirements")
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.readable: bool = data["readable"]
@@ -124,13 +149,6 @@ class Rules:
         self.hooks = HookSettings(data["hooks"])
         self.requirements = [Requirement(entry) for entry in data["requirements"]]
         self._by_tool: dict[str, list[Requirement]] = {}
-        self._patterned: list[tuple[str, Requirement]] = []
-        for requirement in self.active:
-            for tool in dict.fromkeys(tool for tool, _ in requirement.triggers):
-                if "*" in tool:
-                    self._patterned.append((tool, requirement))
-                else:
-                    self._by_tool.setdefault(tool, []).append(requirement)
 
     @property
     def active(self) -> list[Requirement]:
@@ -142,16 +160,21 @@ class Rules:
         return next((entry for entry in self.requirements if entry.name == name), None)
 
     def for_tool(self, tool_name: str) -> list[Requirement]:
-        """Those that name the tool in a trigger; command patterns are ``triggers``' matter."""
-        found = self._by_tool.get(tool_name, [])
-        if self._patterned:
-            more = [entry for tool, entry in self._patterned if glob_match(tool, tool_name)]
-            found = found + [entry for entry in more if entry not in found]
+        """Those that name the tool in a trigger; what it runs is ``triggers``' matter."""
+        found = self._by_tool.get(tool_name)
+        if found is None:
+            found = [entry for entry in self.active if _names(entry, tool_name)]
+            if len(self._by_tool) < _TOOLS:
+                self._by_tool[tool_name] = found
         return found
 
     def told(self, *levels: str) -> list[str]:
         """The texts of the problems of those levels (error, warning, note)."""
         return [text for level, text in self.problems if level in levels]
+
+
+def _names(entry: Requirement, tool_name: str) -> bool:
+    return any(covers(tool, tool_name, command=bool(pattern or git)) for tool, pattern, git in entry.triggers)
 
 
 def glob_match(pattern: str, name: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from context_graph.requirements import fields
+from context_graph.requirements.rules import SHELL, SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +23,12 @@ MAX_REQUIREMENTS = 200
 _NAME = 100
 _PATTERN = 2000
 _TRIGGERS = 100
+_VERBS = 20
+_VERB = re.compile(r"[a-z][a-z0-9-]*")
 
-DEFAULT_TRIGGERS = ("Edit", "Write", "MultiEdit")
+DEFAULT_TRIGGERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+"""MultiEdit is a tool of older clients."""
+
 TYPES = ("blocking", "guard", "dynamic")
 SCOPES = ("session", "branch", "permanent", "single_use")
 GUARDS = ("protected_branch", "single_session")
@@ -32,12 +37,20 @@ CALCULATOR = "branch_size_calculator"
 _KNOWN_TOOLS = {
     name.lower(): name
     for name in (
-        *("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Task"),
-        *("ExitPlanMode", "EnterPlanMode", "Skill", "WebFetch", "WebSearch"),
+        *("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Task", "Agent"),
+        *("Monitor", "PowerShell", "ExitPlanMode", "EnterPlanMode", "Skill", "WebFetch", "WebSearch"),
     )
 }
+_WITHOUT_COMMAND = frozenset(_KNOWN_TOOLS.values()) - SHELLS
+_LIKE_GIT = re.compile(r"\bgit(\\s[+*]|\[\\s\][+*]| )")
+_PATTERN_MISSES = (
+    "its command_pattern is searched in the command as written, so `git -C . commit` may pass it; "
+    "`git: commit` in its place reads the command's words"
+)
 _TOOL_NAME = re.compile(r"[\w*:-]+")
 """What the client allows in a tool's name, and our wildcard; a matcher of its settings (`A|B`) is none."""
+
+TRIGGER_KEYS = {"tool", "command_pattern", "git"}
 
 TOP_KEYS = {"version", "enabled", "inherit", "requirements", "hooks"}
 WITHOUT_EFFECT = {"strict_preflight", "logging", "console", "debug", "workflow", "budgets"}
@@ -137,7 +150,7 @@ def _guard_type(kind: str, raw: Mapping[object, object]) -> str:
 def _triggers(where: str, raw: Mapping[object, object], problems: fields.Problems) -> list[list[str]]:
     given = raw.get("trigger_tools")
     if given is None:
-        return [[tool, ""] for tool in DEFAULT_TRIGGERS]
+        return [[tool, "", ""] for tool in DEFAULT_TRIGGERS]
     if isinstance(given, (str, dict)):
         given = [given]
     if not isinstance(given, list) or len(given) > _TRIGGERS:
@@ -146,23 +159,37 @@ def _triggers(where: str, raw: Mapping[object, object], problems: fields.Problem
 
 
 def _trigger(where: str, item: object, problems: fields.Problems) -> list[str]:
+    """One trigger as the compiled form has it: tool, command_pattern, git's verbs with blanks between."""
     if isinstance(item, str) and item.strip():
-        return [item.strip(), ""]
+        return [item.strip(), "", ""]
     if not isinstance(item, dict):
         raise Dropped(f"trigger_tools has {fields.show(item)}; give a tool's name, or a mapping with tool")
-    problems.unknown(f"{where}.trigger_tools", item, {"tool", "command_pattern"})
-    tool, pattern = item.get("tool"), item.get("command_pattern")
+    problems.unknown(f"{where}.trigger_tools", item, TRIGGER_KEYS)
+    verbs = _git_verbs(item["git"]) if item.get("git") is not None else ""
+    tool, pattern = item.get("tool", SHELL if verbs else None), item.get("command_pattern")
     if not isinstance(tool, str) or not tool.strip():
         raise Dropped(f"trigger_tools has an entry whose tool is {fields.show(tool)}")
     if pattern is None:
-        return [tool.strip(), ""]
+        return [tool.strip(), "", verbs]
     if not isinstance(pattern, str) or len(pattern) > _PATTERN:
         raise Dropped(f"command_pattern {fields.show(pattern)} is no text of at most {_PATTERN} characters")
     try:
         re.compile(pattern, re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise Dropped(f"command_pattern {fields.show(pattern)} is no regular expression: {error}") from None
-    return [tool.strip(), pattern]
+    return [tool.strip(), pattern, verbs]
+
+
+def _git_verbs(value: object) -> str:
+    verbs = [value] if isinstance(value, str) else value
+    if not isinstance(verbs, list) or not 0 < len(verbs) <= _VERBS:
+        raise Dropped(
+            f"git {fields.show(value)} is neither a git command (commit) nor a list of 1 to {_VERBS}"
+        )
+    for verb in verbs:
+        if not isinstance(verb, str) or not _VERB.fullmatch(verb):
+            raise Dropped(f"git {fields.show(verb)} is no git command; give one word such as commit")
+    return " ".join(verbs)
 
 
 def _dynamic(entry: dict[str, Any], raw: Mapping[object, object]) -> None:
@@ -202,7 +229,7 @@ def _warn_if_it_never_fires(entry: dict[str, Any], hooks: dict[str, Any], proble
     where = f"requirements.{entry['name']}"
     for why in _reasons_never_to_fire(entry, hooks):
         problems.warning(where, f"can never fire: {why}")
-    for tool, pattern in entry["triggers"]:
+    for tool, pattern, verbs in entry["triggers"]:
         proper = _KNOWN_TOOLS.get(tool.lower())
         if proper and proper != tool:
             problems.warning(where, f"no tool is called {tool!r}; the client's is {proper!r}")
@@ -210,10 +237,12 @@ def _warn_if_it_never_fires(entry: dict[str, Any], hooks: dict[str, Any], proble
             problems.warning(
                 where, f"no tool can be called {tool!r}; name each one by itself, '*' stands for any text"
             )
-        if pattern and tool != "Bash":
+        if (pattern or verbs) and tool in _WITHOUT_COMMAND:
             problems.warning(
-                where, f"its command_pattern for {tool!r} never matches; only Bash has a command"
+                where, f"{tool} runs no command: its {'git' if verbs else 'command_pattern'} never matches"
             )
+        if pattern and _LIKE_GIT.search(pattern):
+            problems.note(where, _PATTERN_MISSES)
 
 
 def _reasons_never_to_fire(entry: dict[str, Any], hooks: dict[str, Any]) -> list[str]:
@@ -236,8 +265,8 @@ def _reasons_never_to_fire(entry: dict[str, Any], hooks: dict[str, Any]) -> list
 def _no_trigger_matches(triggers: list[list[str]]) -> list[str]:
     if not triggers:
         return ["trigger_tools is empty"]
-    if not any(_TOOL_NAME.fullmatch(tool) for tool, _ in triggers):
+    if not any(_TOOL_NAME.fullmatch(tool) for tool, _, _ in triggers):
         return ["none of its trigger_tools can be a tool's name"]
-    if all(pattern and tool != "Bash" for tool, pattern in triggers):
-        return ["a command_pattern matches with the Bash tool alone"]
+    if all((pattern or verbs) and tool in _WITHOUT_COMMAND for tool, pattern, verbs in triggers):
+        return ["a command_pattern or git: matches with tools that run a command alone"]
     return []

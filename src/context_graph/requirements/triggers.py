@@ -2,37 +2,117 @@
 
 from __future__ import annotations
 
-from context_graph.requirements.rules import Requirement, Rules, glob_match
+from context_graph.requirements.rules import SHELL, SHELLS, Requirement, Rules, covers
 
-__all__ = ["SHELL", "command_of", "matching", "targets_of"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
 
-SHELL = "Bash"
-"""The one tool whose command a ``command_pattern`` is matched with."""
+__all__ = ["SHELL", "SHELLS", "command_of", "described", "git_hits", "matching", "targets_of"]
 
-_PATHS = ("file_path", "notebook_path", "path")
+_PATHS = ("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri")
 
 
-def matching(rules: Rules, tool_name: str, tool_input: object) -> list[Requirement]:
+def matching(
+    rules: Rules,
+    tool_name: str,
+    tool_input: object,
+    aliases: Callable[[], Mapping[str, str]] | None = None,
+) -> list[Requirement]:
     """The active requirements that this call triggers, in the order of the configuration.
 
-    A pattern is searched anywhere in the raw command, upper and lower case alike, quoted text included: it
-    is the user's own and is not parsed as a shell would.
+    A ``command_pattern`` is searched anywhere in the raw command, upper and lower case alike, quoted text
+    included: it is the user's own and is not parsed as a shell would. ``git:`` reads the command's words.
+    ``aliases`` gives git's configured ones; it is asked only where a git command might need them.
     """
     named = rules.for_tool(tool_name)
-    return [entry for entry in named if _triggers(entry, tool_name, tool_input)]
+    return [entry for entry in named if _triggers(entry, tool_name, tool_input, aliases)]
 
 
-def _triggers(entry: Requirement, tool_name: str, tool_input: object) -> bool:
-    for tool, pattern in entry.triggers:
-        if tool != tool_name and not ("*" in tool and glob_match(tool, tool_name)):
+def _triggers(
+    entry: Requirement,
+    tool_name: str,
+    tool_input: object,
+    aliases: Callable[[], Mapping[str, str]] | None,
+) -> bool:
+    for tool, pattern, verbs in entry.triggers:
+        if not covers(tool, tool_name, command=bool(pattern or verbs)):
+            continue
+        if not pattern and not verbs:
+            return True
+        command = command_of(tool_input)
+        if not command:
+            continue
+        if verbs and not git_hits(command, verbs.split(), aliases):
             continue
         if not pattern:
             return True
-        if tool_name == SHELL:
-            from context_graph.requirements.patterns import IGNORE_CASE, matches
+        from context_graph.requirements.patterns import IGNORE_CASE, matches
 
-            if matches(pattern, command_of(tool_input), IGNORE_CASE):
-                return True
+        if matches(pattern, command, IGNORE_CASE):
+            return True
+    return False
+
+
+def described(trigger: list[str]) -> str:
+    """A trigger as lists show it: its tool, with its pattern or git's verbs."""
+    tool, pattern, verbs = trigger
+    given = ", ".join(part for part in (pattern, f"git {verbs}" if verbs else "") if part)
+    return f"{tool}({given})" if given else tool
+
+
+_DROPPED = str.maketrans("", "", "'\"\\\n")
+
+
+def git_hits(
+    command: str, verbs: Collection[str], aliases: Callable[[], Mapping[str, str]] | None = None
+) -> bool:
+    """Whether the command runs git with one of ``verbs``, however it is written.
+
+    Options before the verb, quotes, paths, wrappers, inner shells and aliases are seen through; words that
+    are only quoted, searched for or printed don't count. What can't be read counts if it names both.
+    """
+    plain = command.translate(_DROPPED)
+    if "git" not in plain and "$" not in plain and "`" not in plain:
+        return False
+    from context_graph.requirements.shell_runs import runs
+
+    reading = runs(command)
+    if reading.broken and "git" in plain and any(verb in plain for verb in verbs):
+        return True
+    configured: Mapping[str, str] | None = None
+    for one in reading.commands:
+        if one.wraps or one.program not in ("git", "git.exe", "\0"):
+            continue
+        if configured is None and one.program != "\0":
+            configured = aliases() if aliases is not None else {}
+        if _is_verb(one.words, verbs, configured or {}, more=one.more):
+            return True
+    return False
+
+
+def _is_verb(words: list[str], verbs: Collection[str], configured: Mapping[str, str], *, more: bool) -> bool:
+    from context_graph.requirements.shell_runs import git_words
+
+    program, rest = words[0], words[1:]
+    known = dict(configured)
+    for _ in range(5):
+        verb, rest, inline = git_words(rest)
+        known.update(inline)
+        if verb in verbs:
+            return True
+        if "\0" in program:
+            return False
+        if not verb:
+            return more  # `xargs git`: the verb comes at run time
+        if "\0" in verb or "\1" in verb or "\2" in verb:
+            return True
+        value = known.pop(verb.lower(), "")
+        if not value:
+            return False
+        if value.startswith("!"):
+            return git_hits(value[1:], verbs, lambda: known)
+        rest = value.split() + rest
     return False
 
 
@@ -47,4 +127,4 @@ def targets_of(tool_input: object) -> list[str]:
     if not isinstance(tool_input, dict):
         return []
     found = (tool_input.get(key) for key in _PATHS)
-    return [path for path in found if isinstance(path, str) and path]
+    return [path.removeprefix("file://") for path in found if isinstance(path, str) and path]
