@@ -92,7 +92,7 @@ def drive(
 
 def last_messages(logs: Path) -> list[dict[str, Any]]:
     """What the model was sent last in the main conversation: all of it, message by message."""
-    turns = [entry for entry in requests_of(logs) if entry.get("lane") == ""]
+    turns = [entry for entry in requests_of(logs) if entry.get("who") == "main"]
     messages: list[dict[str, Any]] = turns[-1]["body"]["messages"]
     return messages
 

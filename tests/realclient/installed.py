@@ -41,7 +41,9 @@ def why_not() -> str:
     """Why the client can't be driven here, in one line; empty if it can."""
     found = program()
     if found is None:
-        need = "`make realclient` installs it" if shutil.which("npm") else "npm, which installs it, is missing"
+        need = (
+            "`make realclient` installs it" if shutil.which("npm") else "npm, which installs it, is missing"
+        )
         return f"no real client {VERSION} in {FOLDER}: {need}"
     version = _output([str(found), "--version"]).split(" ")[0]
     if version != VERSION:

@@ -1,9 +1,12 @@
 """A scripted Messages API on loopback: it plays the model's turns and keeps what the client sent.
 
-A script is a list of turns for the main conversation, or ``{"main": [...], "agents": {TEXT: [...]}}``:
-a conversation whose first message has TEXT (a subagent's, begun with that prompt) plays its own list.
-``"prompts"`` beside them are the user's, in place of --prompt: texts, or ``{"say": TEXT, "after": COMMAND}``.
-Past the end of a list the model says "(script finished)". A turn is
+A script is a list of turns for the main conversation, or an object of lists:
+
+- ``"replies": {TEXT: [...]}``: the main conversation plays the list of the TEXT that came up in it last,
+- ``"agents": {TEXT: [...]}``: one whose first message has TEXT, a subagent begun with that prompt, plays that list,
+- ``"prompts"``: the user's, in place of --prompt; texts, or ``{"say": TEXT, "after": COMMAND}``.
+
+Past the end of its list the model says "(script finished)". A turn is
 
 - a text, which ends the model's turn,
 - ``{"tool": NAME, "input": {...}}``, a tool call, or a list of texts and calls,
@@ -35,10 +38,10 @@ class ScriptedModel:
     """Serves from a thread. ``requests`` is the log: one JSON line for each request, body and all."""
 
     def __init__(self, script: Any, requests: Path) -> None:
-        lanes = script if isinstance(script, dict) and "main" in script else {"main": script}
-        self.prompts: list[Any] = lanes.get("prompts", [])
-        self.turns: dict[str, list[Any]] = {"": list(lanes["main"])}
-        self.turns.update({text: list(turns) for text, turns in lanes.get("agents", {}).items()})
+        given = {"replies": {"": script}} if isinstance(script, list) else script
+        self.prompts: list[Any] = given.get("prompts", [])
+        self._replies: dict[str, list[Any]] = given["replies"]
+        self._agents: dict[str, list[Any]] = given.get("agents", {})
         self.played: Counter[str] = Counter()
         self._requests = requests
         self._began = time.monotonic()
@@ -60,15 +63,20 @@ class ScriptedModel:
             with self._requests.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(entry) + "\n")
 
-    def next_turn(self, body: dict[str, Any]) -> tuple[str, int, Any]:
-        """Lane, number and turn that answer this request."""
-        first = json.dumps(body.get("messages", [None])[0], ensure_ascii=False)
-        lane = next((text for text in self.turns if text and text in first), "")
+    def next_turn(self, body: dict[str, Any]) -> tuple[str, str, int, Any]:
+        """Who is speaking (main or agent), lane, number in it and turn that answer this request."""
+        messages = body.get("messages", [])
+        first, all_of_it = (json.dumps(said, ensure_ascii=False) for said in (messages[:1], messages))
+        who, lanes = "agent", self._agents
+        lane = next((text for text in lanes if text in first), None)
+        if lane is None:
+            who, lanes = "main", self._replies
+            lane = max(lanes, key=lambda text: all_of_it.rfind(text) if text else 0)
         with self._lock:
             number = self.played[lane]
             self.played[lane] += 1
-        turns = self.turns[lane]
-        return lane, number, turns[number] if number < len(turns) else "(script finished)"
+        turns = lanes[lane]
+        return who, lane, number, turns[number] if number < len(turns) else "(script finished)"
 
     def message(self, turn: Any, model: str) -> dict[str, Any]:
         """The assistant's message for a turn of texts and calls."""
@@ -123,7 +131,12 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.loads(raw or b"{}")
         except ValueError:
             body = {}
-        entry = {"method": "POST", "path": self.path, "agent": self.headers.get("user-agent", ""), "body": body}
+        entry = {
+            "method": "POST",
+            "path": self.path,
+            "agent": self.headers.get("user-agent", ""),
+            "body": body,
+        }
         path = self.path.partition("?")[0]
         if path == "/v1/messages/count_tokens":
             self.model.keep(**entry)
@@ -134,8 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not body.get("tools"):  # titles, quota probes, summaries: no part of the script
             self.model.keep(**entry)
             return self._say("ok", body)
-        lane, number, turn = self.model.next_turn(body)
-        self.model.keep(**entry, lane=lane, turn=number)
+        who, lane, number, turn = self.model.next_turn(body)
+        self.model.keep(**entry, who=who, lane=lane, turn=number)
         if isinstance(turn, dict) and "after" in turn:
             hold(turn["after"])
             turn = turn["say"]

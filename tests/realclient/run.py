@@ -145,7 +145,12 @@ class _Client:
         self._prompts = prompts
         self._began = time.monotonic()
         self._ended_turn = threading.Semaphore(0)
-        common = ["--permission-mode", options.permission_mode, "--debug-file", str(options.logs / "debug.log")]
+        common = [
+            "--permission-mode",
+            options.permission_mode,
+            "--debug-file",
+            str(options.logs / "debug.log"),
+        ]
         program = str(installed.program())
         if options.keys:
             steps = json.loads(options.keys.read_text(encoding="utf-8"))

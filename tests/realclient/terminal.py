@@ -20,7 +20,9 @@ from pathlib import Path
 __all__ = ["Terminal"]
 
 _ROWS, _COLUMNS = 50, 140
-_CONTROL = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\s\x00-\x1f]")
+_CONTROL = re.compile(
+    rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\s\x00-\x1f]"
+)
 """Escape sequences and white space: the client moves the cursor where a text has blanks."""
 _KEY_S = 0.02
 _SETTLE_S = 0.4

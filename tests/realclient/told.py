@@ -11,9 +11,11 @@ __all__ = ["requests_of", "summary_of"]
 
 
 def requests_of(logs: Path) -> list[dict[str, Any]]:
-    """All requests to the model; those that played a turn have ``turn`` and ``lane``."""
+    """All requests to the model; those that played a turn have ``who``, ``lane`` and ``turn``."""
     path = logs / "requests.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )
 
 
 def summary_of(events: list[dict[str, Any]], logs: Path, markers: Sequence[str]) -> dict[str, Any]:
@@ -52,7 +54,9 @@ def summary_of(events: list[dict[str, Any]], logs: Path, markers: Sequence[str])
             }
             for at, block in _blocks(events, "tool_result")
         ],
-        "requests": [{name: one.get(name) for name in ("n", "t", "path", "lane", "turn")} for one in requests],
+        "requests": [
+            {name: one.get(name) for name in ("n", "t", "path", "who", "lane", "turn")} for one in requests
+        ],
         "markers": {marker: list(_places(marker, requests)) for marker in markers},
         "logs": str(logs),
     }
