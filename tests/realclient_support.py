@@ -1,12 +1,11 @@
 """The real Claude Code client in tests: a script of model turns, its hooks' events, what the model was sent.
 
-How it is driven and sealed off: tests/realclient. Where it can't be, tests are skipped and say why in one line.
+How it is driven and sealed off: tests/realclient. Where it can't be, tests are skipped and say why.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """One session of the real client with all that makes prompts, stops and folders other than they seem.
 
-A skill that the user types, an agent and a command that run in the background and end with a notification, and a
-worktree that the session enters.
+A skill that the user types, an agent and a command that run in the background and end with a notification,
+and a worktree that the session enters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ requirements:
   commit_plan: {enabled: true, scope: session, satisfied_by_skill: look-first, message: Look first.}
   verified: {enabled: true, scope: session, stop_only: true, message: Run the tests before you stop.}
 """
-SKILL = "---\nname: look-first\ndescription: Looks at the code first\n---\nLook at the code, then say what you saw.\n"
+SKILL = "---\nname: look-first\ndescription: Looks at the code first\n---\nLook at the code, then say what is there.\n"
 GOAL = "Make the limiter count per key, with help"
 AGENTS_WORDS = "We decided to drop the cache and always use Redis. From now on never call the billing API."
 AGENT = {

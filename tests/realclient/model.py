@@ -3,7 +3,7 @@
 A script is a list of turns for the main conversation, or an object of lists:
 
 - ``"replies": {TEXT: [...]}``: the main conversation plays the list of the TEXT that came up in it last,
-- ``"agents": {TEXT: [...]}``: one whose first message has TEXT, a subagent begun with that prompt, plays that list,
+- ``"agents": {TEXT: [...]}``: a conversation whose first message has TEXT, a subagent's, plays that list,
 - ``"prompts"``: the user's, in place of --prompt; texts, or ``{"say": TEXT, "after": COMMAND}``.
 
 Past the end of its list the model says "(script finished)". A turn is

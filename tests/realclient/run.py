@@ -3,10 +3,10 @@
     python tests/realclient/run.py PROJECT --prompt "go" --script SCRIPT.json --logs LOGS [-- CLIENT OPTIONS]
 
 Client, hooks and scripted model live in a fresh network, process and mount namespace: nothing can leave, and
-all that they started ends with the run. The environment is built from nothing: no credentials, a home in LOGS.
-LOGS then has summary.json (also printed), requests.jsonl (all that the model was sent), stdout.jsonl (the
-client's events, ``_t`` in seconds), debug.log, stderr.txt and, with --keys, tty.txt. Exit code 1: the client had
-to be killed at --timeout; 2: it can't be driven here. The script's forms: model.py. Standard library only.
+what they started ends with the run. The environment is built from nothing: no credentials, a home in LOGS.
+LOGS then has summary.json (also printed), requests.jsonl (what the model was sent), stdout.jsonl (the client's
+events, ``_t`` in seconds), debug.log, stderr.txt and, with --keys, tty.txt. Exit code 1: the client had to be
+killed at --timeout; 2: it can't be driven here. The script's forms: model.py. Standard library only.
 """
 
 from __future__ import annotations
