@@ -10,9 +10,9 @@ through `Memex`, packaged table, nothing from the network. Printed are, over all
 - hit@1, hit@10: questions with an answer as the first, or among the first ten memories,
 - recall@10: share of a question's answers among the first ten.
 
---parts takes each weight of the ranking out alone, and all but words and vectors. --cross-validate chooses the
-weights anew on all collections but one, from words and vectors alone upwards, and measures them on that one:
-what comes out is what choosing by measurement is worth on a conversation that was not looked at.
+--parts takes each weight of the ranking out alone, and all but words and vectors. --cross-validate chooses
+the weights anew on all collections but one, from words and vectors alone upwards, and measures them on
+that one: what comes out is what choosing by measurement is worth on a conversation that was not looked at.
 """
 
 from __future__ import annotations

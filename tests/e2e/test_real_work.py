@@ -25,7 +25,7 @@ requirements:
   commit_plan: {enabled: true, scope: session, satisfied_by_skill: look-first, message: Look first.}
   verified: {enabled: true, scope: session, stop_only: true, message: Run the tests before you stop.}
 """
-SKILL = "---\nname: look-first\ndescription: Looks at the code first\n---\nLook at the code, then say what is there.\n"
+SKILL = "---\nname: look-first\ndescription: Looks at the code first\n---\nLook at the code first.\n"
 GOAL = "Make the limiter count per key, with help"
 AGENTS_WORDS = "We decided to drop the cache and always use Redis. From now on never call the billing API."
 AGENT = {
@@ -56,7 +56,7 @@ SCRIPT: dict[str, Any] = {
         {"say": IN_WORKTREE, "after": "test -e @LOGS@/all-done"},
     ],
     "replies": {
-        "Look at the code": ["It counts per address."],
+        "Look at the code first.": ["It counts per address."],
         GOAL: [
             {"tool": "Read", "input": {"file_path": "@PROJECT@/rates.py"}},
             edit("@PROJECT@/rates.py", "return 1", "return 2"),

@@ -4,9 +4,9 @@
 
 Client, hooks and scripted model live in a fresh network, process and mount namespace: nothing can leave, and
 what they started ends with the run. The environment is built from nothing: no credentials, a home in LOGS.
-LOGS then has summary.json (also printed), requests.jsonl (what the model was sent), stdout.jsonl (the client's
-events, ``_t`` in seconds), debug.log, stderr.txt and, with --keys, tty.txt. Exit code 1: the client had to be
-killed at --timeout; 2: it can't be driven here. The script's forms: model.py. Standard library only.
+LOGS then has summary.json (also printed), requests.jsonl (what the model was sent), stdout.jsonl (the
+client's events, ``_t`` in seconds), debug.log, stderr.txt and, with --keys, tty.txt. Exit code 1: the client
+had to be killed at --timeout; 2: it can't be driven here. The script's forms: model.py.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class Terminal:
     """Starts ``command`` as leader of a session on a terminal of its own.
 
     Args:
-        keys: Steps ``(text, keys)``, in order: when ``text`` (blanks don't count) has come to the screen since
-            the step before, ``keys`` are typed, one by one.
+        keys: Steps ``(text, keys)``, in order: when ``text`` (blanks don't count) has come to the screen
+            since the step before, ``keys`` are typed, one by one.
         log: Takes the raw bytes of the screen.
     """
 
