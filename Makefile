@@ -7,10 +7,11 @@ KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
+E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2e/test_real_mcp.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,8 +36,8 @@ dev: build ## The same, under the name contributors look for
 demo: build ## Run three scripted sessions through the real hooks and show what they leave
 	$(BIN)/python tools/demo.py
 
-test: build ## Run all tests but the long ones
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not torture" tests
+test: build ## Run all tests but the long ones and those of the real client
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not torture and not e2e" tests
 
 check: fmt-check lint type rust test ## Everything CI judges
 
@@ -59,8 +60,16 @@ rust: build ## cargo test, clippy, format of the launcher (skipped with a word w
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
 	else echo "rust: no cargo here, launcher not linted"; fi
 
-e2e: build ## Drive the real Claude Code client (needs one, see tests/e2e)
-	$(BIN)/python -m pytest -m e2e tests/e2e
+realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient or $$REALCLIENT_DIR
+	@$(PYTHON) tests/realclient/installed.py
+
+e2e: build ## Drive the real Claude Code client: scripted model, sealed on loopback (some 5 minutes)
+	@$(PYTHON) tests/realclient/installed.py || true
+	$(BIN)/python -m pytest -m e2e tests/e2e -p no:xdist
+
+e2e-short: build ## Four of those, as CI runs them; skipped with the reason where the client can't be had
+	@$(PYTHON) tests/realclient/installed.py || true
+	$(BIN)/python -m pytest -m e2e $(E2E_SHORT) -p no:xdist
 
 conformance: build ## The MCP conformance suite against our HTTP endpoint (Node and suite from npm)
 	$(BIN)/python tests/conformance/run.py

@@ -1,9 +1,11 @@
-"""The real Claude Code client, driven through a script of model turns in a namespace of its own."""
+"""The real Claude Code client in tests: a script of model turns, its hooks' events, what the model was sent.
+
+How it is driven and sealed off: tests/realclient. Where it can't be, tests are skipped and say why.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -13,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.realclient.installed import VERSION, why_not
+from tests.realclient.told import requests_of
 from tests.support import Cli
 
-__all__ = ["drive", "fired_and_stored", "needs_client", "watching"]
+__all__ = ["drive", "fired_and_stored", "last_messages", "needs_client", "text_of", "watching"]
 
-_BESIDE = Path(__file__).resolve().parents[1].parent / "shared" / "tools" / "realclient" / "run_client.py"
-DRIVER = Path(os.environ.get("CONTEXT_GRAPH_REALCLIENT", _BESIDE))
-BASE = Path(os.environ.get("REALCLIENT_DIR", "/tmp/realclient"))
-CLIENT = BASE / "npm/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+_DRIVER = Path(__file__).parent / "realclient" / "run.py"
 
 _KINDS = {
     "SessionStart": "session-start",
@@ -33,15 +34,13 @@ _KINDS = {
     "SessionEnd": "session-end",
 }
 
-needs_client = pytest.mark.skipif(
-    not DRIVER.exists() or not CLIENT.exists(), reason="no real client driver here"
-)
+needs_client = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 def drive(
     cli: Cli,
     logs: Path,
-    script: list[Any],
+    script: Any,
     prompt: str,
     *markers: str,
     options: Sequence[str] = (),
@@ -50,7 +49,8 @@ def drive(
     """One session: ``script`` is the model's part, ``markers`` what to look for in its requests.
 
     Args:
-        options: Of the driver, such as --trust.
+        script: As tests/realclient/model.py plays it.
+        options: Of the driver (tests/realclient/run.py), such as --trust.
         client: Arguments for the client itself.
     """
     turns = logs.with_suffix(".script.json")
@@ -78,15 +78,27 @@ def drive(
     for setting in settings:
         given += ["--env", setting]
     done = subprocess.run(
-        [sys.executable, str(DRIVER), str(cli.project), *given, *options, "--", *client],
-        env={**os.environ, "REALCLIENT_DIR": str(BASE)},
+        [sys.executable, str(_DRIVER), str(cli.project), *given, *options, "--", *client],
         capture_output=True,
-        timeout=200,
+        timeout=250,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    assert done.returncode == 0, done.stderr.decode()[-2000:] + done.stdout.decode()[-2000:]
     summary: dict[str, Any] = json.loads((logs / "summary.json").read_text())
+    assert summary["client_version"] == VERSION
     return summary
+
+
+def last_messages(logs: Path) -> list[dict[str, Any]]:
+    """What the model was sent last in the main conversation: all of it, message by message."""
+    turns = [entry for entry in requests_of(logs) if entry.get("who") == "main"]
+    messages: list[dict[str, Any]] = turns[-1]["body"]["messages"]
+    return messages
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """All text of a message, that of its tool results too."""
+    return json.dumps(message["content"], ensure_ascii=False)
 
 
 def watching(folder: Path) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Two sessions of the real Claude Code client in one project, with the hooks our own generator writes.
 
-Needs the driver (CONTEXT_GRAPH_REALCLIENT = its run_client.py) and the client it drives; without
-them the test is skipped with a word. Nothing leaves the loopback namespace the driver makes.
+`make realclient` installs the client; where it can't be driven the tests are skipped and say why. Nothing
+leaves the namespace that the driver (tests/realclient) makes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.realclient_support import drive, needs_client
+from tests.realclient_support import drive, last_messages, needs_client, text_of
 from tests.support import Cli
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -75,17 +75,19 @@ def test_identity_survives_from_one_real_session_to_the_next(cli: Cli, tmp_path:
 
 
 def _assert_briefs_with_results(logs: Path) -> None:
-    requests = [json.loads(line) for line in (logs / "requests.jsonl").read_text().splitlines()]
-    last = [entry for entry in requests if entry.get("turn") is not None][-1]
+    """The brief of each call is in a system message of its own, right after the message with its result."""
+    messages = last_messages(logs)
     carrying = [
-        message
-        for message in last["body"]["messages"]
+        at
+        for at, message in enumerate(messages)
         if isinstance(message["content"], list)
         and any(block.get("type") == "tool_result" for block in message["content"])
     ]
     assert carrying
-    for message in carrying:
-        assert BRIEF.search(json.dumps(message["content"])), message
+    for at in carrying:
+        after = messages[at + 1]
+        assert after["role"] == "system", after
+        assert BRIEF.search(text_of(after)), after
 
 
 def _assert_chain(cli: Cli, first_id: str, second_id: str) -> None:

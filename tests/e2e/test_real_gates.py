@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.gate_support import GateProject
-from tests.realclient_support import drive, needs_client
+from tests.realclient_support import drive, last_messages, needs_client, text_of
 from tests.support import Cli
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -49,13 +49,6 @@ def project(cli: Cli) -> GateProject:
     return made
 
 
-def last_request(logs: Path) -> str:
-    """What the model was sent last: the whole conversation."""
-    lines = (logs / "requests.jsonl").read_text().splitlines()
-    turns = [entry for entry in map(json.loads, lines) if entry.get("turn") is not None]
-    return json.dumps(turns[-1]["body"]["messages"])
-
-
 @needs_client
 def test_an_edit_is_denied_satisfied_and_let_pass_and_stop_is_held_once(
     project: GateProject, tmp_path: Path
@@ -72,9 +65,12 @@ def test_an_edit_is_denied_satisfied_and_let_pass_and_stop_is_held_once(
     assert "Say first what you will change." in refused and "req satisfy commit_plan --session" in refused
     assert summary["markers"]["Say first what you will change."], "the reason reached the model"
     assert "satisfied: commit_plan" in json.dumps(results[1])
-    said = last_request(tmp_path / "logs")
-    assert said.count("Run the tests before you stop.") == 1, "Stop was held once"
-    assert "I am done." in said
+    messages = last_messages(tmp_path / "logs")
+    # The client tells the reason of one held Stop twice: as its feedback, and as the error of a hook.
+    held = [one for one in messages if "Run the tests before you stop." in text_of(one)]
+    assert [one["role"] for one in held] == ["user", "system"], "Stop was held once"
+    assert "Stop hook feedback" in text_of(held[0])
+    assert "I am done." in json.dumps(messages)
     stops = [hook for hook in summary["hooks"] if hook["event"] == "Stop"]
     assert len(stops) == 2
     kinds = [(one["kind"], one["requirements"]) for one in project.log()]
@@ -93,5 +89,5 @@ def test_a_project_without_requirements_is_told_so_and_held_up_by_nothing(
     drive(project.cli, tmp_path / "logs", [*WORK[:2], "Changed."], "change the rate")
     assert (project.root / "rates.py").read_text() == "def refill():\n    return 2\n"
     first = json.loads((tmp_path / "logs" / "requests.jsonl").read_text().splitlines()[0])
-    everything = json.dumps(first) + last_request(tmp_path / "logs")
+    everything = json.dumps([first, *last_messages(tmp_path / "logs")])
     assert "context-graph-cli req init" in everything

@@ -77,7 +77,7 @@ FILES = {
     "write-ahead log": "root:stores/*/db/*.log",
     "project settings": "project:.claude/context-graph.toml",
     "requirements": "project:.claude/requirements.yaml",
-    "user settings": "home:.config/context-graph/config.toml",
+    "user settings": "home:.config/context-graph-cli/config.toml",
 }
 """What may be damaged: folder and pattern."""
 

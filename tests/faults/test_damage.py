@@ -84,7 +84,7 @@ def _write_settings(world: World) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "context-graph.toml").write_text('brief = "always"\nmemory_floor = 0.4\n')
     (folder / "requirements.yaml").write_text(REQUIREMENTS)
-    user = Path(world.cli.env["HOME"]) / ".config" / "context-graph"
+    user = Path(world.cli.env["HOME"]) / ".config" / "context-graph-cli"
     user.mkdir(parents=True, exist_ok=True)
     (user / "config.toml").write_text("dream = false\n")
 

@@ -230,6 +230,36 @@ def test_a_server_that_does_not_serve_is_told(project: Cli) -> None:
     assert code == 1 and "memory tools: initialize" in problems(report)
 
 
+def test_a_server_that_was_refused_in_the_client_s_dialog_is_told_with_the_way_back(project: Cli) -> None:
+    """What Enter writes at "New MCP server found in this project"."""
+    project.run("setup", "--yes")
+    local = project.project / ".claude/settings.local.json"
+    local.write_text('{"disabledMcpjsonServers": ["context-graph"]}')
+    code, report = examine(project)
+    (told,) = [one for one in report["findings"] if "was refused" in one["what"]]
+    assert code == 1 and str(local) in told["what"]
+    assert "claude mcp reset-project-choices" in told["cure"]
+
+
+def test_entries_of_another_program_of_nearly_our_name_are_not_taken_for_ours(project: Cli) -> None:
+    theirs = {"command": "memgraph-context-graph", "args": ["mcp"]}
+    hook = {"type": "command", "command": "memgraph-context-graph hooks stop"}
+    (project.project / ".claude").mkdir()
+    settings = project.project / ".claude/settings.json"
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+    servers = project.project / ".mcp.json"
+    servers.write_text(json.dumps({"mcpServers": {"context-graph": theirs}}))
+    _, report = examine(project)
+    assert not report["hooks"]["configured"]
+    (told,) = [one for one in report["findings"] if "another program's" in one["what"]]
+    assert "memgraph-context-graph" in told["what"] and "--server-name" in told["cure"]
+    project.run("setup", "--yes", "--server-name", "cg-memory")
+    assert hook in json.loads(settings.read_text())["hooks"]["Stop"][0]["hooks"]
+    code, report = examine(project)
+    assert report["memory_tools"]["tools"] == 13 and report["memory_tools"]["source"] == str(servers)
+    assert code == 0 and "another program's" in json.dumps(report["findings"]), "told, and no problem"
+
+
 def test_an_owner_that_can_t_be_had_is_told_and_hooks_keep_their_events(project: Cli) -> None:
     project.run("setup", "--yes")
     place = locate(None, project.env, project.project)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support import Cli
 
-from context_graph.hooks_config.events import EVENTS
+from context_graph.hooks_config.events import EVENTS, MISSING, command_line
 from context_graph.hooks_config.schema import hook_problems
 from context_graph.setup.entries import (
     ALLOWED,
@@ -111,24 +112,143 @@ def test_without_the_record_what_is_ours_is_found_by_its_form(cli: Cli) -> None:
 
 def test_nothing_is_written_unasked(cli: Cli) -> None:
     before = tree(cli.project)
-    assert "+++" in cli.run("setup", "--dry-run").stdout
+    assert "+++" in cli.run("setup", "--dry-run", "--diff").stdout
     refused = cli.run("setup")
     assert refused.returncode == 1 and "nothing was written. Say --yes" in refused.stderr
     assert tree(cli.project) == before
 
 
-def test_before_it_asks_it_lists_the_files(cli: Cli) -> None:
-    """Diffs of new files are long; what is asked about stands above the question."""
+def test_before_it_asks_it_lists_the_files_on_one_screen(cli: Cli) -> None:
+    """Each file is a line with what comes and goes; --diff shows the lines."""
     (cli.project / ".claude").mkdir()
     (cli.project / ".claude/settings.json").write_text('{\n  "model": "opus"\n}\n')
-    shown = cli.run("setup", "--dry-run").stdout.splitlines()
-    listed = shown[shown.index("") + 1 :] if "" in shown else []
-    assert [line.split()[0] for line in listed[-6:]] == ["new"] * 5 + ["changed"]
+    short = cli.run("setup", "--dry-run").stdout.splitlines()
+    assert len(short) < 24 and short[-1] == "`--diff` shows every line"
+    listed = short[:-1]
+    assert [line.split()[0] for line in listed] == ["new"] * 5 + ["changed"]
     assert listed[-1].split()[1] == str(cli.project / ".claude/settings.json")
-    come = sum(line.startswith("+") for line in shown[shown.index('-  "model": "opus"') :])
+    whole = cli.run("setup", "--dry-run", "--diff").stdout.splitlines()
+    come = sum(line.startswith("+") for line in whole[whole.index('-  "model": "opus"') :])
     assert listed[-1].split()[2:] == [f"+{come}", "-1"]
-    assert "next: `context-graph-cli doctor`" in cli.run("setup", "--yes").stdout
+    assert whole[-len(listed) :] == listed
+    told = cli.run("setup", "--yes").stdout.splitlines()
+    assert len(told) < 24
+    assert told[-2].startswith("next: `context-graph-cli doctor`") and "choose Yes" in told[-1]
     assert "next:" not in cli.run("setup", "--remove", "--yes").stdout
+
+
+def test_the_client_is_not_left_to_ask_about_the_memory_tools(cli: Cli) -> None:
+    """Its dialog's default, Enter, switches them off for good: the settings say that they are wanted."""
+    path = cli.project / ".claude/settings.json"
+    path.parent.mkdir()
+    for theirs, wanted in (
+        ("{}", ["context-graph"]),
+        ('{"enabledMcpjsonServers": ["other"]}', ["other", "context-graph"]),
+        ('{"enabledMcpjsonServers": []}', ["context-graph"]),
+        ('{"enableAllProjectMcpServers": true}', None),
+    ):
+        path.write_text(theirs)
+        cli.run("setup", "--yes")
+        assert json.loads(path.read_text()).get("enabledMcpjsonServers") == wanted
+        assert "nothing to change" in cli.run("setup", "--yes").stdout
+        cli.run("setup", "--remove", "--yes")
+        assert path.read_text() == theirs
+    cli.run("setup", "--yes", "--no-mcp")
+    assert "enabledMcpjsonServers" not in json.loads(path.read_text())
+    cli.run("setup", "--remove", "--yes")
+    path.write_text('{"enabledMcpjsonServers": "context-graph"}')
+    refused = cli.run("setup", "--yes")
+    assert refused.returncode == 1 and "enabledMcpjsonServers must be a list" in refused.stderr
+    path.unlink()
+    cli.run("setup", "--yes", "--local")
+    local = json.loads((cli.project / ".claude/settings.local.json").read_text())
+    assert local["enabledMcpjsonServers"] == ["context-graph"]
+
+
+def test_a_program_that_no_terminal_finds_is_linked_and_the_link_taken_away(cli: Cli, tmp_path: Path) -> None:
+    """An activated virtual environment is gone in the next terminal; a link in ~/.local/bin is not."""
+    link = Path(cli.env["HOME"]) / ".local/bin/context-graph-cli"
+    venv, plain = str(cli.launcher.parent), "/usr/bin:/bin"
+    told = cli.run("setup", "--yes", env={"PATH": f"{venv}:{plain}"}).stdout
+    assert f"linked {link} to {cli.launcher}" in told and f"{link.parent} is not on PATH" in told
+    assert os.path.samefile(link, cli.launcher)
+    on_path = {"PATH": f"{plain}:{link.parent}"}
+    assert "link" not in cli.run("setup", "--yes", env=on_path).stdout
+    assert "note" not in cli.run("setup", "--link", env=on_path).stdout
+    link.unlink()
+    link.symlink_to(tmp_path / "gone/context-graph-cli")
+    assert "linked" in cli.run("setup", "--link", env=on_path).stdout, "one that leads nowhere is replaced"
+    assert os.path.samefile(link, cli.launcher)
+    assert cli.run("setup", "--link", "--remove", env=on_path).stdout == f"removed {link}\n"
+    assert not link.exists()
+    link.write_text("another program\n")
+    assert "not ours; it stays" in cli.run("setup", "--link", env={"PATH": plain}).stdout
+    assert cli.run("setup", "--link", "--remove").stdout == "nothing to change\n"
+    assert link.read_text() == "another program\n"
+    link.unlink()
+    told = cli.run("setup", "--dry-run", env={"PATH": plain}).stdout
+    assert not link.exists() and "linked" not in told
+
+
+@pytest.mark.parametrize("where", ["PATH", "link"])
+def test_a_hook_finds_the_program_on_path_or_by_the_link(cli: Cli, where: str) -> None:
+    """The settings name no folder of this machine, so a project's can be shared."""
+    cli.run("setup", "--link", env={"PATH": "/usr/bin:/bin"})
+    path = f"{cli.launcher.parent}:/usr/bin:/bin" if where == "PATH" else "/usr/bin:/bin"
+    given = json.dumps({"session_id": "a", "cwd": str(cli.project), "hook_event_name": "SessionStart"})
+    done = shell(command_line(EVENTS[0]), given, cli, path)
+    assert done.returncode == 0 and "New session initialized" in done.stdout
+
+
+def test_where_the_program_is_missing_a_session_s_start_says_so_and_nothing_else_does(cli: Cli) -> None:
+    """A colleague without it, or a terminal that does not find it: told once, held up by nothing."""
+    said = {}
+    for event in EVENTS:
+        done = shell(command_line(event), "{}", cli, "/usr/bin:/bin")
+        assert (done.returncode, done.stderr) == (0, ""), event.name
+        said[event.name] = done.stdout
+    assert json.loads(said.pop("SessionStart")) == {"systemMessage": MISSING}
+    assert set(said.values()) == {""}
+
+
+def shell(line: str, given: str, cli: Cli, path: str) -> subprocess.CompletedProcess[str]:
+    """A hook's line as the client runs it."""
+    env = {**cli.env, "PATH": path, "CLAUDE_PROJECT_DIR": str(cli.project)}
+    return subprocess.run(
+        ["/bin/sh", "-c", line],
+        input=given,
+        env=env,
+        cwd=cli.project,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "command -v context-graph-cli >/dev/null 2>&1 "
+        "&& context-graph-cli hooks {verb} --format claude || true",
+        "context-graph hooks {verb} --stdin",
+    ],
+)
+def test_hooks_of_an_earlier_version_are_brought_up_to_date_and_taken_out(cli: Cli, before: str) -> None:
+    path = cli.project / ".claude/settings.json"
+    path.parent.mkdir()
+    old = {
+        event.name: [{"hooks": [{"type": "command", "command": before.format(verb=event.verb)}]}]
+        for event in EVENTS
+    }
+    path.write_text(json.dumps({"hooks": old, "model": "opus"}))
+    cli.run("setup", "--yes")
+    hooks = json.loads(path.read_text())["hooks"]
+    assert [group["hooks"][0]["command"] for event in EVENTS for group in hooks[event.name]] == [
+        command_line(event) for event in EVENTS
+    ]
+    shutil.rmtree(Path(cli.env["CONTEXT_GRAPH_HOME"]) / "setup")
+    cli.run("setup", "--remove", "--yes")
+    assert json.loads(path.read_text()) == {"model": "opus"}
 
 
 def test_a_byte_order_mark_stays_at_its_place(cli: Cli) -> None:
@@ -188,6 +308,35 @@ def test_another_program_s_server_of_our_name_stays_and_gets_no_permissions(cli:
     (cli.project / ".mcp.json").write_text(own.replace("docker", "/opt/bin/context-graph-cli"))
     assert "another program's" not in cli.run("setup", "--yes").stdout
     assert "permissions" in json.loads((cli.project / ".claude/settings.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "memgraph-context-graph", "args": ["mcp"]},
+        {"command": "/usr/bin/python3", "args": ["-m", "memgraph_context_graph.cli", "mcp"]},
+        {"command": "/srv/context-graph/run.sh", "args": ["--name", "context-graph"]},
+        {"type": "http", "url": "https://context-graph.example/mcp"},
+    ],
+)
+def test_beside_another_program_of_nearly_our_name_ours_has_another(cli: Cli, entry: dict[str, Any]) -> None:
+    path, settings_file = cli.project / ".mcp.json", cli.project / ".claude/settings.json"
+    own = json.dumps({"mcpServers": {"context-graph": entry}})
+    path.write_text(own)
+    told = cli.run("setup", "--yes").stdout
+    assert "another program's server" in told and "--server-name" in told and path.read_text() == own
+    assert "enabledMcpjsonServers" not in json.loads(settings_file.read_text())
+    cli.run("setup", "--yes", "--server-name", "cg-memory")
+    servers = json.loads(path.read_text())["mcpServers"]
+    assert servers["context-graph"] == entry and servers["cg-memory"]["command"] == "context-graph-cli"
+    written = json.loads(settings_file.read_text())
+    assert written["enabledMcpjsonServers"] == ["cg-memory"]
+    assert "mcp__cg-memory__store_memory" in written["permissions"]["allow"]
+    assert "mcp__context-graph__store_memory" not in written["permissions"]["allow"]
+    shutil.rmtree(Path(cli.env["CONTEXT_GRAPH_HOME"]) / "setup")
+    cli.run("setup", "--remove", "--yes")
+    assert json.loads(path.read_text()) == json.loads(own), "without the record, too"
+    assert settings_file.read_text() == "{}\n" or not settings_file.exists()
 
 
 def test_a_link_that_led_nowhere_leads_nowhere_again(cli: Cli) -> None:

@@ -19,7 +19,8 @@ def _write(path: Path, text: str) -> Path:
 
 def test_the_project_file_wins_over_the_users_and_the_environment_over_both(tmp_path: Path) -> None:
     _write(
-        tmp_path / "config" / "context-graph" / "config.toml", 'brief = "off"\nidle_s = 5\nmax_stores = 2\n'
+        tmp_path / "config" / "context-graph-cli" / "config.toml",
+        'brief = "off"\nidle_s = 5\nmax_stores = 2\n',
     )
     _write(tmp_path / "project" / ".claude" / "context-graph.toml", 'brief = "on_change"\nidle_s = 7\n')
     env = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "CONTEXT_GRAPH_IDLE_S": "9"}
@@ -42,7 +43,7 @@ def test_the_project_file_wins_over_the_users_and_the_environment_over_both(tmp_
 )
 def test_a_wrong_value_is_dropped_alone_and_named(tmp_path: Path, line: str, named: str) -> None:
     path = _write(tmp_path / "config.toml", f"{line}\nlog_files = 5\n")
-    settings = load_settings(None, {"CONTEXT_GRAPH_CONFIG": str(path)})
+    settings = load_settings(None, {"CONTEXT_GRAPH_CLI_CONFIG": str(path)})
     assert settings.log_files == 5
     assert len(settings.problems) == 1 and named in settings.problems[0]
     assert settings == Settings(log_files=5, problems=settings.problems)
@@ -50,8 +51,48 @@ def test_a_wrong_value_is_dropped_alone_and_named(tmp_path: Path, line: str, nam
 
 def test_a_file_that_is_no_toml_is_named_and_the_defaults_hold(tmp_path: Path) -> None:
     path = _write(tmp_path / "config.toml", "brief = = 1\n")
-    settings = load_settings(None, {"CONTEXT_GRAPH_CONFIG": str(path)})
+    settings = load_settings(None, {"CONTEXT_GRAPH_CLI_CONFIG": str(path)})
     assert settings.brief == "always" and str(path) in settings.problems[0]
+
+
+RIVALS = """edition = "community"
+[memgraph]
+url = "bolt://localhost:7687"
+[memory]
+backend = "native"
+"""
+
+
+@pytest.mark.parametrize("by", ["folder", "variable"])
+def test_a_file_of_an_earlier_version_is_read_and_its_faults_are_named(tmp_path: Path, by: str) -> None:
+    path = _write(tmp_path / "context-graph" / "config.toml", "idle_s = 5\nlog_files = 0\ncolour = 1\n")
+    env = {"XDG_CONFIG_HOME": str(tmp_path)} if by == "folder" else {"CONTEXT_GRAPH_CONFIG": str(path)}
+    settings = load_settings(None, env)
+    assert settings.idle_s == 5.0
+    assert [problem.split(": ")[1].split()[0] for problem in settings.problems] == ["log_files", "colour"]
+    own = _write(tmp_path / "context-graph-cli" / "config.toml", "idle_s = 6\n")
+    env = (
+        {"XDG_CONFIG_HOME": str(tmp_path)}
+        if by == "folder"
+        else {"CONTEXT_GRAPH_CLI_CONFIG": str(own), **env}
+    )
+    assert load_settings(None, env) == Settings(idle_s=6.0), "the new place goes before, alone"
+
+
+@pytest.mark.parametrize("text", [RIVALS, "not = = toml", 'edition = "x"\n', "[idle_s]\na = 1\n"])
+def test_another_program_s_file_of_our_former_name_is_neither_read_nor_judged(
+    tmp_path: Path, text: str
+) -> None:
+    path = _write(tmp_path / "context-graph" / "config.toml", text)
+    for env in ({"XDG_CONFIG_HOME": str(tmp_path)}, {"CONTEXT_GRAPH_CONFIG": str(path)}):
+        assert load_settings(None, env) == Settings()
+    assert path.read_text() == text
+
+
+def test_keys_of_ours_in_another_program_s_file_hold(tmp_path: Path) -> None:
+    """Whoever had both had one file."""
+    _write(tmp_path / "context-graph" / "config.toml", f"http_port = 8931\n{RIVALS}")
+    assert load_settings(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == Settings(http_port=8931)
 
 
 def test_every_key_has_its_environment_twin(tmp_path: Path) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from context_graph.cli.tables import columns
-from context_graph.client import find_owner_command
+from context_graph.client import find_launcher, find_owner_command
 from context_graph.config import checkout_top, data_root
 from context_graph.errors import ConfigError, UsageError
 from context_graph.hooks_config import apply_changes, diff_of
 from context_graph.setup.autostart import plan_autostart, plan_no_autostart, write_autostart
+from context_graph.setup.entries import SERVER
+from context_graph.setup.link import plan_link, remove_link, write_link
 from context_graph.setup.plan import (
     Options,
     Setup,
@@ -30,6 +32,10 @@ from context_graph.setup.scope import Scope, project_scope, user_scope
 
 __all__ = ["setup"]
 
+_SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NEXT: Final = """next: `context-graph-cli doctor` tries it out; then start `claude`
+claude asks whether you trust this folder: choose Yes (Enter alone is No)"""
+
 
 def setup(
     user: Annotated[
@@ -43,7 +49,11 @@ def setup(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; write nothing.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show every line that changes.")] = False,
     servers: Annotated[bool, typer.Option("--mcp/--no-mcp", help="The memory tools, in .mcp.json.")] = True,
+    server_name: Annotated[
+        str, typer.Option(help="Name of the memory tools' server, if another program has that one.")
+    ] = SERVER,
     skills: Annotated[bool, typer.Option("--skills/--no-skills", help="The skills.")] = True,
     permissions: Annotated[
         bool,
@@ -62,6 +72,10 @@ def setup(
             help="Only this: start the owner at login (a systemd unit or LaunchAgent); see --remove.",
         ),
     ] = False,
+    link: Annotated[
+        bool,
+        typer.Option("--link", help="Only this: link the program into ~/.local/bin; see --remove."),
+    ] = False,
     plugin: Annotated[
         bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
     ] = False,
@@ -69,9 +83,10 @@ def setup(
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
 
     They are merged into .claude/settings.json, .mcp.json and .claude/skills: what is there stays byte for
-    byte, a second run changes nothing. The changes are shown, and written when you say yes. --remove brings
-    every file back to what it was, settings.local.json too; in one that was edited since, it takes out what
-    is ours alone. With --local it leaves what the project's own settings share.
+    byte, a second run changes nothing. The files are listed (--diff: line by line), and written when you say
+    yes. Where no terminal would find the program, a link in ~/.local/bin is offered. --remove brings every
+    file back to what it was, settings.local.json too; in one that was edited since, it takes out what is
+    ours alone. With --local it leaves what the project's own settings share.
 
     Exit codes: 0 done, or nothing to do; 1 not wanted, or a file can't be used: nothing is written then.
 
@@ -83,22 +98,31 @@ def setup(
     if autostart:
         _autostart(remove=remove, yes=yes, dry_run=dry_run)
         return
+    if link:
+        _link(remove=remove, dry_run=dry_run)
+        return
+    if not _SERVER_NAME.fullmatch(server_name):
+        raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")
     if user and local:
         raise UsageError("--user and --local exclude each other")
     scope = user_scope() if user else project_scope(checkout_top(Path.cwd()), local=local)
     if remove:
-        _remove(scope, yes=yes, dry_run=dry_run)
+        _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
         return
     record = Record(data_root(), scope.key)
-    made = plan_setup(scope, record, Options(servers, skills, permissions, status_line))
-    if _is_wanted(made, yes=yes, dry_run=dry_run):
+    options = Options(servers, server_name, skills, permissions, status_line)
+    made = plan_setup(scope, record, options)
+    wanted = _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff)
+    if wanted:
         _write(scope, record, made)
-        print("next: `context-graph-cli doctor` tries it out, then start `claude`")
     _tell(made)
-    _tell_what_is_missing()
+    if not dry_run:
+        _offer_link(yes=yes)
+    if wanted:
+        print(_NEXT if scope.servers is not None else _NEXT.partition("\n")[0])
 
 
-def _remove(scope: Scope, *, yes: bool, dry_run: bool) -> None:
+def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
     """Take it out of ``scope``; of a project out of the settings that its users keep to themselves, too."""
     scopes, shared = [scope], True
     if scope.name == "project":
@@ -107,7 +131,7 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool) -> None:
         shared = not is_set_up(project_scope(scope.base))
     places = [(one, Record(data_root(), one.key)) for one in scopes]
     made = plan_removal(places, shared=shared)
-    if _is_wanted(made, yes=yes, dry_run=dry_run):
+    if _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff):
         _apply(made)
     if not dry_run:
         for one, record in places:
@@ -116,27 +140,30 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool) -> None:
     _tell(made)
 
 
-def _is_wanted(made: Setup, *, yes: bool, dry_run: bool) -> bool:
+def _is_wanted(made: Setup, *, yes: bool, dry_run: bool, diff: bool) -> bool:
     """Show the changes; whether there are any, and they are to be made."""
     if not made.needed:
         print("nothing to change")
         return False
-    print(diff_of(made.needed), end="")
-    if not yes:
+    if diff:
+        print(diff_of(made.needed))
+    if not yes or dry_run:
         _show_files(made)
-        if not dry_run:
-            _ask(len(made.needed))
+        if not diff:
+            print("`--diff` shows every line")
+    if not yes and not dry_run:
+        _ask(len(made.needed))
     return not dry_run
 
 
 def _show_files(made: Setup) -> None:
-    """Each file in a line, since the diffs of new ones are long."""
+    """Each file in a line: all of them fit a screen."""
     rows = []
     for change in made.needed:
         come, go = change.lines
         word = "new" if change.before is None else "gone" if change.after is None else "changed"
         rows.append((word, f"{change.path}  " + " ".join([f"+{come}"] * bool(come) + [f"-{go}"] * bool(go))))
-    print("\n" + columns(rows))
+    print(columns(rows))
 
 
 def _tell(made: Setup) -> None:
@@ -184,8 +211,30 @@ def _apply(made: Setup) -> None:
         print(f"wrote {path}" if path.exists() else f"removed {path}")
 
 
-def _tell_what_is_missing() -> None:
-    if shutil.which("context-graph-cli") is None:
-        print(
-            "note: context-graph-cli is not on PATH; hooks and tools do nothing until it is", file=sys.stderr
-        )
+def _offer_link(*, yes: bool) -> None:
+    """Where the next terminal would not find the program: a link to it, if that is wanted."""
+    made = plan_link(find_launcher(), os.environ)
+    if made.is_needed:
+        question = f"Link the program into {made.path.parent}, so that hooks find it from every terminal?"
+        if not yes and not (sys.stdin.isatty() and typer.confirm(question, default=True)):
+            print("note: no terminal finds context-graph-cli; `setup --link` links it into ~/.local/bin")
+            return
+        write_link(made)
+        print(f"linked {made.path} to {made.target}")
+    if made.note:
+        print(f"note: {made.note}")
+
+
+def _link(*, remove: bool, dry_run: bool) -> None:
+    """Only the link: made, or taken away."""
+    if remove:
+        gone = None if dry_run else remove_link(os.environ)
+        print(f"removed {gone}" if gone else "nothing to change")
+        return
+    made = plan_link(find_launcher(), os.environ)
+    if made.is_needed and not dry_run:
+        write_link(made)
+    done = f"linked {made.path} to {made.target}" if made.is_needed else "nothing to change"
+    print(done + " (dry run)" * dry_run)
+    if made.note:
+        print(f"note: {made.note}")

@@ -1,7 +1,9 @@
 """Settings: defaults, a TOML file for the user and one for the project, an environment twin for each key.
 
-Order, the later wins: defaults, $XDG_CONFIG_HOME/context-graph/config.toml (or the file that
-CONTEXT_GRAPH_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
+Order, the later wins: defaults, $XDG_CONFIG_HOME/context-graph-cli/config.toml (or the file that
+CONTEXT_GRAPH_CLI_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
+Where there is no such file, the one of earlier versions is read if it is ours: the folder `context-graph` and
+the variable CONTEXT_GRAPH_CONFIG belong to another program, too.
 A wrong value is dropped alone: its default holds and ``problems`` names it. A project's file may have
 come with somebody else's repository: it may not set what names files outside or gives durability up.
 """
@@ -197,8 +199,7 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
     """
     env = os.environ if env is None else env
     settings = Settings()
-    for path in _files(env):
-        settings = _apply_file(settings, path, frozenset())
+    settings = _users_own(settings, env)
     if project is not None:
         settings = _apply_file(settings, project / ".claude" / "context-graph.toml", _USER_ONLY)
     for item in fields(Settings):
@@ -217,17 +218,38 @@ def with_request_env(settings: Settings, env: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _files(env: Mapping[str, str]) -> list[Path]:
-    """The user's own file, if anything names a place for one."""
-    named = env.get("CONTEXT_GRAPH_CONFIG", "")
+def _users_own(settings: Settings, env: Mapping[str, str]) -> Settings:
+    """``settings`` with those of the user's own file, if anything names a place for one."""
+    named, before = env.get("CONTEXT_GRAPH_CLI_CONFIG", ""), env.get("CONTEXT_GRAPH_CONFIG", "")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
-    if named:
-        return [Path(named)]
-    if shared.startswith("/"):
-        return [Path(shared) / "context-graph" / "config.toml"]
-    if home.startswith("/"):
-        return [Path(home) / ".config" / "context-graph" / "config.toml"]
-    return []
+    folder = Path(shared) if shared.startswith("/") else Path(home) / ".config"
+    if not named and not folder.is_absolute():
+        return _apply_old_file(settings, Path(before)) if before else settings
+    path = Path(named) if named else folder / "context-graph-cli" / "config.toml"
+    if named or os.path.lexists(path):
+        return _apply_file(settings, path, frozenset())
+    return _apply_old_file(settings, Path(before) if before else folder / "context-graph" / "config.toml")
+
+
+def _apply_old_file(settings: Settings, path: Path) -> Settings:
+    """A file of a name that another program uses for its own: read only what is ours, judge nothing else.
+
+    Ours has no tables and at least one key that we know. Where the other program's tables stand beside
+    keys of ours, these hold.
+    """
+    try:
+        table = tomllib.loads(_text(path))
+    except (OSError, ValueError, RecursionError):
+        return settings
+    names = {item.name for item in fields(Settings)} - {"problems"}
+    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    shared = len(plain) < len(table)
+    if not names & set(plain):
+        return settings
+    for key, value in plain.items():
+        if key in names or not shared:
+            settings = _apply(settings, key, value, f"{path}: {key}")
+    return settings
 
 
 def _apply_file(settings: Settings, path: Path, refused: frozenset[str]) -> Settings:

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 
 from context_graph.client import find_launcher
 from context_graph.doctor.client_files import SettingsFile, read_object
-from context_graph.doctor.findings import ERROR, NOTE, Finding
+from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.doctor.mcp_client import McpClient, McpFailedError
+from context_graph.hooks_config.programs import runs_us
 from context_graph.setup.entries import SERVER
 
 __all__ = ["MemoryTrial", "Server", "server_in_use", "try_memory"]
@@ -57,27 +58,59 @@ def server_in_use(
     findings = []
     path = project / ".mcp.json"
     try:
-        entry = _entry_of(read_object(path) or {})
+        content = read_object(path) or {}
     except ValueError as error:
         findings.append(Finding(ERROR, f"{path}: {error}", "mend it"))
-        entry = None
-    off = [one.path for one in settings if SERVER in (one.content.get("disabledMcpjsonServers") or ())]
-    if entry is not None and off:
-        findings.append(Finding(ERROR, f"{off[0]} disables the memory tools' server", "take it out of there"))
+        content = {}
+    name, entry = _ours(content)
+    findings += _foreign(content, path)
     if entry is not None:
+        findings += _refused(name, settings)
         return _server(entry, env, str(path)), findings
     text = "no .mcp.json names the memory tools here (a plugin or the user's own servers may)"
     findings.append(Finding(NOTE, text, "`context-graph-cli setup`"))
-    packaged = _entry_of(read_object(plugin / ".mcp.json") or {}) or {}
-    return _server(packaged, env, ""), findings
+    _, packaged = _ours(read_object(plugin / ".mcp.json") or {})
+    return _server(packaged or {}, env, ""), findings
 
 
-def _entry_of(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _servers(content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     servers = content.get("mcpServers")
     for name, entry in servers.items() if isinstance(servers, dict) else ():
-        if isinstance(entry, dict) and (name == SERVER or "context-graph" in str(entry.get("command"))):
-            return entry if isinstance(entry.get("command"), str) else None
-    return None
+        if isinstance(entry, dict):
+            yield name, entry
+
+
+def _is_ours(entry: Mapping[str, Any]) -> bool:
+    command, arguments = entry.get("command"), entry.get("args")
+    return isinstance(command, str) and runs_us(command, arguments if isinstance(arguments, list) else ())
+
+
+def _ours(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Name and entry of our server, by what it runs: names are anybody's."""
+    found = [(name, entry) for name, entry in _servers(content) if _is_ours(entry)]
+    return next((one for one in found if one[0] == SERVER), found[0] if found else ("", None))
+
+
+def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
+    """Another program's server that has our name."""
+    entry = dict(_servers(content)).get(SERVER)
+    if entry is None or _is_ours(entry):
+        return []
+    runs = entry.get("command") or entry.get("url") or "something else"
+    text = f"{path}: the server {SERVER!r} is another program's: it runs {runs}"
+    cure = "it stays; `context-graph-cli setup --server-name context-graph-memory` adds ours beside it"
+    return [Finding(NOTE if _ours(content)[1] is not None else WARNING, text, cure)]
+
+
+def _refused(name: str, settings: list[SettingsFile]) -> list[Finding]:
+    """Whether somebody pressed Enter at the client's dialog "New MCP server found"."""
+    off = [one.path for one in settings if name in (one.content.get("disabledMcpjsonServers") or ())]
+    text = "the memory tools' server was refused when the client asked, or is disabled"
+    cure = (
+        "`claude mcp reset-project-choices`, then choose to use it; if it stays, take it out of "
+        "disabledMcpjsonServers there"
+    )
+    return [Finding(ERROR, f"{off[0]}: {text}", cure)] if off else []
 
 
 def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Server:

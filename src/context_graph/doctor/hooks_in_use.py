@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -14,6 +13,7 @@ from typing import Any, Final
 from context_graph.doctor.client_files import SettingsFile, plugin_folders, read_object
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.hooks_config.events import EVENTS
+from context_graph.hooks_config.programs import runs_us
 from context_graph.hooks_config.schema import hook_problems
 
 __all__ = ["Hook", "HooksInUse", "hooks_in_use", "packaged_hooks"]
@@ -131,26 +131,27 @@ def _entries(groups: object) -> Iterator[dict[str, Any]]:
 
 def _calls_us(entry: Mapping[str, Any], project: Path, plugin: Path | None) -> bool:
     """Whether the command names us, or a script that does."""
-    text = json.dumps([entry["command"], entry.get("args")])
-    if "context-graph" in text.replace(str(project), ""):
+    arguments = entry.get("args")
+    arguments = arguments if isinstance(arguments, list) else []
+    if runs_us(entry["command"], arguments):
         return True
     try:
-        words = [*shlex.split(entry["command"]), *map(str, entry.get("args") or ())]
-    except (ValueError, TypeError):
+        words = [*shlex.split(entry["command"]), *map(str, arguments)]
+    except ValueError:
         return False
     variables = {"CLAUDE_PROJECT_DIR": str(project), "CLAUDE_PLUGIN_ROOT": str(plugin or "")}
     for word in words:
         for name, value in variables.items():
             word = word.replace(f"${{{name}}}", value).replace(f"${name}", value)
         script = os.path.join(project, word)
-        if "/" in word and os.path.isfile(script) and _mentions_us(script):
+        if "/" in word and os.path.isfile(script) and _script_runs_us(script):
             return True
     return False
 
 
-def _mentions_us(script: str) -> bool:
+def _script_runs_us(script: str) -> bool:
     try:
         with open(script, "rb") as source:
-            return b"context-graph" in source.read(_SCRIPT_BYTES)
+            return runs_us(source.read(_SCRIPT_BYTES).decode("utf-8", "replace"))
     except OSError:
         return False

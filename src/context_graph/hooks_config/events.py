@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
 from context_graph.errors import InvalidInputError
 
-__all__ = ["EVENTS", "HookedEvent", "command_line", "events_of"]
+__all__ = ["EVENTS", "MISSING", "SEARCH", "HookedEvent", "command_line", "events_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,28 @@ EVENTS: Final = (
 )
 
 
+SEARCH: Final = "PATH=$PATH:~/.local/bin"
+"""First in every shell line of ours: `setup` links the program there, and few terminals have that on PATH."""
+MISSING: Final = (
+    "context-graph-cli is neither on PATH nor in ~/.local/bin: memory and requirement gates are off here"
+)
+
+
 def command_line(event: HookedEvent) -> str:
-    """The settings' shell command: silent where the CLI is missing, exit 0 whatever happens.
+    """The settings' shell command: exit 0 whatever happens.
+
+    It names no folder of one machine, since a project's settings are shared. Where the program is missing,
+    SessionStart tells the user so, once a session; the other events are silent.
 
     No ``exec``: a binary that can't run here would be read as a shell script and end in exit code 2,
     which blocks every tool call. The fork it saves costs 0.1 ms.
     """
+    found = "command -v context-graph-cli >/dev/null 2>&1"
     call = f"context-graph-cli hooks {event.verb} --format claude"
-    return f"command -v context-graph-cli >/dev/null 2>&1 && {call} || true"
+    if event.name == "SessionStart":
+        said = json.dumps({"systemMessage": MISSING})
+        return f"{SEARCH}; if {found}; then {call}; else echo '{said}'; fi || true"
+    return f"{SEARCH}; {found} && {call} || true"
 
 
 def events_of(names: str) -> list[HookedEvent]:

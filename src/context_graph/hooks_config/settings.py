@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from context_graph.errors import InvalidInputError
-from context_graph.hooks_config.events import HookedEvent, command_line
+from context_graph.hooks_config.events import SEARCH, HookedEvent, command_line
 from context_graph.hooks_config.json_edit import JsonEditor
 from context_graph.hooks_config.json_text import Node, parse_json_text
 from context_graph.hooks_config.schema import hook_problems
@@ -22,11 +22,14 @@ _VERBS: Final = (
     r"|session (?:restore|persist)-identity|consciousness (?:brief|check-identity|inject-context)"
 )
 _CALL: Final = rf"context-graph(?:-cli)? (?:{_VERBS})(?: --(?:stdin|auto-dream|fast-path|format [a-z-]++))*+"
+_FOUND: Final = r"command -v context-graph(?:-cli)? >/dev/null 2>&1"
 _OURS: Final = re.compile(
-    rf"(?:command -v context-graph(?:-cli)? >/dev/null 2>&1 && )?(?:exec )?{_CALL}(?: \|\| true|; exit 0)?"
+    rf"(?:{re.escape(SEARCH)}; )?"
+    rf"(?:(?:{_FOUND} && )?(?:exec )?{_CALL}(?: \|\| true|; exit 0)?"
+    rf"|if {_FOUND}; then {_CALL}; else echo '[^']*'; fi \|\| true)"
 )
 """Commands that we write, wrote, or seed 000 told people to write: these are brought up to date."""
-_MENTIONS_US: Final = re.compile(rf"\bcontext-graph(?:-cli)?['\"]?\s++(?:{_VERBS})\b")
+_MENTIONS_US: Final = re.compile(rf"(?<![\w.@+-])context-graph(?:-cli)?['\"]?\s++(?:{_VERBS})\b")
 """Commands that call us in a form of the user's own: left alone, and no second call is added."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from context_graph.errors import InvalidInputError
-from context_graph.hooks_config.events import EVENTS
+from context_graph.hooks_config.events import EVENTS, SEARCH
 from context_graph.hooks_config.json_edit import JsonEditor, without
 from context_graph.hooks_config.json_text import Node, parse_json_text
+from context_graph.hooks_config.programs import runs_us
 from context_graph.hooks_config.settings import is_ours, merge_settings
 
 __all__ = [
@@ -17,68 +18,96 @@ __all__ = [
     "SERVER",
     "add_server",
     "add_to_settings",
+    "allowed",
     "drop_server",
     "is_taken",
     "mentions_us",
+    "our_servers",
     "take_from_settings",
 ]
 
 SERVER: Final = "context-graph"
 _SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
-_STATUS_LINE, _STATUS_LINE_BEFORE = (
+_STATUS_LINE, *_STATUS_LINES_BEFORE = (
     {
         "type": "command",
-        "command": f"command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli {call} || true",
+        "command": f"{path}command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli {call} || true",
     }
-    for call in ("status --line", "req statusline")
+    for path, call in ((f"{SEARCH}; ", "status --line"), ("", "status --line"), ("", "req statusline"))
 )
-ALLOWED: Final = tuple(
-    f"mcp__{SERVER}__{tool}"
-    for tool in (
-        *("store_memory", "recall_memory", "search_graph", "inject_context", "link_memories", "get_memory"),
-        *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
-    )
+_UNASKED: Final = (
+    *("store_memory", "recall_memory", "search_graph", "inject_context", "link_memories", "get_memory"),
+    *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
 )
-"""Tools that need not be asked for: they read, or add what can be taken back. Others forget or rewrite."""
+_APPROVED: Final = "enabledMcpjsonServers"
 
 Path = tuple[str | int, ...]
 
 
-def add_to_settings(text: str, *, permissions: bool, status_line: bool) -> str:
+def allowed(server: str) -> tuple[str, ...]:
+    """Tools that need not be asked for: they read, or add what can be taken back. Others rewrite."""
+    return tuple(f"mcp__{server}__{tool}" for tool in _UNASKED)
+
+
+ALLOWED: Final = allowed(SERVER)
+
+
+def add_to_settings(
+    text: str, *, permissions: bool, status_line: bool, approved: bool = False, server: str = SERVER
+) -> str:
     """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
+
+    Args:
+        approved: Also have the client use our server of `.mcp.json` without the dialog whose default
+            switches it off for good. It counts in folders that the user trusts.
+        server: Its name.
 
     Raises:
         InvalidInputError: The file can't be merged; see `merge_settings`.
     """
     merged = merge_settings(text, EVENTS)
     if permissions:
-        merged = _with_permissions(merged)
+        merged = _with_permissions(merged, server)
+    if approved:
+        merged = _with_approval(merged, server)
     if status_line and "statusLine" not in _parsed(merged).members:
         merged = _with_members(merged, (), {"statusLine": _STATUS_LINE})
     return merged
 
 
-def add_server(text: str) -> str:
+def add_server(text: str, server: str = SERVER) -> str:
     """``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
 
     Raises:
         InvalidInputError: It is no JSON object, or its servers are none.
     """
     if not text.strip():
-        return json.dumps({"mcpServers": {SERVER: _SERVER_ENTRY}}, indent=2) + "\n"
+        return json.dumps({"mcpServers": {server: _SERVER_ENTRY}}, indent=2) + "\n"
     servers = _object_at(_parsed(text), "mcpServers")
     if servers is None:
-        return _with_members(text, (), {"mcpServers": {SERVER: _SERVER_ENTRY}})
-    if SERVER in servers.members:
+        return _with_members(text, (), {"mcpServers": {server: _SERVER_ENTRY}})
+    if server in servers.members:
         return text
-    return _with_members(text, ("mcpServers",), {SERVER: _SERVER_ENTRY})
+    return _with_members(text, ("mcpServers",), {server: _SERVER_ENTRY})
 
 
-def is_taken(text: str) -> bool:
+def is_taken(text: str, server: str = SERVER) -> bool:
     """Whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
     servers = _object_at(_parsed(text), "mcpServers")
-    there = servers.value.get(SERVER) if servers is not None else None
-    return there is not None and not mentions_us(json.dumps(there))
+    there = servers.value.get(server) if servers is not None else None
+    if there is None:
+        return False
+    return not (isinstance(there, dict) and runs_us(str(there.get("command", "")), there.get("args") or ()))
+
+
+def our_servers(text: str) -> frozenset[str]:
+    """The names under which ``text`` of a `.mcp.json` has our server as we write it."""
+    try:
+        servers = _object_at(_parsed(text), "mcpServers")
+    except InvalidInputError:
+        return frozenset()
+    named = servers.value.items() if servers is not None else ()
+    return frozenset(name for name, entry in named if entry == _SERVER_ENTRY)
 
 
 def mentions_us(text: str) -> bool:
@@ -87,37 +116,59 @@ def mentions_us(text: str) -> bool:
 
 
 def drop_server(text: str) -> str:
-    """``text`` without our server, if it is as we write it."""
-    servers = _object_at(_parsed(text), "mcpServers")
-    if servers is None or servers.value.get(SERVER) != _SERVER_ENTRY:
-        return text
-    return _pruned(without(text, ("mcpServers", SERVER)), ("mcpServers",))
+    """``text`` without our server, under whatever name, if it is as we write it."""
+    for name in our_servers(text):
+        text = _pruned(without(text, ("mcpServers", name)), ("mcpServers",))
+    return text
 
 
-def take_from_settings(text: str) -> str:
-    """``text`` without our hooks, permissions and status line; what is empty for want of them goes too."""
+def take_from_settings(text: str, servers: frozenset[str] = frozenset({SERVER})) -> str:
+    """``text`` without our hooks, permissions and status line; what is empty for want of them goes too.
+
+    Args:
+        servers: Names of our server whose permissions and approval go, too.
+    """
     text = _drop_each(text, _our_hooks)
-    text = _drop_each(text, _our_permissions)
-    if _parsed(text).value.get("statusLine") in (_STATUS_LINE, _STATUS_LINE_BEFORE):
+    tools = {tool for server in servers for tool in allowed(server)}
+    text = _drop_each(text, lambda root: _items_at(root, ("permissions", "allow"), tools))
+    text = _drop_each(text, lambda root: _items_at(root, (_APPROVED,), servers))
+    if _parsed(text).value.get("statusLine") in (_STATUS_LINE, *_STATUS_LINES_BEFORE):
         text = without(text, ("statusLine",))
     return text
 
 
-def _with_permissions(text: str) -> str:
+def _with_approval(text: str, server: str) -> str:
+    root = _parsed(text)
+    there = root.members.get(_APPROVED)
+    if root.value.get("enableAllProjectMcpServers") is True:
+        return text
+    if there is None:
+        return _with_members(text, (), {_APPROVED: [server]})
+    if not isinstance(there.value, list):
+        raise InvalidInputError(f"{_APPROVED} must be a list; mend the file, it was not touched")
+    if server in there.value:
+        return text
+    editor = JsonEditor(text, root)
+    editor.append_items(there, [server], 2)
+    return editor.applied()
+
+
+def _with_permissions(text: str, server: str) -> str:
     permissions = _object_at(_parsed(text), "permissions")
+    wanted = allowed(server)
     if permissions is None:
-        return _with_members(text, (), {"permissions": {"allow": list(ALLOWED)}})
+        return _with_members(text, (), {"permissions": {"allow": list(wanted)}})
     allow = permissions.members.get("allow")
     if allow is None:
-        return _with_members(text, ("permissions",), {"allow": list(ALLOWED)})
+        return _with_members(text, ("permissions",), {"allow": list(wanted)})
     if not isinstance(allow.value, list):
         raise InvalidInputError("permissions.allow must be a list; mend the file, it was not touched")
-    if {f"mcp__{SERVER}", f"mcp__{SERVER}__*"} & {one for one in allow.value if isinstance(one, str)}:
+    if {f"mcp__{server}", f"mcp__{server}__*"} & {one for one in allow.value if isinstance(one, str)}:
         return text
     root = _parsed(text)
     editor = JsonEditor(text, root)
     there = root.members["permissions"].members["allow"]
-    editor.append_items(there, [one for one in ALLOWED if one not in there.value], 3)
+    editor.append_items(there, [one for one in wanted if one not in there.value], 3)
     return editor.applied()
 
 
@@ -153,12 +204,14 @@ def _our_hooks(root: Node) -> Iterator[Path]:
                     yield "hooks", event, at, "hooks", number
 
 
-def _our_permissions(root: Node) -> Iterator[Path]:
-    permissions = root.members.get("permissions")
-    allow = permissions.members.get("allow") if permissions else None
-    for at, entry in enumerate(allow.items if allow else ()):
-        if entry.value in ALLOWED:
-            yield "permissions", "allow", at
+def _items_at(root: Node, path: tuple[str, ...], wanted: Collection[str]) -> Iterator[Path]:
+    """Those of ``wanted`` in the list at ``path``."""
+    node: Node | None = root
+    for step in path:
+        node = node.members.get(step) if node else None
+    for at, entry in enumerate(node.items if node else ()):
+        if isinstance(entry.value, str) and entry.value in wanted:
+            yield *path, at
 
 
 def _pruned(text: str, path: Path) -> str:

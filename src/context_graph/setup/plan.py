@@ -17,6 +17,7 @@ from context_graph.setup.entries import (
     drop_server,
     is_taken,
     mentions_us,
+    our_servers,
     take_from_settings,
 )
 from context_graph.setup.record import Record
@@ -38,6 +39,8 @@ class Options:
     """What is wanted beside the hooks."""
 
     servers: bool = True
+    server: str = SERVER
+    """The name of ours in `.mcp.json`."""
     skills: bool = True
     permissions: bool = True
     status_line: bool = False
@@ -71,12 +74,17 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
     made = Setup()
     for name, text in _skills() if options.skills else ():
         _plan_skill(made, record, scope.skills / name / "SKILL.md", text)
-    ours = _plan_server(made, scope) if options.servers else True
-    wanted = options.permissions and ours, options.status_line
+    ours = _plan_server(made, scope, options.server) if options.servers else True
     made.changes.append(
         _merged(
             scope.settings,
-            lambda text: add_to_settings(text, permissions=wanted[0], status_line=wanted[1]),
+            lambda text: add_to_settings(
+                text,
+                permissions=options.permissions and ours,
+                status_line=options.status_line,
+                approved=options.servers and ours and scope.servers is not None,
+                server=options.server,
+            ),
         )
     )
     if scope.name != "user" and scope.settings == user_scope().settings:
@@ -84,20 +92,21 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
     return made
 
 
-def _plan_server(made: Setup, scope: Scope) -> bool:
+def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
     """Whether the name of our server is ours there."""
     if scope.servers is None:
         made.notes.append(
-            "the memory tools: run  claude mcp add --scope user context-graph -- context-graph-cli mcp"
+            f"the memory tools: run  claude mcp add --scope user {server} -- context-graph-cli mcp"
         )
         return True
-    change = _merged(scope.servers, add_server)
+    change = _merged(scope.servers, lambda text: add_server(text, server))
     made.changes.append(change)
-    taken = is_taken((change.after or "").removeprefix("\ufeff"))
+    taken = is_taken((change.after or "").removeprefix("\ufeff"), server)
     if taken:
         made.notes.append(
-            f"{scope.servers} has another program's server {SERVER!r}, and it stays: no memory tools of "
-            "ours, and no permissions for its tools, are set up; give it another name and run this again"
+            f"{scope.servers} has another program's server {server!r}, and it stays: no memory tools of "
+            "ours, and no permissions for its tools, are set up. For ours under another name run this again "
+            "with  --server-name context-graph-memory"
         )
     return not taken
 
@@ -113,8 +122,11 @@ def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True)
     """
     made = Setup()
     records = [record for _, record in places]
+    names = frozenset({SERVER})
+    if places[0][0].servers is not None:
+        names |= our_servers((read_text(places[0][0].servers) or "").removeprefix("\ufeff"))
     for scope, record in places:
-        made.changes.append(_undone([record], scope.settings, take_from_settings))
+        made.changes.append(_undone([record], scope.settings, lambda text: take_from_settings(text, names)))
     scope = places[0][0]
     if scope.servers is None:
         made.notes.append("the memory tools: run  claude mcp remove --scope user context-graph")
