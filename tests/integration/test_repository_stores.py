@@ -1,4 +1,4 @@
-"""One store for each repository, whatever its layout: real git, the installed launcher and the commands (issue F 2c)."""
+"""One store for each repository, whatever its layout: real git, the installed launcher, the commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from context_graph.requirements.git import find_repo
 
 def git(*args: str, cwd: Path) -> None:
     """Run git in ``cwd`` with a name and an address of its own."""
-    told = ("user.name=T", "user.email=t@example.com", "protocol.file.allow=always", "init.defaultBranch=main")
+    told = (
+        "user.name=T",
+        "user.email=t@example.com",
+        "protocol.file.allow=always",
+        "init.defaultBranch=main",
+    )
     options = [part for one in told for part in ("-c", one)]
     subprocess.run(["git", *options, *args], cwd=cwd, check=True, capture_output=True, timeout=60)
 
@@ -100,7 +105,12 @@ def found(cli: Cli, folder: Path) -> set[str]:
 
 
 def prompted(cli: Cli, folder: Path, session: str) -> None:
-    given = {"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": "hello", "cwd": str(folder)}
+    given = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": session,
+        "prompt": "hello",
+        "cwd": str(folder),
+    }
     done = cli.run("hooks", "prompt-submit", "--format", "claude", stdin=json.dumps(given), cwd=folder)
     assert done.returncode == 0
 
@@ -118,21 +128,27 @@ def test_the_checkouts_of_a_repository_share_one_store(
     prompted(cli, made.main, "s-2")
     store(cli, made.linked, "The changelog is written by hand.")
     assert len(stores(cli)) == 1
-    assert found(cli, made.main) == found(cli, made.linked) >= {
-        "Deploys run on Mondays only.",
-        "The changelog is written by hand.",
-    }
+    assert (
+        found(cli, made.main)
+        == found(cli, made.linked)
+        >= {
+            "Deploys run on Mondays only.",
+            "The changelog is written by hand.",
+        }
+    )
     shown = cli.run("session", "list", "--json", cwd=made.linked).stdout
     assert "s-1" in shown and "s-2" in shown
     one, other = (find_repo(str(folder)) for folder in (made.main, made.linked))
     assert one is not None and other is not None and one.common_dir == other.common_dir
 
 
-@pytest.mark.parametrize(("layout", "holder"), [(separate, "main"), (submodule, "linked")], ids=["main", "linked"])
+@pytest.mark.parametrize(
+    ("layout", "holder"), [(separate, "main"), (submodule, "linked")], ids=["main", "linked"]
+)
 def test_a_store_that_was_made_under_the_old_name_is_found_by_all(
     layout: Callable[[Path], Layout], holder: str, cli: Cli, tmp_path: Path
 ) -> None:
-    """Earlier versions named the store after the checkout, or after the submodule's git dir: it is not orphaned."""
+    """Earlier versions named it after the checkout, or after the submodule's git dir: it is not orphaned."""
     base = Path(os.path.realpath(tmp_path)) / "layout"
     base.mkdir()
     made = layout(base)

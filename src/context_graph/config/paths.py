@@ -90,7 +90,7 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 
 
 def project_top(folder: Path) -> Path:
-    """The top folder of ``folder``'s git repository, shared by its checkouts; ``folder`` itself outside git."""
+    """The top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside git."""
     return find_repository(folder).top
 
 

@@ -1,9 +1,10 @@
-"""Which repository a folder belongs to: one store for all its checkouts. ext/launcher/src/repository.rs is the twin.
+"""Which repository a folder belongs to: one store for all its checkouts.
 
-A checkout whose `.git` is a folder is its repository. A `.git` file names the git dir: a linked worktree's leads on
-to the common git dir, and that to the main checkout where git tells where it is (`.git` in it, or core.worktree, as
-submodules have it); where git does not tell (a bare repository, `--separate-git-dir`), the git dir itself stands for
-the repository. Runs no git, reads at most three small files.
+ext/launcher/src/repository.rs is the twin. A checkout whose `.git` is a folder is its repository. A `.git`
+file names the git dir: a linked worktree's leads on to the common git dir, and that to the main checkout
+where git tells where it is (`.git` in it, or core.worktree, as submodules have it). Where git does not
+tell (a bare repository, `--separate-git-dir`), the git dir itself stands for the repository. Runs no
+git, reads at most three small files.
 """
 
 from __future__ import annotations

@@ -132,13 +132,13 @@ def put_nodes(
     derived, seq = core.derived, core.store.next_seq
     before = _replaced(core, nodes)
     prepared = [_prepared(core, given, seq + number) for number, given in enumerate(nodes)]
-    buried = {key.bytes: stone for key, stone in (deleted or {}).items()}
+    buried = {key.bytes: _clean_stone(core, stone) for key, stone in (deleted or {}).items()}
     clean_edges, new_edges = checked_edges(core, edges, coming={node.id for node in nodes})
     core.store.add(
         [(node, node.embedding) for node, _ in prepared],
         clean_edges,
         deleted=buried,
-        tombstones=[replace(stone, reason=core.redactor.redact(stone.reason)) for stone in tombstones],
+        tombstones=[_clean_stone(core, stone) for stone in tombstones],
     )
     with followed(core):
         for node, one in prepared:
@@ -153,6 +153,10 @@ def put_nodes(
         for edge in new_edges:
             derived.figures.linked(edge)
     return [node for node, _ in prepared]
+
+
+def _clean_stone(core: Core, stone: Tombstone) -> Tombstone:
+    return replace(stone, reason=core.redactor.redact(stone.reason))
 
 
 class _Old(NamedTuple):

@@ -75,9 +75,7 @@ class HttpDoor:
             raise InvalidInputError(f"project {named!r} is no absolute path of a folder")
         repository = find_repository(Path(os.path.realpath(named)))
         store = project_store(self._root, repository)
-        request = Request(
-            verb="mcp.http", event_id=client.decode(), store=store, project=repository.top
-        )
+        request = Request(verb="mcp.http", event_id=client.decode(), store=store, project=repository.top)
         return self._host.endpoint(request)
 
 

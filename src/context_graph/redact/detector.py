@@ -85,6 +85,10 @@ class Redactor:
         found = load_imported(cache_dir, timeout_s=timeout_s)
         return cls(found.rules, found.keywords, found.problems)
 
+    def finds(self, text: str) -> bool:
+        """Whether `redact` would replace anything."""
+        return bool(self._find(text.encode("utf-8", "replace")))
+
     def redact(self, text: str) -> str:
         """``text`` with every secret replaced; the very same object when there is none.
 
