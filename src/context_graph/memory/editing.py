@@ -221,7 +221,8 @@ def checked_edges(
             raise InvalidParamsError.of(
                 "edges", f"holds {edge.id}, but {there.id} is the same relation between the same memories"
             )
-        clean.append(replace(edge, metadata=redacted(edge.metadata, core.redactor)))
+        kind = core.redactor.redact_id(edge.relationship_type)
+        clean.append(replace(edge, relationship_type=kind, metadata=redacted(edge.metadata, core.redactor)))
         if there is None:
             fresh.append(clean[-1])
     return clean, fresh

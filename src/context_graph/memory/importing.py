@@ -262,6 +262,9 @@ class _NoRedaction:
     def redact(self, text: str) -> str:
         return text
 
+    def redact_id(self, text: str) -> str:
+        return text
+
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
         return text
 

@@ -89,6 +89,9 @@ class Draft:
 
     def redact(self, redactor: TextRedactor) -> None:
         """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
+        for name, _ in _TEXTS:
+            if value := getattr(self, name):
+                setattr(self, name, redactor.redact_id(value))
         texts = [self.rationale, *self.tags, *_strings(self.metadata)]
         if not _is_binary(self):
             texts.append(self.content)
@@ -193,6 +196,9 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
         content=draft.content,
         rationale=draft.rationale,
         session_id=draft.session_id,
+        agent_id=draft.agent_id,
+        project=draft.project,
+        source=draft.source,
         metadata=draft.metadata or {},
         tags=tuple(draft.tags),
     )

@@ -26,6 +26,7 @@ class TextRedactor(Protocol):
     def problems(self) -> tuple[str, ...]: ...
     def finds(self, text: str) -> bool: ...
     def redact(self, text: str) -> str: ...
+    def redact_id(self, text: str) -> str: ...
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str: ...
 
 
@@ -66,6 +67,10 @@ class DeferredRedactor:
     def redact(self, text: str) -> str:
         """As Redactor.redact; the first call may wait some 0.3 s."""
         return self._ready().redact(text)
+
+    def redact_id(self, text: str) -> str:
+        """As Redactor.redact_id; the first call may wait some 0.3 s."""
+        return self._ready().redact_id(text)
 
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
         """As Redactor.redact_cut; the first call may wait some 0.3 s."""

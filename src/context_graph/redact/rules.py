@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["IMPORT_FORMAT", "OWN_RULES", "Rule"]
+__all__ = ["IMPORT_FORMAT", "ISSUED", "OWN_RULES", "Rule"]
 
 IMPORT_FORMAT: Final = 1
 """Of the JSON that extract writes and imported reads; part of the cache file's name."""
@@ -169,6 +169,9 @@ _IN_PROSE: Final = (
     ("netrc", r"(?i)\blogin\s+\S+\s+password\s+([^\s\d]*\d\S*)"),
     ("sql-password", r"""(?i)\bpassword\s+\\*['"]([^'"\\\r\n]+)"""),
 )
+
+ISSUED: Final = "|".join(rf"(?:^|[^A-Za-z0-9])({pattern})" for _, pattern in _TOKENS)
+"""An issuer's token that begins a word: all that is looked for in ids and paths, which must stay."""
 
 OWN_RULES: Final = (
     *(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES)),

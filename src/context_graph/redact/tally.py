@@ -38,7 +38,13 @@ class Tally:
 
     def redact(self, text: str) -> str:
         """As the redactor's; new marks are counted."""
-        clean = self._redactor.redact(text)
+        return self._counted(text, self._redactor.redact(text))
+
+    def redact_id(self, text: str) -> str:
+        """As the redactor's; new marks are counted."""
+        return self._counted(text, self._redactor.redact_id(text))
+
+    def _counted(self, text: str, clean: str) -> str:
         if clean is not text:
             self._counts += Counter(_MARK.findall(clean)) - Counter(_MARK.findall(text))
         return clean
