@@ -44,9 +44,13 @@ P95_GOAL = 8.0
 SESSION = "bench-session"
 FLOOR = "floor: static C, returns 0"
 VENV, BARE = "the environment's Python, pass", "bare Python (-I -S), pass"
-PYTHON_HOOK, BARE_HOOK, NODE_HOOK = "plain hook in Python", "plain hook in Python (-I -S)", "plain hook in Node"
+PYTHON_HOOK, BARE_HOOK, NODE_HOOK = (
+    "plain hook in Python",
+    "plain hook in Python (-I -S)",
+    "plain hook in Node",
+)
 RIVAL_CASES = (VENV, BARE, PYTHON_HOOK, BARE_HOOK, NODE_HOOK)
-"""Python as this environment starts it, whose site packages are read, and as a gate without an owner starts it."""
+"""Python as this environment starts it, with its site packages, and as a gate without an owner starts it."""
 RIVALS = Path(__file__).resolve().parent / "rivals"
 
 
@@ -229,8 +233,7 @@ def judge(calls: Mapping[str, Calls], owner: Mapping[str, Any]) -> list[Figure]:
     """The cases beside the floor."""
     walls = {name: of.walls for name, of in calls.items()}
     kinds: dict[str, Kind] = {
-        name: "limit" if name == FLOOR else "rival" if name in RIVAL_CASES else "ours"
-        for name in walls
+        name: "limit" if name == FLOOR else "rival" if name in RIVAL_CASES else "ours" for name in walls
     }
     extra: dict[str, dict[str, Any]] = {
         name: {"cpu": human(statistics.median(of.cpus))} for name, of in calls.items()

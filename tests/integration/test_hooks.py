@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.support import Cli
+from tests.support import Cli, stopped
 
 from context_graph.config import data_root
 
@@ -345,6 +345,21 @@ def test_a_crisis_is_reached_said_once_and_recovered_from(cli: Cli) -> None:
     hook(cli, "prompt-submit", body("prompt-submit", "drifter"))
     back = [hook(cli, "post-tool", body("post-tool", "drifter", 200 + n), fmt="json") for n in range(8)]
     assert json.loads(back[-1].stdout)["ic_classification"]["value"] >= 0.7 and back[-1].returncode == 0
+
+
+def test_a_pre_tool_hook_opens_no_database(cli: Cli) -> None:
+    """REQ-HOOKS-02: it hands its event over or leaves it in the spool; the store is the owner's alone."""
+    done = hook(cli, "pre-tool", body("pre-tool", number=90), CONTEXT_GRAPH_PYTHON="/bin/false")
+    assert done.returncode == 0
+    made = [path for path in data_root(cli.env).rglob("*") if path.is_file() and path.stat().st_size]
+    assert made and {path.parent.name for path in made} == {"spool"}, made
+    work(cli)
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    with stopped(pid):
+        tables = sorted(data_root(cli.env).glob("stores/*/db/*"))
+        before = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tables]
+        assert hook(cli, "pre-tool", body("pre-tool", number=91)).returncode == 0
+        assert before == [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tables]
 
 
 def test_with_no_owner_the_event_waits_in_the_spool_and_is_applied_once(cli: Cli) -> None:
