@@ -168,6 +168,7 @@ HOOKS: dict[str, Requirement] = {
         (
             "tests/integration/test_session_manager.py::test_a_new_session_continues_the_previous_one",
             "tests/integration/test_session_manager.py::test_a_session_is_created_with_the_seed_s_defaults_and_durable_at_once",
+            "tests/integration/test_session_manager.py::test_the_documented_library_runs_as_a_users_program",
         ),
     ),
     "REQ-HOOKS-24": Requirement(
@@ -179,17 +180,24 @@ HOOKS: dict[str, Requirement] = {
     ),
     "REQ-HOOKS-25": Requirement(
         "update_ic_and_trajectory",
-        ("tests/integration/test_session_manager.py::test_ic_is_the_cosine_with_the_stored_vector_times_r",),
+        (
+            "tests/integration/test_session_manager.py::test_ic_is_the_cosine_with_the_stored_vector_times_r",
+            "tests/integration/test_session_manager.py::test_the_documented_library_runs_as_a_users_program",
+        ),
     ),
     "REQ-HOOKS-26": Requirement(
         "get_cached",
         (
             "tests/integration/test_session_manager.py::test_the_cache_answers_without_the_store_and_hands_out_copies",
+            "tests/integration/test_session_manager.py::test_the_documented_library_runs_as_a_users_program",
         ),
     ),
     "REQ-HOOKS-27": Requirement(
         "link_sessions",
-        ("tests/integration/test_session_manager.py::test_linking_computes_and_stores_the_cross_session_ic",),
+        (
+            "tests/integration/test_session_manager.py::test_linking_computes_and_stores_the_cross_session_ic",
+            "tests/integration/test_session_manager.py::test_the_documented_library_runs_as_a_users_program",
+        ),
     ),
     "REQ-HOOKS-28": Requirement(
         "persist_final",

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -329,6 +330,35 @@ def drift(cli: Cli, session: str) -> list[Any]:
         hook(cli, "post-tool", body("post-tool", session, 100 + n, text=TOPICS[n % 4] * 4), fmt="json")
         for n in range(12)
     ]
+
+
+def test_the_brief_reads_no_stdin_and_opens_no_database(cli: Cli) -> None:
+    """REQ-SESSION-11: a pipe that nobody ends, a stopped owner, a store that is gone: it is there."""
+    work(cli)
+    told = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-1"}).stdout
+    assert BRIEF.match(told.strip())
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    ours, theirs = os.pipe()
+    env = {**cli.env, "CLAUDE_CODE_SESSION_ID": "s-1"}
+    command = [str(cli.launcher), "consciousness", "brief"]
+    try:
+        with stopped(pid):
+            (database,) = data_root(cli.env).glob("stores/*/db")
+            database.rename(database.with_name("away"))
+            done = subprocess.run(
+                command, stdin=ours, env=env, cwd=cli.project, capture_output=True, timeout=30, check=False
+            )
+            database.with_name("away").rename(database)
+        assert (done.returncode, done.stdout.decode(), done.stderr) == (0, told, b"")
+        (slots,) = data_root(cli.env).glob("stores/*/brief.bin")
+        slots.write_bytes(b"torn")
+        torn = subprocess.run(
+            command, stdin=ours, env=env, cwd=cli.project, capture_output=True, timeout=30, check=False
+        )
+        assert (torn.returncode, torn.stdout.decode().strip()) == (0, COLD)
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_a_crisis_is_reached_said_once_and_recovered_from(cli: Cli) -> None:

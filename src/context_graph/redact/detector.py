@@ -16,7 +16,7 @@ import re2  # type: ignore[import-untyped]  # it ships no annotations
 
 from context_graph.redact import credential, headers, keyed
 from context_graph.redact.imported import load_imported
-from context_graph.redact.rules import ISSUED, OWN_RULES, Rule
+from context_graph.redact.rules import OWN_RULES, Rule
 from context_graph.redact.runs import CORE_PATTERN, secret_run
 
 __all__ = ["Redactor"]
@@ -54,6 +54,7 @@ class Redactor:
         self._finders: list[Callable[[bytes], Iterator[_Span]]] = []
         options = _options()
         rules = [*OWN_RULES, *_usable(imported, options, found)]
+        self._issued = {at for at, rule in enumerate(rule for rule in rules if rule.anchored) if rule.issued}
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
@@ -71,7 +72,6 @@ class Redactor:
         self._adrift = [(re2.compile(rule.pattern.encode(), options), _spans_of(rule)) for rule in adrift]
         gate = "|".join(f"(?:{rule.pattern})" for rule in adrift)
         self._gate = re2.compile(gate.encode(), options) if gate else None
-        self._issued = re2.compile(ISSUED.encode(), _options(_KEYED_MEMORY))
         self._core = re2.compile(CORE_PATTERN.encode(), options)
         self.rule_count: int = len(rules) + 6
         self.problems: tuple[str, ...] = tuple(found)
@@ -102,7 +102,13 @@ class Redactor:
     def redact_id(self, text: str) -> str:
         """An id, a name or a path without issuers' tokens: nothing else in it is taken for a secret."""
         data = text.encode("utf-8", "replace")
-        spans = [(*_secret_of(found, self._issued.groups), "key") for found in self._issued.finditer(data)]
+        spans = [
+            span
+            for index in self._filter.Match(data, potential=True) or ()
+            if index in self._issued
+            for span in self._finders[index](data)
+            if not data[max(0, span[0] - 1) : span[0]].isalnum()
+        ]
         return _replaced(data, spans) if spans else text
 
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:

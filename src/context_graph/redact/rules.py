@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["IMPORT_FORMAT", "ISSUED", "OWN_RULES", "Rule"]
+__all__ = ["IMPORT_FORMAT", "OWN_RULES", "Rule"]
 
 IMPORT_FORMAT: Final = 1
 """Of the JSON that extract writes and imported reads; part of the cache file's name."""
@@ -24,7 +24,8 @@ class Rule:
 
     ``grouped``: a group that took part is the secret, not the whole match. ``anchored``: there is a
     literal that the prefilter can look for; the others share one pass of their own. ``judged``: the
-    words around it have a say, see keyed.is_typed_value.
+    words around it have a say, see keyed.is_typed_value. ``issued``: a token that
+    its issuer's prefix tells, wherever it stands.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Rule:
     grouped: bool = True
     anchored: bool = True
     judged: bool = False
+    issued: bool = False
 
 
 _WORD: Final = r"[A-Za-z0-9_-]"
@@ -170,10 +172,8 @@ _IN_PROSE: Final = (
     ("sql-password", r"""(?i)\bpassword\s+\\*['"]([^'"\\\r\n]+)"""),
 )
 
-ISSUED: Final = "|".join(rf"(?:^|[^A-Za-z0-9])({pattern})" for _, pattern in _TOKENS)
-"""An issuer's token that begins a word: all that is looked for in ids and paths, which must stay."""
-
 OWN_RULES: Final = (
-    *(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES)),
+    *(Rule(name, pattern, issued=True) for name, pattern in _TOKENS),
+    *(Rule(name, pattern) for name, pattern in _SHAPES),
     *(Rule(name, pattern, judged=True) for name, pattern in _IN_PROSE),
 )
