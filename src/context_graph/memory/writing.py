@@ -89,10 +89,8 @@ class Draft:
 
     def redact(self, redactor: TextRedactor) -> None:
         """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
-        for name, _ in _TEXTS:
-            if value := getattr(self, name):
-                setattr(self, name, redactor.redact_id(value))
-        texts = [self.rationale, *self.tags, *_strings(self.metadata)]
+        ids = {name: value for name, _ in _TEXTS if (value := getattr(self, name))}
+        texts = [self.rationale, *self.tags, *_strings(self.metadata), *ids.values()]
         if not _is_binary(self):
             texts.append(self.content)
         # Hardly any text holds a secret: one pass over all of them tells, and is all that most stores cost.
@@ -101,6 +99,8 @@ class Draft:
             # A password in a field of that name is told by the name alone.
             self.metadata = redacted(self.metadata, redactor) if self.metadata else self.metadata
             return
+        for name, value in ids.items():
+            setattr(self, name, redactor.redact_id(value))
         if not _is_binary(self):
             self.content = redactor.redact(self.content)
         self.rationale = redactor.redact(self.rationale)
