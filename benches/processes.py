@@ -43,7 +43,14 @@ P95_GOAL = 8.0
 """A live hook's p95 over the floor's median."""
 SESSION = "bench-session"
 FLOOR = "floor: static C, returns 0"
-BARE, PYTHON_HOOK, NODE_HOOK = "bare Python, pass", "plain hook in Python", "plain hook in Node"
+VENV, BARE = "the environment's Python, pass", "bare Python (-I -S), pass"
+PYTHON_HOOK, BARE_HOOK, NODE_HOOK = (
+    "plain hook in Python",
+    "plain hook in Python (-I -S)",
+    "plain hook in Node",
+)
+RIVAL_CASES = (VENV, BARE, PYTHON_HOOK, BARE_HOOK, NODE_HOOK)
+"""Python as this environment starts it, with its site packages, and as a gate without an owner starts it."""
 RIVALS = Path(__file__).resolve().parent / "rivals"
 
 
@@ -170,9 +177,9 @@ def case_lines(folder: Path) -> list[str]:
     live = {**live_env(folder), "CLAUDE_CODE_SESSION_ID": SESSION}
     # The owner that is started is the floor itself: its own start is on another core's time.
     dead = {**live, "CONTEXT_GRAPH_HOME": str(folder / "dead"), "CONTEXT_GRAPH_PYTHON": str(folder / "noop")}
-    python = [os.path.realpath(sys.executable), "-c", "pass"]
     lines = case(FLOOR, [str(folder / "noop")], {})
-    lines += case(BARE, python, {"PATH": live["PATH"]})
+    lines += case(VENV, [sys.executable, "-c", "pass"], {"PATH": live["PATH"]})
+    lines += case(BARE, [sys.executable, "-I", "-S", "-c", "pass"], {"PATH": live["PATH"]})
     lines += case("brief, warm", [str(CLI), "consciousness", "brief"], live)
     lines += case(
         "brief, cold", [str(CLI), "consciousness", "brief"], {**live, "CLAUDE_CODE_SESSION_ID": "other"}
@@ -216,7 +223,8 @@ def rival_commands() -> dict[str, list[str] | None]:
     """Each rival's command, None where its interpreter is missing."""
     node = shutil.which("node")
     return {
-        PYTHON_HOOK: [os.path.realpath(sys.executable), str(RIVALS / "hook.py")],
+        PYTHON_HOOK: [sys.executable, str(RIVALS / "hook.py")],
+        BARE_HOOK: [sys.executable, "-I", "-S", str(RIVALS / "hook.py")],
         NODE_HOOK: [node, str(RIVALS / "hook.mjs")] if node else None,
     }
 
@@ -225,8 +233,7 @@ def judge(calls: Mapping[str, Calls], owner: Mapping[str, Any]) -> list[Figure]:
     """The cases beside the floor."""
     walls = {name: of.walls for name, of in calls.items()}
     kinds: dict[str, Kind] = {
-        name: "limit" if name == FLOOR else "rival" if name in (BARE, PYTHON_HOOK, NODE_HOOK) else "ours"
-        for name in walls
+        name: "limit" if name == FLOOR else "rival" if name in RIVAL_CASES else "ours" for name in walls
     }
     extra: dict[str, dict[str, Any]] = {
         name: {"cpu": human(statistics.median(of.cpus))} for name, of in calls.items()

@@ -80,6 +80,22 @@ def places() -> bytes:
     relative = f"{named} f:w/.git=gitdir:%20../main/.git/worktrees/w%0A"
     bare = "f:bare.git/worktrees/w/gitdir={T}/w/.git%0A f:w/.git=gitdir:%20{T}/bare.git/worktrees/w%0A"
     submodule = "d:top/.git/modules/m f:top/m/.git=gitdir:%20../.git/modules/m%0A"
+    config = "[core]%0A%09bare%20=%20false%0A"
+    separate = f"f:sep/config={config} d:sep/objects f:m/.git=gitdir:%20{{T}}/sep%0A d:m/src"
+    separate_linked = (
+        f"{separate} f:sep/worktrees/w/gitdir={{T}}/w/.git%0A f:w/.git=gitdir:%20{{T}}/sep/worktrees/w%0A"
+    )
+    no_git_dir = "d:sep f:m/.git=gitdir:%20{T}/sep%0A"
+    to_bare = "f:sep/config=[core]%0Abare%20=%20true%0A d:sep/objects f:m/.git=gitdir:%20{T}/sep%0A"
+    to_checkout = f"f:v/.git/config={config} d:v/.git/objects f:m/.git=gitdir:%20{{T}}/v/.git%0A"
+    to_linked = f"{separate_linked} f:x/.git=gitdir:%20{{T}}/sep/worktrees/w%0A"
+    owned = "[core]%0A%09worktree%20=%20../../../m%0A"
+    module = f"f:top/.git/modules/m/config={owned} f:top/m/.git=gitdir:%20../.git/modules/m%0A"
+    module_linked = (
+        f"{module} f:top/.git/modules/m/worktrees/w/gitdir={{T}}/w/.git%0A"
+        " f:w/.git=gitdir:%20{T}/top/.git/modules/m/worktrees/w%0A"
+    )
+    module_claimed = f"{module} f:evil/.git=gitdir:%20{{T}}/top/.git/modules/m%0A"
     nested = "d:outer/.git d:outer/inner/.git d:outer/inner/src"
     home = "HOME={T}/h"
     local = "{T}/h/.local/share/context-graph"
@@ -120,6 +136,16 @@ def places() -> bytes:
         ("worktree-of-bare", bare, home, "w", local, "{T}/w", "{T}/bare.git"),
         ("worktree-unknown-to-it", one_sided, home, "w", local, "{T}/w", "{T}/w"),
         ("worktree-of-another", claimed, home, "evil", local, "{T}/evil", "{T}/evil"),
+        ("separate", separate, home, "m/src", local, "{T}/m/src", "{T}/sep"),
+        ("separate-worktree", separate_linked, home, "w", local, "{T}/w", "{T}/sep"),
+        ("separate-main-of-worktree", separate_linked, home, "m", local, "{T}/m", "{T}/sep"),
+        ("separate-no-git-dir", no_git_dir, home, "m", local, "{T}/m", "{T}/m"),
+        ("git-file-names-bare", to_bare, home, "m", local, "{T}/m", "{T}/m"),
+        ("git-file-names-a-checkout", to_checkout, home, "m", local, "{T}/m", "{T}/m"),
+        ("git-file-names-a-worktrees", to_linked, home, "x", local, "{T}/x", "{T}/x"),
+        ("submodule-with-worktree", module_linked, home, "top/m", local, "{T}/top/m", "{T}/top/m"),
+        ("worktree-of-submodule", module_linked, home, "w", local, "{T}/w", "{T}/top/m"),
+        ("git-file-names-a-submodules", module_claimed, home, "evil", local, "{T}/evil", "{T}/evil"),
         ("submodule", submodule, home, "top/m", local, "{T}/top/m", "{T}/top/m"),
         ("git-file-garbage", "f:p/.git=hello d:p/a", home, "p/a", local, "{T}/p/a", "{T}/p"),
         ("git-file-empty", "f:p/.git=", home, "p", local, "{T}/p", "{T}/p"),

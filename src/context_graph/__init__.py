@@ -6,17 +6,22 @@ TYPE_CHECKING = False  # typing itself would double the start of the hooks' slow
 if TYPE_CHECKING:
     from typing import Any
 
+    from context_graph.identity.manager import SessionIdentityManager
     from context_graph.memory.memex import Memex
 
-__all__ = ["Memex", "__version__"]
+__all__ = ["Memex", "SessionIdentityManager", "__version__"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Memex` when it is asked for: a hook's path imports this package and must not load a database."""
+    """The library's classes when they are asked for: a hook imports this and must not load a database."""
     if name == "Memex":
         from context_graph.memory.memex import Memex
 
         return Memex
+    if name == "SessionIdentityManager":
+        from context_graph.identity.manager import SessionIdentityManager
+
+        return SessionIdentityManager
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

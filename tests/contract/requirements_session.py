@@ -108,6 +108,7 @@ SESSION: dict[str, Requirement] = {
             "tests/e2e/test_real_client.py::test_identity_survives_from_one_real_session_to_the_next",
             "tests/integration/test_cli.py::test_the_python_program_prints_the_launchers_brief",
             "tests/integration/test_hooks.py::test_the_brief_is_cold_then_the_sessions_own_line",
+            "tests/integration/test_hooks.py::test_the_brief_reads_no_stdin_and_opens_no_database",
             "tests/unit/test_brief_slots.py::test_the_cache_shows_each_session_its_own_line",
         ),
     ),
@@ -291,7 +292,10 @@ SESSION: dict[str, Requirement] = {
     ),
     "TC-SESSION-20": Requirement(
         "check-identity, crisis",
-        ("tests/integration/test_cli.py::test_check_identity_warns_on_stderr_only_and_always_exits_0",),
+        (
+            "tests/integration/test_cli.py::test_check_identity_queues_one_dream_for_a_crisis",
+            "tests/integration/test_cli.py::test_check_identity_warns_on_stderr_only_and_always_exits_0",
+        ),
     ),
     "TC-SESSION-21": Requirement(
         "inject-context's format",

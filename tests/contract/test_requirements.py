@@ -57,3 +57,26 @@ def test_the_manifest_and_the_docstrings_name_the_same_tests() -> None:
     assert set(named) <= SEEDS, "a test names a requirement that the seeds don't have"
     for name, requirement in REQUIREMENTS.items():
         assert set(requirement.tests) == named.get(name, set()), name
+
+
+def test_a_bench_that_proves_a_requirement_can_fail() -> None:
+    """It compares with its goal, a ratio to a limit of the same run: benches/goal.py raises."""
+    named = {test for requirement in REQUIREMENTS.values() for test in requirement.tests}
+    benches = sorted(test for test in named if test.startswith("benches/"))
+    assert benches
+    for test in benches:
+        file, _, name = test.partition("::")
+        tree = ast.parse((ROOT / file).read_text())
+        (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        calls = {
+            node.func.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert "held" in calls, f"{test} compares nothing with its goal"
+        assert not any(
+            keyword.arg == "judged"
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+        )

@@ -204,7 +204,7 @@ def test_check_identity_warns_on_stderr_only_and_always_exits_0(cli: Cli, ic: fl
 
 
 def test_check_identity_queues_one_dream_for_a_crisis(cli: Cli) -> None:
-    """REQ-SESSION-08, REQ-SESSION-14, TC-SESSION-10: durable, said so, and not again within the cool-down."""
+    """REQ-SESSION-08, REQ-SESSION-14, TC-SESSION-10, TC-SESSION-20: computed; durable, said, once."""
     (cli.project / ".claude").mkdir()
     (cli.project / ".claude" / "context-graph.toml").write_text(
         "dream = false\n"

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from tests.support import Cli
+from tests.support import Cli, stopped
 
 from context_graph.config import data_root
 
@@ -331,6 +332,35 @@ def drift(cli: Cli, session: str) -> list[Any]:
     ]
 
 
+def test_the_brief_reads_no_stdin_and_opens_no_database(cli: Cli) -> None:
+    """REQ-SESSION-11: a pipe that nobody ends, a stopped owner, a store that is gone: it is there."""
+    work(cli)
+    told = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "s-1"}).stdout
+    assert BRIEF.match(told.strip())
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    ours, theirs = os.pipe()
+    env = {**cli.env, "CLAUDE_CODE_SESSION_ID": "s-1"}
+    command = [str(cli.launcher), "consciousness", "brief"]
+    try:
+        with stopped(pid):
+            (database,) = data_root(cli.env).glob("stores/*/db")
+            database.rename(database.with_name("away"))
+            done = subprocess.run(
+                command, stdin=ours, env=env, cwd=cli.project, capture_output=True, timeout=30, check=False
+            )
+            database.with_name("away").rename(database)
+        assert (done.returncode, done.stdout.decode(), done.stderr) == (0, told, b"")
+        (slots,) = data_root(cli.env).glob("stores/*/brief.bin")
+        slots.write_bytes(b"torn")
+        torn = subprocess.run(
+            command, stdin=ours, env=env, cwd=cli.project, capture_output=True, timeout=30, check=False
+        )
+        assert (torn.returncode, torn.stdout.decode().strip()) == (0, COLD)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 def test_a_crisis_is_reached_said_once_and_recovered_from(cli: Cli) -> None:
     """REQ-SESSION-08, TC-SESSION-10, IDENTITY-007: exit 6 in seed 001's formats, a durable dream request."""
     answers = drift(cli, "drifter")
@@ -345,6 +375,21 @@ def test_a_crisis_is_reached_said_once_and_recovered_from(cli: Cli) -> None:
     hook(cli, "prompt-submit", body("prompt-submit", "drifter"))
     back = [hook(cli, "post-tool", body("post-tool", "drifter", 200 + n), fmt="json") for n in range(8)]
     assert json.loads(back[-1].stdout)["ic_classification"]["value"] >= 0.7 and back[-1].returncode == 0
+
+
+def test_a_pre_tool_hook_opens_no_database(cli: Cli) -> None:
+    """REQ-HOOKS-02: it hands its event over or leaves it in the spool; the store is the owner's alone."""
+    done = hook(cli, "pre-tool", body("pre-tool", number=90), CONTEXT_GRAPH_PYTHON="/bin/false")
+    assert done.returncode == 0
+    made = [path for path in data_root(cli.env).rglob("*") if path.is_file() and path.stat().st_size]
+    assert made and {path.parent.name for path in made} == {"spool"}, made
+    work(cli)
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    with stopped(pid):
+        tables = sorted(data_root(cli.env).glob("stores/*/db/*"))
+        before = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tables]
+        assert hook(cli, "pre-tool", body("pre-tool", number=91)).returncode == 0
+        assert before == [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in tables]
 
 
 def test_with_no_owner_the_event_waits_in_the_spool_and_is_applied_once(cli: Cli) -> None:

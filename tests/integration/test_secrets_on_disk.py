@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import os
 import re
+import uuid
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from mcp import MCPError
+from tests.mcp_support import connected
 from tests.support import Cli
 
 from context_graph.config import data_root, store_dir
+from context_graph.hooks_config.events import EVENTS
+from context_graph.mcp_server.schemas import PARAMETERS
+from context_graph.protocol.shapes import Wire
 from context_graph.store.sessions import SessionStore
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "secrets.tsv"
@@ -85,3 +98,191 @@ def test_no_planted_secret_is_found_in_any_file(cli: Cli) -> None:
         )
     assert "[redacted:" in told
     assert not [rule for rule, secret, _ in rows if secret in told]
+
+
+@dataclass
+class Planter:
+    """Draws a token for each place it is planted in, and finds the places whose tokens were kept."""
+
+    places: dict[str, str] = field(default_factory=dict)
+
+    def token(self, place: str) -> str:
+        """A token as GitHub issues them, another one for each place; fake."""
+        drawn = hashlib.sha256(place.encode()).hexdigest()
+        token = "".join(("gh", "p_", drawn[:18].upper(), drawn[18:36]))
+        self.places[token] = place
+        return token
+
+    def text(self, place: str) -> str:
+        """A sentence around a token."""
+        return f"noted {self.token(place)} here"
+
+    def kept(self, *folders: Path) -> list[str]:
+        """The places whose tokens stand in a file below ``folders``, or in a file's name."""
+        held = b"\0".join(_everything(folder) for folder in folders)
+        held += b"\0".join(os.fsencode(path) for folder in folders for path in folder.rglob("*"))
+        return sorted({place for token, place in self.places.items() if token.encode() in held})
+
+
+def _flat(planter: Planter, event: str, number: int) -> dict[str, Any]:
+    """A hook's flat input with a token in each text that the parser reads, or that it does not know."""
+    names = [one.name for one in msgspec.structs.fields(Wire) if one.type not in (bool, msgspec.Raw)]
+    unread = ("custom_instructions", "message", "transcript_path")
+    body: dict[str, Any] = {
+        name: planter.text(f"{event}.{name}") for name in (*names, *unread) if name not in NOT_TEXT
+    }
+    body |= {"session_id": "s-1", "hook_event_name": event, "tool_name": planter.token(f"{event}.tool_name")}
+    tool = {
+        "command": planter.text(f"{event}.tool_input.command"),
+        planter.token(f"{event}.tool_input key"): "a value",
+        "nested": [{"deep": planter.text(f"{event}.tool_input.deep")}],
+    }
+    answer = {"stdout": planter.text(f"{event}.tool_response.stdout")}
+    return body | {"tool_input": tool, "tool_response": answer, "tool_use_id": f"toolu_{number}"}
+
+
+NOT_TEXT = {"timestamp_ms", "duration_ms", "hook_type", "agent_id", "cwd"}
+"""Numbers; seed 001's other shape; a subagent's event; a folder, which `no_id` looks at."""
+
+
+@pytest.mark.timeout(300)
+def test_no_field_of_any_hook_event_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
+    """REQ-HOOKS-33: each registered event, each field that the parser knows, live and spooled."""
+    planter, verbs = Planter(), [event.verb for event in EVENTS if event.verb != "permission-request"]
+    for spooled, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
+        if spooled:
+            cli.run("owner", "stop")
+        for number, event in enumerate(EVENTS):
+            body = json.dumps(_flat(planter, event.name, number + 100 * spooled))
+            done = cli.run("hooks", event.verb, "--format", "claude", stdin=body, env=env)
+            assert done.returncode == 0, done.stderr
+        assert planter.kept(isolated_home, cli.project) == []
+    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["spool_pending"] == 0 and shown["events_applied"] >= 2 * len(verbs) - 2
+    cli.run("owner", "stop")
+    assert planter.kept(isolated_home, cli.project) == []
+    with SessionStore.open(store_dir(data_root(cli.env), cli.project) / "db") as store:
+        told = [repr(event) for event in store.event_log.after("s-1", 0)]
+    for name in ("tool_name", "prompt_id", "reason", "input_text", "output_text"):
+        assert any(re.search(rf"{name}='[^']*\[redacted:", one) for one in told), name
+
+
+def test_no_id_of_a_hook_event_keeps_an_issuers_token(cli: Cli, isolated_home: Path) -> None:
+    """Ids and folders stay as they are, but for what can be nothing else than a key."""
+    planter = Planter()
+    for spooled, env in ((False, {}), (True, {"CONTEXT_GRAPH_PYTHON": "/bin/false"})):
+        if spooled:
+            cli.run("owner", "stop")
+        given = {
+            "hook_event_name": "PostToolUse",
+            "session_id": f"s-{planter.token(f'session_id {spooled}')}",
+            "tool_use_id": planter.token(f"tool_use_id {spooled}"),
+            "cwd": f"/home/{planter.token(f'cwd {spooled}')}",
+            "transcript_path": f"/home/{planter.token(f'transcript_path {spooled}')}.jsonl",
+            "tool_name": "Bash",
+            "tool_input": {"command": "ls"},
+            "tool_response": {"stdout": "a"},
+        }
+        done = cli.run("hooks", "post-tool", "--format", "claude", stdin=json.dumps(given), env=env)
+        assert done.returncode == 0
+        assert planter.kept(isolated_home) == []
+    cli.run("owner", "stop")
+    assert planter.kept(isolated_home) == []
+
+
+IDS = {"node_id", "source_id", "target_id", "link_to"}
+
+
+def _argument(planter: Planter, place: str, name: str, schema: dict[str, Any]) -> Any:
+    """A token in an argument of a tool, whatever its schema lets it be; None for what holds no text."""
+    kind = schema.get("type")
+    if name in IDS or "enum" in schema or schema.get("format") == "date-time" or name == "occurred_at":
+        return None
+    if kind == "object":
+        return {
+            "note": planter.text(f"{place} value"),
+            planter.token(f"{place} key"): [planter.text(f"{place} []")],
+        }
+    if kind == "array":
+        return None if "enum" in schema.get("items", {}) else [planter.token(f"{place} item")]
+    return planter.text(place) if kind == "string" else None
+
+
+@pytest.mark.timeout(300)
+def test_no_argument_of_any_tool_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
+    """REQ-HOOKS-33 for memories: the tools' own schemas are walked; what is refused leaves nothing either."""
+    planter = Planter()
+    with connected(cli) as peer:
+        ids = {"node_id": peer.store("one plain note"), "source_id": peer.store("two plain notes")}
+        ids |= {"target_id": ids["node_id"], "link_to": [ids["node_id"]]}
+        for tool, schema in PARAMETERS.items():
+            texts = {
+                name: _argument(planter, f"{tool}.{name}", name, given)
+                for name, given in schema["properties"].items()
+            }
+            fixed = {
+                name: ids[name] for name in schema["properties"] if name in ids and tool != "restore_memory"
+            }
+            one = {name: text for name, text in texts.items() if text is not None} | fixed
+            if "content_base64" in one:
+                bare = {**one, "content_base64": base64.b64encode(one["content_base64"].encode()).decode()}
+                one.pop("content_base64")
+                bare.pop("content")
+                peer.result(tool, **bare)
+            for name in [None, *(one if tool not in ("store_memory", "link_memories") else ())]:
+                with suppress(MCPError):
+                    peer.result(tool, **{key: value for key, value in one.items() if key != name})
+        with suppress(MCPError):
+            peer.result(planter.token("a tool's name"), query=planter.text("an argument of no tool"))
+    assert planter.kept(isolated_home, cli.project) == []
+    exported = cli.run("memory", "export").stdout
+    assert exported.count("[redacted:") >= 6, "the calls did store something"
+    cli.run("owner", "stop")
+    assert planter.kept(isolated_home, cli.project) == []
+
+
+@pytest.mark.timeout(300)
+def test_no_field_of_an_import_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
+    """Every text of every kind of record: memories, those that are forgotten, links, tombstones."""
+    planter, written = Planter(), 0
+    with connected(cli) as peer:
+        first, second = peer.store("one plain note"), peer.store("two plain notes")
+        peer.ask("link_memories", source_id=first, target_id=second, metadata={"why": "a test"})
+        for soft, reason in ((True, "no longer so"), (False, "user_requested")):
+            gone = peer.store(f"to be forgotten, {soft}")
+            peer.ask("forget_memory", node_id=gone, soft_delete=soft, reason=reason)
+    lines = [json.loads(line) for line in cli.run("memory", "export").stdout.splitlines()]
+    samples = {
+        (line["type"], "deleted" in line): line for line in lines if line.get("type") not in (None, "end")
+    }
+    assert {kind for kind, _ in samples} == {"memory", "link", "tombstone"} and ("memory", True) in samples
+    for (kind, deleted), line in samples.items():
+        for name, value in line.items():
+            place = f"{kind}{' deleted' * deleted}.{name}"
+            planted = _planted(planter, place, name, value)
+            if planted is None:
+                continue
+            record = {**line, name: planted, "id": str(uuid.uuid4())}
+            record |= {"relationship_type": planter.text(place)} if name == "relationship_type" else {}
+            done = cli.run("memory", "import", stdin=json.dumps(record) + "\n")
+            written += done.returncode == 0
+    assert written >= 12
+    assert planter.kept(isolated_home, cli.project) == []
+    cli.run("owner", "stop")
+    assert planter.kept(isolated_home, cli.project) == []
+
+
+def _planted(planter: Planter, place: str, name: str, value: Any) -> Any:
+    """``value`` of a record with a token in it; None where no text can stand."""
+    if name in ("type", "id", "source_id", "target_id", "deleted_at_ms") or isinstance(value, int | float):
+        return None
+    if name == "deleted":
+        return {**value, "reason": planter.text(place)}
+    if isinstance(value, dict):
+        return {
+            "note": planter.text(place),
+            planter.token(f"{place} key"): {"password": "x", "in": planter.text(place)},
+        }
+    if isinstance(value, list):
+        return [planter.token(place)]
+    return planter.text(place)

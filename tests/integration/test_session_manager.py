@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreLockedError,
 )
+from context_graph.identity.kuramoto import order_of
 from context_graph.identity.manager import SessionIdentityManager
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.store.engine import Engine
@@ -301,3 +305,26 @@ def test_more_sessions_than_the_cache_holds_are_read_again(manager: SessionIdent
         manager.save(SessionIdentitySnapshot(session_id=f"s{number}"))
     assert manager.get_cached("s0") is None
     assert manager.load_or_create("s0").session_id == "s0"
+
+
+def test_the_documented_library_runs_as_a_users_program(tmp_path: Path) -> None:
+    """REQ-HOOKS-23, REQ-HOOKS-25, REQ-HOOKS-26, REQ-HOOKS-27: docs/identity.md's lines as a process.
+
+    The cosine of the two vectors is 0.8, the phases are those that a session begins with; a session that
+    continues another has its vector, so the link is r.
+    """
+    page = (Path(__file__).resolve().parents[2] / "docs" / "identity.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    folder = tmp_path / "sessions"
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("/path/to/sessions", str(folder))],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    ic, link = map(float, done.stdout.split())
+    with SessionIdentityManager.open(folder) as manager:
+        r = order_of(manager.load_or_create("monday").kuramoto_phases)
+        assert ic == pytest.approx(0.8 * r, abs=0.006) and link == pytest.approx(r, abs=0.006)
+        assert manager.load_or_create("tuesday").previous_session_id == "monday"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from benches import compare
+from benches.goal import GoalMissedError, held
 from benches.interleave import measure
 from benches.report import Figure, figures, human, read, table, write
 
@@ -142,3 +143,15 @@ def test_the_page_names_targets_and_scripts_that_exist() -> None:
     scripts = set(re.findall(r"`[^`]*?(benches/\w+\.py)", page))
     assert scripts
     assert [name for name in scripts if not (root / name).exists()] == []
+
+
+def test_a_missed_goal_fails_and_one_within_the_limits_spread_does_not() -> None:
+    """A bench that proves a requirement must be able to fail; noise of the machine is no miss."""
+    limit = [1.0] * 8 + [1.2, 1.2]
+    assert held("x", [2.0], limit, 2.0, judged=True)["x_limit"] == 2.0
+    assert held("x", [2.3], limit, 2.0, judged=True)["spread"] == 1.2
+    with pytest.raises(GoalMissedError, match=r"x: 2.5 times its limit, goal 2 \(the limit's spread 1.20\)"):
+        held("x", [2.5], limit, 2.0, judged=True)
+    with pytest.raises(GoalMissedError):
+        held("p95", [0.1] * 90 + [9.0] * 10, limit, 2.0, share=0.95, judged=True)
+    assert held("a smoke run", [9.0], limit, 2.0, judged=False)["x_limit"] == 9.0

@@ -26,6 +26,7 @@ mod output;
 pub mod paths;
 mod programs;
 pub mod redact;
+pub mod repository;
 pub mod spool;
 mod statusline;
 mod sys;

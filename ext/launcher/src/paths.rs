@@ -1,11 +1,12 @@
 //! Data root, project, store and socket. Twin of context_graph.config.paths, both held to tests/golden/paths.tsv:
 //! a hook and the CLI must always mean the same store.
 
-use crate::arena::{Arena, Builder, CPath};
+use crate::arena::{Arena, CPath};
 use crate::dbpath::{self, NotAllowed};
 use crate::env::Env;
 use crate::hash::{fnv1a64, hex};
-use crate::sys::{self, FileKind, Open};
+use crate::repository::{self, Repository};
+use crate::sys::{self, FileKind};
 
 /// Bytes of a socket's path that Linux accepts, without its NUL.
 pub const SOCKET_PATH_MAX: usize = 107;
@@ -54,13 +55,14 @@ pub fn locate<'a>(arena: &'a Arena, env: &Env<'a>, db_path: Option<&'a [u8]>) ->
     // A working folder that has been removed leaves nothing better than the top of all.
     let cwd = sys::working_dir(arena).unwrap_or(CPath::from_c_str(c"/"));
     let project = project_dir(arena, env).unwrap_or(cwd);
-    let top = project_top(arena, project).ok_or(PathError::TooLong)?;
+    let repository = repository::find(arena, project).ok_or(PathError::TooLong)?;
+    let top = repository.top;
     let store = match db_path.or(env.db_path) {
         Some(named) => {
             let request = dbpath::Request { named, root, cwd, project, top };
             dbpath::check(arena, env, &request).map_err(PathError::NotAllowed)?
         }
-        None => store_dir(arena, root, top).ok_or(PathError::TooLong)?,
+        None => project_store(arena, root, &repository).ok_or(PathError::TooLong)?,
     };
     Ok(Places { root, cwd, project, top, store })
 }
@@ -106,82 +108,43 @@ fn project_dir<'a>(arena: &'a Arena, env: &Env<'a>) -> Option<CPath<'a>> {
     sys::canonical(arena, named)
 }
 
-/// The first folder from `project` upwards that holds `.git`; for a linked worktree its repository's; else `project`.
-fn project_top<'a>(arena: &'a Arena, project: CPath<'a>) -> Option<CPath<'a>> {
-    let whole = project.bytes();
-    let mut end = whole.len();
-    loop {
-        let folder = whole.get(..end).unwrap_or(&[]);
-        let mut git = arena.builder();
-        git.push(if folder == b"/" { b"" } else { folder })?;
-        git.push(b"/.git")?;
-        match sys::lstat(git.peek()?).map(|stat| stat.kind) {
-            Ok(FileKind::Directory) => {
-                drop(git);
-                return arena.join(&[folder]);
+/// The store of `repository`, found again where it was made under an old name; the twin tells how.
+fn project_store<'a>(arena: &'a Arena, root: CPath<'a>, repository: &Repository<'a>) -> Option<CPath<'a>> {
+    let store = store_dir(arena, root, repository.top)?;
+    if !repository.shared && repository.old.is_none() {
+        return Some(store);
+    }
+    let name = last(store);
+    let aliases = below(arena, root, b"aliases")?;
+    let alias = below(arena, aliases, name)?;
+    let made = sys::lstat(store).is_ok();
+    if let Some(old) = repository.old {
+        let old = store_dir(arena, root, old)?;
+        if is_folder(old) {
+            if !made {
+                let _ = sys::make_dir(aliases);
+                let _ = sys::link_to(arena.join(&[last(old)])?, alias);
             }
-            Ok(FileKind::Regular) => return top_of_git_file(arena, folder, git),
-            _ => {}
-        }
-        match folder.iter().rposition(|byte| *byte == b'/') {
-            Some(0) if end > 1 => end = 1,
-            Some(slash) if slash > 0 => end = slash,
-            _ => return Some(project),
+            return Some(old);
         }
     }
+    let mut buffer = [0; 256];
+    let named = if made { &[][..] } else { sys::read_link(alias, &mut buffer).unwrap_or(&[]) };
+    if !named.is_empty() && !named.contains(&b'/') {
+        let old = below(arena, below(arena, root, b"stores")?, named)?;
+        if is_folder(old) {
+            return Some(old);
+        }
+    }
+    Some(store)
 }
 
-/// `.git` as a file: a linked worktree belongs to its repository, anything else (a submodule) to itself. The one
-/// case in which the brief opens a second file, and a third: what the repository says of the worktree.
-fn top_of_git_file<'a>(arena: &'a Arena, folder: &[u8], git: Builder<'a>) -> Option<CPath<'a>> {
-    let dot_git = git.finish()?;
-    let mut buffer = [0u8; 4096];
-    let Some(named) = first_line(dot_git, &mut buffer).strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii) else {
-        return arena.join(&[folder]);
-    };
-    let git_dir = absolute(arena, folder, named)?;
-    match repository_of_worktree(git_dir.bytes()) {
-        Some(top) if names_back(arena, git_dir, dot_git)? => arena.join(&[top]),
-        _ => arena.join(&[folder]),
-    }
+fn last(path: CPath<'_>) -> &[u8] {
+    split_last(path.bytes()).map_or(&[], |(_, last)| last)
 }
 
-/// Whether the repository knows this worktree: else an unpacked archive could claim another project's memories.
-fn names_back(arena: &Arena, git_dir: CPath<'_>, dot_git: CPath<'_>) -> Option<bool> {
-    let mut buffer = [0u8; 4096];
-    let named = first_line(below(arena, git_dir, b"gitdir")?, &mut buffer).trim_ascii();
-    if named.is_empty() {
-        return Some(false);
-    }
-    let back = absolute(arena, git_dir.bytes(), named)?;
-    Some(matches!((sys::lstat(back), sys::lstat(dot_git)), (Ok(one), Ok(other)) if one.identity == other.identity))
-}
-
-fn absolute<'a>(arena: &'a Arena, folder: &[u8], named: &[u8]) -> Option<CPath<'a>> {
-    if named.starts_with(b"/") {
-        normal(arena, &[named])
-    } else {
-        normal(arena, &[folder, named])
-    }
-}
-
-fn first_line<'b>(path: CPath<'_>, buffer: &'b mut [u8; 4096]) -> &'b [u8] {
-    let read = sys::open(path, Open::Read).and_then(|fd| sys::pread(&fd, buffer, 0)).unwrap_or(0);
-    buffer.get(..read).unwrap_or(&[]).split(|byte| *byte == b'\n').next().unwrap_or(&[])
-}
-
-/// `<common>/worktrees/<name>` -> the repository's folder: what holds `<common>` if that is called `.git`.
-fn repository_of_worktree(git_dir: &[u8]) -> Option<&[u8]> {
-    let (rest, _name) = split_last(git_dir)?;
-    let (common, folder) = split_last(rest)?;
-    if folder != b"worktrees" || common.is_empty() {
-        return None;
-    }
-    match split_last(common) {
-        Some((b"", b".git")) => Some(b"/"),
-        Some((parent, b".git")) => Some(parent),
-        _ => Some(common),
-    }
+fn is_folder(path: CPath<'_>) -> bool {
+    sys::stat(path).is_ok_and(|stat| stat.kind == FileKind::Directory)
 }
 
 fn split_last(path: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -258,15 +221,6 @@ mod tests {
         assert_eq!(cleaned(&[b"/a/b", b"../../../c"]), b"/c");
         assert_eq!(cleaned(&[b"/"]), b"/");
         assert_eq!(cleaned(&[b"/a", b""]), b"/a");
-    }
-
-    #[test]
-    fn only_worktrees_lead_to_another_repository() {
-        assert_eq!(repository_of_worktree(b"/r/.git/worktrees/w"), Some(&b"/r"[..]));
-        assert_eq!(repository_of_worktree(b"/srv/r.git/worktrees/w"), Some(&b"/srv/r.git"[..]));
-        assert_eq!(repository_of_worktree(b"/.git/worktrees/w"), Some(&b"/"[..]));
-        assert_eq!(repository_of_worktree(b"/r/.git/modules/m"), None);
-        assert_eq!(repository_of_worktree(b"/worktrees/w"), None);
     }
 
     #[test]

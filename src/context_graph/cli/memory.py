@@ -74,7 +74,8 @@ def store(
 ) -> None:
     """Store a memory of this project. Secrets in it are redacted before it is written.
 
-    Prints its id, or with --format json the memory. The rationale is required.
+    Prints its id, or with --format json the memory. The rationale is required. What was masked is told
+    on standard error, by kind and number; in JSON under "masked".
 
     Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
 
@@ -93,6 +94,9 @@ def store(
         "pinned": pinned,
     }
     found = ask_options("memory.store", given, db_path)
+    if masked := found.get("masked"):
+        told = ", ".join(f"{count} {kind}" for kind, count in masked.items())
+        print(f"masked before it was written: {told}", file=sys.stderr)
     print_found(found, output, found["id"])
 
 

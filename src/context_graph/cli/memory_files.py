@@ -99,8 +99,8 @@ def import_memories(
     """Read memories from JSONL or Markdown into this project's store.
 
     Everything is checked first; a bad line is told with its number, and then nothing is written. Secrets
-    are redacted. What has the id of a memory that is here already is skipped, so that an import that was
-    cut off can be run again.
+    are redacted; the report counts them by kind under "masked". What has the id of a memory that is here
+    already is skipped, so that an import that was cut off can be run again.
 
     Exit codes: 0; 1 the input can't be read or is wrong (each fault on its own line); 2 the database is
     corrupt.

@@ -5,14 +5,15 @@ Both are held to tests/golden/paths.tsv: a hook and the CLI must always mean the
 
 from __future__ import annotations
 
+import contextlib
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from context_graph.config.db_path import check_db_path
+from context_graph.config.repository import Repository, find_repository
 from context_graph.errors import ConfigError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "lock_path",
     "log_dir",
     "project_dir",
+    "project_store",
     "project_top",
     "socket_path",
     "store_dir",
@@ -88,54 +90,8 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
 
 
 def project_top(folder: Path) -> Path:
-    """The top folder of ``folder``'s git repository, shared by its worktrees; ``folder`` itself outside git.
-
-    Reads at most two small files (of a linked worktree, `.git` and what names it back); runs no git.
-    """
-    for place in (folder, *folder.parents):
-        dot_git = place / ".git"
-        try:
-            mode = os.lstat(dot_git).st_mode
-        except OSError:
-            continue
-        if stat.S_ISDIR(mode):
-            return place
-        if stat.S_ISREG(mode):
-            return _top_of_git_file(place, dot_git)
-    return folder
-
-
-def _top_of_git_file(place: Path, dot_git: Path) -> Path:
-    first = _first_line(dot_git)
-    if not first.startswith(b"gitdir:"):
-        return place
-    named = os.fsdecode(first[len(b"gitdir:") :].strip())
-    git_dir = os.path.normpath(os.path.join(place, named))
-    common, _, worktrees_name = git_dir.rpartition("/")
-    common, _, folder_name = common.rpartition("/")
-    if folder_name != "worktrees" or not common or not worktrees_name or not _names_back(git_dir, dot_git):
-        return place
-    return Path(common).parent if common.endswith("/.git") else Path(common)
-
-
-def _names_back(git_dir: str, dot_git: Path) -> bool:
-    """Whether the repository knows this worktree: else an unpacked archive could claim another's memories."""
-    named = os.fsdecode(_first_line(Path(git_dir) / "gitdir").strip())
-    try:
-        return bool(named) and os.path.samestat(
-            os.lstat(os.path.normpath(os.path.join(git_dir, named))), os.lstat(dot_git)
-        )
-    except (OSError, ValueError):
-        return False
-
-
-def _first_line(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(handle, "rb", buffering=0) as source:
-            return (source.read(4096) or b"").split(b"\n", 1)[0]
-    except OSError:
-        return b""
+    """The top folder of ``folder``'s repository, shared by its checkouts; ``folder`` itself outside git."""
+    return find_repository(folder).top
 
 
 def checkout_top(folder: Path) -> Path:
@@ -163,6 +119,30 @@ def store_dir(root: Path, top: Path) -> Path:
     return root / "stores" / store_key(top)
 
 
+def project_store(root: Path, repository: Repository) -> Path:
+    """The store of ``repository``, found again where it was made under an old name.
+
+    The checkout that has it says so to the others, once, by a link in `aliases` whose text is the old
+    name: a store can't be moved while anybody may write to its spool.
+    """
+    store = store_dir(root, repository.top)
+    alias = root / "aliases" / store.name
+    if repository.old is not None:
+        old = store_dir(root, repository.old)
+        if old.is_dir():
+            if not os.path.lexists(store):
+                with contextlib.suppress(OSError):
+                    alias.parent.mkdir(mode=0o700, exist_ok=True)
+                    alias.symlink_to(old.name)
+            return old
+    if repository.shared and not os.path.lexists(store):
+        with contextlib.suppress(OSError):
+            named = os.readlink(alias)
+            if "/" not in named and (root / "stores" / named).is_dir():
+                return root / "stores" / named
+    return store
+
+
 def locate(
     db_path: str | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Location:
@@ -175,10 +155,11 @@ def locate(
     cwd = Path(os.getcwd()) if cwd is None else cwd
     root = data_root(env)
     folder = project_dir(env, cwd)
-    top = project_top(folder)
+    repository = find_repository(folder)
+    top = repository.top
     named = db_path if db_path is not None else env.get("CONTEXT_GRAPH_DB_PATH") or None
     if named is None:
-        return Location(root, store_dir(root, top), top)
+        return Location(root, project_store(root, repository), top)
     return Location(root, check_db_path(named, root=root, cwd=cwd, folders=(folder, top), env=env), top)
 
 

@@ -1,7 +1,10 @@
-"""The seeds' SessionIdentityManager: identity continuity as a library, in-process, without an owner.
+"""The seeds' SessionIdentityManager: identity continuity for a program of one's own, without an owner.
 
-Every method is durable when it returns. IC here is the plain formula on the vectors it is given (D3.3); the
-owner composes SessionStore and LiveSession itself and does not come through here.
+`context_graph.SessionIdentityManager` is public (docs/identity.md, As a library): a program that has vectors
+of its own brings them. Hooks don't come through here: the owner makes its vectors from events
+(identity.live) and writes them with each event in one batch. Both keep the same records and use the same
+formulas (identity.continuity), so either reads what the other wrote. Every method is durable when it
+returns.
 """
 
 from __future__ import annotations

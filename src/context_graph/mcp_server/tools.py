@@ -58,9 +58,16 @@ def memory_tools() -> list[Tool]:
 
 
 def _answer(
-    memex: Memex, found: Mapping[str, Any], *, quotes: bool = True, empty_recall: bool = False
+    memex: Memex,
+    found: Mapping[str, Any],
+    *,
+    quotes: bool = True,
+    empty_recall: bool = False,
+    masked: Mapping[str, int] | None = None,
 ) -> ToolResult:
-    """``found`` with the pulse of this moment; see `answer`."""
+    """``found`` with the pulse of this moment, and what was masked before it was written; see `answer`."""
+    if masked:
+        found = {**found, "masked": masked}
     return answer(found, memex.pulse(empty_recall=empty_recall).as_dict(), quotes=quotes)
 
 
@@ -94,22 +101,23 @@ def _store_memory(call: ToolCall) -> ToolResult:
     occurred_at_ms = given.instant_ms("occurred_at")
     given.finish()
     memex = call.host.memory()
-    node = memex.store(
-        content,
-        rationale=rationale,
-        importance=0.5 if importance is None else importance,
-        modality=modality,
-        metadata=metadata,
-        link_to=link_to,
-        session_id=call.session_id,
-        agent_id=agent_id,
-        project=call.host.project,
-        tags=tags,
-        occurred_at_ms=occurred_at_ms,
-        source="tool",
-        node_id=call.new_id(),
-    )
-    return _answer(memex, _stored(node, call.verbosity), quotes=False)
+    with memex.masking() as masked:
+        node = memex.store(
+            content,
+            rationale=rationale,
+            importance=0.5 if importance is None else importance,
+            modality=modality,
+            metadata=metadata,
+            link_to=link_to,
+            session_id=call.session_id,
+            agent_id=agent_id,
+            project=call.host.project,
+            tags=tags,
+            occurred_at_ms=occurred_at_ms,
+            source="tool",
+            node_id=call.new_id(),
+        )
+    return _answer(memex, _stored(node, call.verbosity), quotes=False, masked=masked)
 
 
 def _content(call: ToolCall, modality: Modality) -> str:
@@ -252,16 +260,17 @@ def _link_memories(call: ToolCall) -> ToolResult:
     if source == target:
         raise InvalidParamsError.of("target_id", f"is {target}, as source_id is; a link needs two memories")
     memex = call.host.memory()
-    edge = memex.link(
-        source,
-        target,
-        relationship,
-        weight=0.5 if weight is None else weight,
-        confidence=1.0 if confidence is None else confidence,
-        domain=domain,
-        metadata=metadata,
-        edge_id=call.new_id(),
-    )
+    with memex.masking() as masked:
+        edge = memex.link(
+            source,
+            target,
+            relationship,
+            weight=0.5 if weight is None else weight,
+            confidence=1.0 if confidence is None else confidence,
+            domain=domain,
+            metadata=metadata,
+            edge_id=call.new_id(),
+        )
     found = {
         "edge_id": str(edge.id),
         "source_id": str(source),
@@ -269,7 +278,7 @@ def _link_memories(call: ToolCall) -> ToolResult:
         "relationship_type": edge.relationship_type,
         "effective_weight": round(edge.effective_weight(), 6),
     }
-    return _answer(memex, found, quotes=False)
+    return _answer(memex, found, quotes=False, masked=masked)
 
 
 def _get_memory(call: ToolCall) -> ToolResult:

@@ -26,9 +26,9 @@ from context_graph.memory.minilm import find_model
 from context_graph.memory.recall import Recaller
 from context_graph.memory.second import SecondVectors
 from context_graph.memory.turn import Turn, Turns
-from context_graph.memory.writing import TextRedactor
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode
+from context_graph.redact import Tally, TextRedactor
 from context_graph.store.graph import GraphStore
 
 __all__ = ["Core", "now_ms"]
@@ -50,7 +50,7 @@ class Core:
         provider: EmbeddingProvider | None = None,
     ) -> None:
         self.config = config
-        self.redactor = redactor
+        self.redactor = Tally(redactor)
         self.store = store
         self.cache = NodeCache(config.cache_nodes, config.cache_bytes)
         self.timings = Timings()

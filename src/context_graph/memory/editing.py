@@ -142,13 +142,13 @@ def put_nodes(
     derived, seq = core.derived, core.store.next_seq
     before = _replaced(core, nodes)
     prepared = [_prepared(core, given, seq + number) for number, given in enumerate(nodes)]
-    buried = {key.bytes: stone for key, stone in (deleted or {}).items()}
+    buried = {key.bytes: _clean_stone(core, stone) for key, stone in (deleted or {}).items()}
     clean_edges, new_edges = checked_edges(core, edges, coming={node.id for node in nodes})
     core.store.add(
         [(node, node.embedding) for node, _ in prepared],
         clean_edges,
         deleted=buried,
-        tombstones=[replace(stone, reason=core.redactor.redact(stone.reason)) for stone in tombstones],
+        tombstones=[_clean_stone(core, stone) for stone in tombstones],
     )
     with followed(core):
         for node, one in prepared:
@@ -163,6 +163,10 @@ def put_nodes(
         for edge in new_edges:
             derived.figures.linked(edge)
     return [node for node, _ in prepared]
+
+
+def _clean_stone(core: Core, stone: Tombstone) -> Tombstone:
+    return replace(stone, reason=core.redactor.redact(stone.reason))
 
 
 class _Old(NamedTuple):
@@ -227,7 +231,8 @@ def checked_edges(
             raise InvalidParamsError.of(
                 "edges", f"holds {edge.id}, but {there.id} is the same relation between the same memories"
             )
-        clean.append(replace(edge, metadata=redacted(edge.metadata, core.redactor)))
+        kind = core.redactor.redact_id(edge.relationship_type)
+        clean.append(replace(edge, relationship_type=kind, metadata=redacted(edge.metadata, core.redactor)))
         if there is None:
             fresh.append(clean[-1])
     return clean, fresh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -33,6 +34,7 @@ class Memories(Protocol):
     def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]: ...
     def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]: ...
     def provider_record(self) -> dict[str, Any] | None: ...
+    def masking(self) -> AbstractContextManager[dict[str, int]]: ...
     def put_many(
         self,
         nodes: Sequence[MemoryNode],

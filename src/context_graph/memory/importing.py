@@ -6,6 +6,7 @@ up by running it again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -50,6 +51,8 @@ class Import:
     skipped: int = 0
     links: int = 0
     tombstones: int = 0
+    masked: Counter[str] = field(default_factory=Counter)
+    """Kind of secret -> how many were taken out of what was written."""
     _ids: set[bytes] = field(default_factory=set)
     _relations: set[bytes] = field(default_factory=set)
     """Digests of what each link says."""
@@ -115,10 +118,10 @@ class Import:
         """Their number in words."""
         return "1 fault" if self.problem_count == 1 else f"{self.problem_count} faults"
 
-    def report(self) -> dict[str, int]:
-        """What came of it."""
+    def report(self) -> dict[str, Any]:
+        """What came of it: numbers, and under ``masked`` the secrets taken out, kind by kind."""
         names = ("added", "replaced", "skipped", "links", "tombstones")
-        return {name: getattr(self, name) for name in names}
+        return {**{name: getattr(self, name) for name in names}, "masked": dict(sorted(self.masked.items()))}
 
     def _parsed(self, lines: Sequence[str], first_line: int) -> Iterator[Located]:
         for number, line in enumerate(lines, first_line):
@@ -217,7 +220,9 @@ class Import:
         ready = [edge for edge in edges if self._has_ends(edge, coming)]
         done = {edge.id for edge in ready}
         self._waiting = [edge for edge in edges if edge.id not in done]
-        self.memex.put_many(nodes, edges=ready, deleted=deleted, tombstones=stones)
+        with self.memex.masking() as masked:
+            self.memex.put_many(nodes, edges=ready, deleted=deleted, tombstones=stones)
+        self.masked.update(masked)
         self.links += len(ready)
         self.tombstones += len(stones)
 
@@ -249,7 +254,18 @@ class Import:
 class _NoRedaction:
     """Checking looks at limits alone; the text is redacted when it is written."""
 
+    rule_count, problems = 0, ()
+
+    def finds(self, text: str) -> bool:
+        return False
+
     def redact(self, text: str) -> str:
+        return text
+
+    def redact_id(self, text: str) -> str:
+        return text
+
+    def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
         return text
 
 
@@ -282,8 +298,8 @@ def _check_deleted(given: object) -> None:
     records.tombstone_from_json({"id": str(UUID(int=0)), "soft": True, **fields})
 
 
-def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
-    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones.
+def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, Any]:
+    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones, masked.
 
     Args:
         source: A file that can be read twice.

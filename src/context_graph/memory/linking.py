@@ -39,6 +39,7 @@ def link(
         return there
     kind, at = _domain(domain), now_ms()
     clean = redacted(metadata, core.redactor) if metadata else {}
+    relationship_type = core.redactor.redact_id(relationship_type)
     known = core.store.edges.find(source.bytes, target.bytes, relationship_type)
     if known is not None:
         edge = replace(known, weight=weight, confidence=confidence, domain=kind, metadata=clean)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final
@@ -31,10 +32,10 @@ from context_graph.memory.importing import import_jsonl
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
-from context_graph.memory.writing import Draft, TextRedactor, as_uuid, text_to_embed
+from context_graph.memory.writing import Draft, as_uuid, text_to_embed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.redact import load_redactor
+from context_graph.redact import TextRedactor, load_redactor
 from context_graph.store.failures import translate
 from context_graph.store.graph import GraphStore
 from context_graph.store.tuning import Durability, Tuning
@@ -123,6 +124,13 @@ class Memex(Reading):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def masking(self) -> AbstractContextManager[dict[str, int]]:
+        """``with memex.masking() as masked:`` what is taken out of the texts that are written inside.
+
+        Filled when the `with` ends: kind of secret -> number. In one thread at a time.
+        """
+        return self._core.redactor.counting()
 
     # Writing
 

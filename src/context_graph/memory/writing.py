@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
@@ -19,6 +19,7 @@ from context_graph.model.memory import (
     check_unit,
 )
 from context_graph.model.spaces import EMBEDDING_BYTES
+from context_graph.redact import TextRedactor
 
 __all__ = ["Draft", "TextRedactor", "as_uuid", "redacted", "redacted_node", "text_to_embed"]
 
@@ -30,12 +31,6 @@ MAX_SOURCE_CHARS: Final = 32
 MAX_LINKS: Final = 256
 _BETWEEN: Final = "\n\n"
 _MIN_BINARY: Final = 64
-
-
-class TextRedactor(Protocol):
-    """What takes secrets out of text (`redact.Redactor`)."""
-
-    def redact(self, text: str) -> str: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,13 +89,18 @@ class Draft:
 
     def redact(self, redactor: TextRedactor) -> None:
         """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
-        texts = [self.rationale, *self.tags, *_strings(self.metadata)]
+        ids = {name: value for name, _ in _TEXTS if (value := getattr(self, name))}
+        texts = [self.rationale, *self.tags, *_strings(self.metadata), *ids.values()]
         if not _is_binary(self):
             texts.append(self.content)
         # Hardly any text holds a secret: one pass over all of them tells, and is all that most stores cost.
         joined = _BETWEEN.join(texts)
-        if redactor.redact(joined) is joined:
+        if not redactor.finds(joined):
+            # A password in a field of that name is told by the name alone.
+            self.metadata = redacted(self.metadata, redactor) if self.metadata else self.metadata
             return
+        for name, value in ids.items():
+            setattr(self, name, redactor.redact_id(value))
         if not _is_binary(self):
             self.content = redactor.redact(self.content)
         self.rationale = redactor.redact(self.rationale)
@@ -144,15 +144,28 @@ def as_uuid(name: str, value: object) -> UUID:
     raise InvalidParamsError.of(name, f"is {value!r:.80}, must be a UUID")
 
 
-def redacted(value: Any, redactor: TextRedactor) -> Any:
-    """A JSON value with the secrets in its texts replaced, keys included."""
+def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
+    """A JSON value with the secrets in its texts replaced, keys included.
+
+    Args:
+        name: The field it stands in: what is in ``password`` is a secret that nothing else shows to be one.
+    """
     if isinstance(value, str):
-        return redactor.redact(_unicode(value))
+        text = _unicode(value)
+        clean = redactor.redact(text)
+        return _redacted_field(name, text, redactor) if name and clean is text else clean
     if isinstance(value, Mapping):
-        return {redactor.redact(str(key)): redacted(item, redactor) for key, item in value.items()}
+        return {redactor.redact(str(key)): redacted(item, redactor, str(key)) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [redacted(item, redactor) for item in value]
+        return [redacted(item, redactor, name) for item in value]
     return value
+
+
+def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
+    """``text``, or a mark in its place if it is a secret because it is called ``name``."""
+    head = f'{name.translate(_NO_QUOTES)}: "'
+    clean = redactor.redact(f'{head}{text.translate(_NO_QUOTES)}"')
+    return clean[len(head) : -1] if "[redacted:" in clean and clean.startswith(head) else text
 
 
 def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
@@ -183,6 +196,9 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
         content=draft.content,
         rationale=draft.rationale,
         session_id=draft.session_id,
+        agent_id=draft.agent_id,
+        project=draft.project,
+        source=draft.source,
         metadata=draft.metadata or {},
         tags=tuple(draft.tags),
     )
@@ -193,6 +209,10 @@ def text_to_embed(node: MemoryNode | Draft) -> str:
     if node.modality == Modality.TEXT:
         return node.content
     return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))
+
+
+_NO_QUOTES: Final = str.maketrans({char: "_" for char in "\"'`\\\r\n"})
+"""Whatever stands in a field, it is one value there."""
 
 
 def _is_binary(draft: Draft) -> bool:

@@ -46,11 +46,11 @@ def hook_event(
         )
     return HookEvent(
         kind=given.kind,
-        session_id=session_id,
+        session_id=redactor.redact_id(session_id),
         event_id=event_id,
         at_ms=at_ms or time.time_ns() // 1_000_000,
         tool_name=_short(given.tool_name, redactor),
-        tool_use_id=given.tool_use_id[:200],
+        tool_use_id=redactor.redact_id(given.tool_use_id[:200]),
         prompt_id=_short(given.prompt_id, redactor),
         input_text=_clean(given.prompt if kind is EventKind.PROMPT_SUBMIT else given.tool_input, redactor),
         output_text=(
@@ -59,11 +59,11 @@ def hook_event(
             else _clean(given.error if given.error else given.tool_response, redactor)
         ),
         success=given.success,
-        source=given.source,
+        source=_short(given.source, redactor),
         reason=_short(given.reason, redactor),
-        previous_session_id=cut_session_id(given.previous_session_id),
+        previous_session_id=redactor.redact_id(cut_session_id(given.previous_session_id)),
         duration_ms=given.duration_ms,
-        cwd=given.cwd[:4096],
+        cwd=redactor.redact_id(given.cwd[:4096]),
         agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
         from_plugin=params.get("plugin") is True,
     )

@@ -55,6 +55,10 @@ class Stores(Protocol):
         """What a user should know of settings and redaction."""
         ...
 
+    def clean_id(self, text: str | None) -> str | None:
+        """``text`` without what can be nothing but a key: it may be written down."""
+        ...
+
     @property
     def dreams(self) -> Dreams:
         """Consolidations."""
@@ -165,6 +169,7 @@ class _StoreHost:
         on_progress: OnProgress,
         on_done: OnDone,
     ) -> Job:
+        session_id = self._stores.clean_id(session_id)
         return self._stores.dreams.consolidate(
             self._request, params, session_id=session_id, on_progress=on_progress, on_done=on_done
         )
@@ -177,6 +182,7 @@ class _StoreHost:
         on_progress: OnProgress,
         on_done: OnDone,
     ) -> Job:
+        session_id = self._stores.clean_id(session_id)
         return self._stores.dreams.discover_goals(
             self._request, params, session_id=session_id, on_progress=on_progress, on_done=on_done
         )

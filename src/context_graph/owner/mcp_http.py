@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from context_graph.config import Settings, project_top, store_dir
+from context_graph.config import Settings, find_repository, project_store
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.mcp_server.endpoint import Endpoint
 from context_graph.mcp_server.http import PATH, HttpServer
@@ -73,10 +73,9 @@ class HttpDoor:
             )
         if not os.path.isabs(named) or not os.path.isdir(named):
             raise InvalidInputError(f"project {named!r} is no absolute path of a folder")
-        top = project_top(Path(os.path.realpath(named)))
-        request = Request(
-            verb="mcp.http", event_id=client.decode(), store=store_dir(self._root, top), project=top
-        )
+        repository = find_repository(Path(os.path.realpath(named)))
+        store = project_store(self._root, repository)
+        request = Request(verb="mcp.http", event_id=client.decode(), store=store, project=repository.top)
         return self._host.endpoint(request)
 
 

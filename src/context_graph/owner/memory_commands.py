@@ -48,21 +48,22 @@ def _store(call: Call) -> Reply:
     pinned = given.flag("pinned", False)
     given.finish()
     memex = memex_of(call)
-    node = memex.store(
-        content,
-        rationale=rationale,
-        importance=0.5 if importance is None else importance,
-        metadata=metadata,
-        link_to=[resolved(memex, one) for one in link_to],
-        session_id=session_id,
-        agent_id=agent_id,
-        project=str(call.context.project) if call.context.project is not None else None,
-        tags=tags,
-        occurred_at_ms=at_ms,
-        source="cli",
-        pinned=pinned,
-    )
-    return answer(node_view(node))
+    with memex.masking() as masked:
+        node = memex.store(
+            content,
+            rationale=rationale,
+            importance=0.5 if importance is None else importance,
+            metadata=metadata,
+            link_to=[resolved(memex, one) for one in link_to],
+            session_id=session_id,
+            agent_id=agent_id,
+            project=str(call.context.project) if call.context.project is not None else None,
+            tags=tags,
+            occurred_at_ms=at_ms,
+            source="cli",
+            pinned=pinned,
+        )
+    return answer({**node_view(node), **({"masked": masked} if masked else {})})
 
 
 def _recall(call: Call) -> Reply:

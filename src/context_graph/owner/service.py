@@ -170,6 +170,10 @@ class OwnerService:
         if request.store is not None:
             self._drop(self._canonical(request.store))
 
+    def clean_id(self, text: str | None) -> str | None:
+        """``text`` without what can be nothing but a key: it may be written down."""
+        return self._redactor.redact_id(text) if text else text
+
     def problems(self) -> list[str]:
         """What a user should know of settings and redaction."""
         return [*self._settings.problems, *self._redactor.problems]

@@ -24,7 +24,9 @@ class TextRedactor(Protocol):
     def rule_count(self) -> int: ...
     @property
     def problems(self) -> tuple[str, ...]: ...
+    def finds(self, text: str) -> bool: ...
     def redact(self, text: str) -> str: ...
+    def redact_id(self, text: str) -> str: ...
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str: ...
 
 
@@ -58,9 +60,17 @@ class DeferredRedactor:
         """What is missing and why; waits until that is known."""
         return self._ready().problems
 
+    def finds(self, text: str) -> bool:
+        """As Redactor.finds; the first call may wait some 0.3 s."""
+        return self._ready().finds(text)
+
     def redact(self, text: str) -> str:
         """As Redactor.redact; the first call may wait some 0.3 s."""
         return self._ready().redact(text)
+
+    def redact_id(self, text: str) -> str:
+        """As Redactor.redact_id; the first call may wait some 0.3 s."""
+        return self._ready().redact_id(text)
 
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
         """As Redactor.redact_cut; the first call may wait some 0.3 s."""

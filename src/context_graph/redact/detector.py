@@ -53,6 +53,7 @@ class Redactor:
         self._finders: list[Callable[[bytes], Iterator[_Span]]] = []
         options = patterns.options(_RULE_MEMORY)
         rules = [*OWN_RULES, *_usable(imported, found)]
+        self._issued = {at for at, rule in enumerate(rule for rule in rules if rule.anchored) if rule.issued}
         for rule in rules:
             if rule.anchored:
                 self._add(rule.pattern, options, _spans_of(rule))
@@ -85,6 +86,10 @@ class Redactor:
         found = load_imported(cache_dir, timeout_s=timeout_s)
         return cls(found.rules, found.keywords, found.problems)
 
+    def finds(self, text: str) -> bool:
+        """Whether `redact` would replace anything."""
+        return bool(self._find(text.encode("utf-8", "replace")))
+
     def redact(self, text: str) -> str:
         """``text`` with every secret replaced; the very same object when there is none.
 
@@ -92,6 +97,18 @@ class Redactor:
         """
         data = text.encode("utf-8", "replace")
         spans = self._find(data)
+        return _replaced(data, spans) if spans else text
+
+    def redact_id(self, text: str) -> str:
+        """An id, a name or a path without issuers' tokens: nothing else in it is taken for a secret."""
+        data = text.encode("utf-8", "replace")
+        spans = [
+            span
+            for index in self._filter.Match(data, potential=True) or ()
+            if index in self._issued
+            for span in self._finders[index](data)
+            if not data[max(0, span[0] - 1) : span[0]].isalnum()
+        ]
         return _replaced(data, spans) if spans else text
 
     def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:

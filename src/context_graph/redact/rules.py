@@ -24,7 +24,8 @@ class Rule:
 
     ``grouped``: a group that took part is the secret, not the whole match. ``anchored``: there is a
     literal that the prefilter can look for; the others share one pass of their own. ``judged``: the
-    words around it have a say, see keyed.is_typed_value.
+    words around it have a say, see keyed.is_typed_value. ``issued``: a token that
+    its issuer's prefix tells, wherever it stands.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Rule:
     grouped: bool = True
     anchored: bool = True
     judged: bool = False
+    issued: bool = False
 
 
 _WORD: Final = r"[A-Za-z0-9_-]"
@@ -171,6 +173,7 @@ _IN_PROSE: Final = (
 )
 
 OWN_RULES: Final = (
-    *(Rule(name, pattern) for name, pattern in (*_TOKENS, *_SHAPES)),
+    *(Rule(name, pattern, issued=True) for name, pattern in _TOKENS),
+    *(Rule(name, pattern) for name, pattern in _SHAPES),
     *(Rule(name, pattern, judged=True) for name, pattern in _IN_PROSE),
 )

@@ -130,7 +130,7 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
         if word == b"cookie" {
             return headers::cookies(text, value.0);
         }
-        let drawn = || inside.split(|byte| is_space(*byte)).any(|part| words::looks_drawn(part));
+        let drawn = || inside.split(|byte| is_space(*byte)).any(words::looks_drawn);
         if matches!(signs, b">" | b"<") || signs.is_empty() && inside.contains(&b' ') && !drawn() {
             return None;
         }

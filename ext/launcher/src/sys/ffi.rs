@@ -175,6 +175,7 @@ extern "C" {
     pub fn signal(number: c_int, handler: usize) -> usize;
     pub fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     pub fn statx(dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, out: *mut Statx) -> c_int;
+    pub fn symlink(target: *const c_char, path: *const c_char) -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
     pub fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
     pub fn write(fd: c_int, buffer: *const c_void, len: usize) -> isize;

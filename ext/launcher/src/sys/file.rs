@@ -193,6 +193,19 @@ pub fn make_dir(path: CPath<'_>) -> Result<(), Errno> {
     check(unsafe { ffi::mkdir(path.as_ptr(), 0o700) } as isize).map(drop)
 }
 
+/// Makes a link at `path` whose text is `text`.
+pub fn link_to(text: CPath<'_>, path: CPath<'_>) -> Result<(), Errno> {
+    // SAFETY: both are NUL-terminated.
+    check(unsafe { ffi::symlink(text.as_ptr(), path.as_ptr()) } as isize).map(drop)
+}
+
+/// The text of the link at `path`, as far as the buffer holds it.
+pub fn read_link<'b>(path: CPath<'_>, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    // SAFETY: the path is NUL-terminated, and the buffer is writable to its length.
+    let read = check(unsafe { ffi::readlink(path.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
+    Ok(buffer.get(..read).unwrap_or(&[]))
+}
+
 /// Moves the process; relative paths mean something else afterwards.
 fn change_dir(path: CPath<'_>) -> Result<(), Errno> {
     // SAFETY: a CPath is NUL-terminated.

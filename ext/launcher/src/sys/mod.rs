@@ -9,8 +9,8 @@ mod stream;
 mod time;
 
 pub use file::{
-    canonical, is_tty, lstat, make_dir, open, pread, read, stat, stat_fd, working_dir, write, write_all, Fd, FileKind,
-    LockError, Open, STDERR, STDIN, STDOUT,
+    canonical, is_tty, link_to, lstat, make_dir, open, pread, read, read_link, stat, stat_fd, working_dir, write,
+    write_all, Fd, FileKind, LockError, Open, STDERR, STDIN, STDOUT,
 };
 pub use net::{connect, peer_uid, poll_readable, poll_writable, receive, send, Connect};
 pub use piped::ask_program;
