@@ -10,7 +10,7 @@ BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_J
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust e2e conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -75,6 +75,9 @@ torture-short: build ## The same with a few rounds each, as CI runs it with all 
 
 fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
 	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
+
+mutants: build ## Put faults into a copy of the source, one at a time: some test must fail for each
+	$(BIN)/python tools/mutants.py
 
 sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder; launcher's tests with overflow checks
 	$(BIN)/python tools/sanitize.py

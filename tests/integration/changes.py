@@ -1,4 +1,4 @@
-"""Changes of a store that must be whole or not at all, each in a process of its own: tests/integration/test_atomic.py.
+"""Changes of a store that must be whole or not at all, each in a process of its own, for test_atomic.py.
 
     python -m tests.integration.changes NAME STORE CONTROL AT KILLS
 
@@ -151,8 +151,11 @@ def _settle(_: Memex, sessions: SessionStore) -> None:
     """What it writes behind the answer."""
     sessions.save_state(
         snapshot(SESSION, 2, "zero"),
-        runtime=b"2", goals=b"goals 2", goals_seq=2, dream={"session_id": SESSION, "ic": 0.2, "at_ms": START_MS},
-    )  # fmt: skip
+        runtime=b"2",
+        goals=b"goals 2",
+        goals_seq=2,
+        dream={"session_id": SESSION, "ic": 0.2, "at_ms": START_MS},
+    )
 
 
 def _settled(_: Memex, sessions: SessionStore) -> bool:

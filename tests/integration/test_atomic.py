@@ -1,4 +1,4 @@
-"""Each change of a store is made whole or not at all, whichever of its writes fails and wherever it is killed.
+"""Each change of a store is made whole or not at all, whichever write fails and wherever it is killed.
 
 The fault strikes below the engine, at the n-th write to RocksDB's log, for each n that the change makes; so a
 change that is split in two batches shows as one of which half is there (invariants 5 and 6).
