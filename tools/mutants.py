@@ -5,7 +5,8 @@
     python tools/mutants.py --list      what they are
 
 The tree is copied (its environment by hard links), a mutant is applied there, and its tests run
-there; nothing is changed in place. Exit code 1 if a mutant survives, no longer applies, or its tests can't be run.
+there; nothing is changed in place. Exit code 1 if a mutant survives, no longer applies, or its tests do not
+run.
 """
 
 from __future__ import annotations
