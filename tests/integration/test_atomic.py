@@ -74,6 +74,7 @@ def everything(memex: Memex) -> dict[tuple[str, bytes], bytes]:
 
 def agree(memex: Memex, sessions: SessionStore) -> None:
     """What hangs together says the same: no half of anything is there."""
+    assert memex.core.store.engine.losses() == []
     judge(memex)  # counters, secondary keys, log, index, figures
     store = memex.core.store
     stored = {one.node.id: one.deleted for one in store.in_order()}

@@ -478,7 +478,7 @@ def test_a_full_and_a_read_only_file_system_are_told_apart_and_lose_nothing(tmp_
         assert line in said, said
 
 
-def test_a_failure_that_somebody_keeps_does_not_keep_the_database_open(engine: Engine, tmp_path: Path) -> None:
+def test_a_failure_that_somebody_keeps_does_not_hold_the_database(engine: Engine, tmp_path: Path) -> None:
     """An exception holds the frames it came through: none of them may hold RocksDB's lock with it."""
     engine.put(RUNTIME, b"key", b"value")
     (tmp_path / "there").mkdir()
@@ -496,7 +496,7 @@ def test_a_failure_that_somebody_keeps_does_not_keep_the_database_open(engine: E
     assert len(kept) == 3
 
 
-def test_a_damaged_scan_that_somebody_keeps_does_not_keep_the_database_open(tmp_path: Path) -> None:
+def test_a_damaged_scan_that_somebody_keeps_does_not_hold_the_database(tmp_path: Path) -> None:
     code = """
         import os, sys
         from context_graph.errors import DatabaseCorruptionError
