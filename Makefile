@@ -11,7 +11,7 @@ E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -84,6 +84,9 @@ torture-short: build ## The same with a few rounds each, as CI runs it with all 
 
 fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
 	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
+
+mutants: build ## Put faults into a copy of the source, one at a time: some test must fail for each
+	$(BIN)/python tools/mutants.py
 
 sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder; launcher's tests with overflow checks
 	$(BIN)/python tools/sanitize.py

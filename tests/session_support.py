@@ -61,7 +61,7 @@ def run_folders(store: Path) -> list[Path]:
     return [path for path in (store / "dream").glob("*") if path.is_dir()]
 
 
-def work_session(cli: Cli, session: str, *, end: bool = True) -> None:
+def work_session(cli: Cli, session: str, *, stop: bool = True, end: bool = True) -> None:
     """A session with a goal, a failure, a change, a decision and an open end."""
     hook(cli, "session-start", session, source="startup")
     hook(
@@ -79,12 +79,13 @@ def work_session(cli: Cli, session: str, *, end: bool = True) -> None:
         tool_response={"filePath": path},
     )
     hook(cli, "post-tool", session, **tool, tool_response={"stdout": "4 passed"})
-    hook(
-        cli,
-        "stop",
-        session,
-        last_assistant_message="The bucket refills lazily. I chose a float level because integers lose the "
-        "rest. The sliding window is not yet covered by tests.",
-    )
+    if stop:
+        hook(
+            cli,
+            "stop",
+            session,
+            last_assistant_message="The bucket refills lazily. I chose a float level because integers lose "
+            "the rest. The sliding window is not yet covered by tests.",
+        )
     if end:
         hook(cli, "session-end", session, reason="other")

@@ -47,6 +47,7 @@ SESSION: dict[str, Requirement] = {
     "REQ-SESSION-05": Requirement(
         "Saves are one atomic batch; loads by id and as latest, with recovery of the pointer",
         (
+            "tests/integration/test_atomic.py::test_a_change_is_whole_or_not_there",
             "tests/integration/test_session_store.py::test_a_pointer_to_nothing_is_worked_out_anew_and_repaired",
             "tests/integration/test_session_store.py::test_a_snapshot_comes_back_by_id_and_as_the_latest",
             "tests/integration/test_session_store.py::test_a_write_that_fails_has_changed_nothing_at_all",

@@ -59,6 +59,28 @@ def _full(world: World, rounds: int) -> None:
     world.judge()
 
 
+def _consolidating(world: World, rounds: int) -> None:
+    """The consolidation's copy of the store has no room; the owner goes on as soon as there is some."""
+    home = world.root
+    for number in range(rounds):
+        before = [world.remember(f"fact {number} {one} about " + "words " * 300) for one in range(5)]
+        assert None not in before
+        _fill_up(home)
+        world.fault("disk full")
+        for _ in range(2):
+            done = world.cli.run("memory", "consolidate", "--mode", "light", timeout=120)
+            assert done.returncode == 1 and "no space left" in done.stderr, done.stderr
+            world.remember(f"on a full disk {number} " + "word " * 2000)
+        pid = world.pid()
+        (home / "filler").unlink()
+        assert world.remember(f"with room again {number}") is not None
+        done = world.cli.run("memory", "consolidate", "--mode", "light", timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert world.remember(f"after it {number}") is not None
+        assert world.pid() == pid, "it needed another owner"
+    world.judge()
+
+
 def _read_only(world: World, rounds: int) -> None:
     """Only without an owner: a disk with files open for writing can't be made read-only by hand."""
     (rng, sessions), home = world.begin("disk", SESSIONS), world.root
@@ -106,6 +128,12 @@ def _slow(world: World, shim: Shim, rounds: int) -> None:
 def test_full_disk_short(disk: Cli, make_world: Callable[..., World]) -> None:
     """Twice full."""
     _full(make_world(disk), 2)
+
+
+@pytest.mark.timeout(900)
+def test_full_disk_at_a_consolidation_short(disk: Cli, make_world: Callable[..., World]) -> None:
+    """Once full; nobody restarts the owner."""
+    _consolidating(make_world(disk), 1)
 
 
 @pytest.mark.timeout(900)

@@ -256,6 +256,7 @@ class World:
         shown = self.drain()
         store = SessionStore.open(self.store / "db")
         try:
+            assert store.engine.losses() == [], "a log is said to be damaged that was not"
             for session in self.sent:
                 self._judge_session(store, session, shown[session]["events_by_kind"])
         finally:

@@ -8,14 +8,28 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.faults.writes import Writes
+from tests.integration.owner_harness import wait_until
 from tests.session_support import context_of, hook, memory, remember, work_session
 from tests.support import Cli
 
+from context_graph.config import data_root, store_dir
 from context_graph.memory.fence import FENCE_OPEN
+from context_graph.model import EventKind
+from context_graph.store.graph import GraphStore
+from context_graph.store.sessions import SessionStore
 
 
 def captured(cli: Cli) -> list[dict[str, object]]:
     return [node for node in memory(cli, "list")["nodes"] if node["source"] == "capture"]
+
+
+def alive(pid: int) -> bool:
+    """Whether that process runs; one that nobody has waited for yet does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def kill_owner(cli: Cli) -> None:
@@ -63,10 +77,31 @@ def test_a_session_with_nothing_to_say_leaves_no_memory(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("last", ["stop", "session-end"])
-def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(cli: Cli, last: str) -> None:
-    """Invariant 5: the event announces the capture durably; opening the store makes it up."""
-    work_session(cli, "s-1", end=last == "session-end")
-    kill_owner(cli)
+def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(
+    cli: Cli, tmp_path: Path, last: str
+) -> None:
+    """Invariant 5: the event announces the capture durably; opening the store makes it up.
+
+    The owner dies before the first write that follows the last event's own: before the capture.
+    """
+    writes = Writes.build(tmp_path)
+    cli = Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_PYTHON": str(writes.python())})
+    work_session(cli, "s-1", stop=False, end=False)
+    assert captured(cli) == []  # and nothing of these hooks is left to be written
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    writes.arm(2, kills=True)
+    hook(
+        cli,
+        last,
+        "s-1",
+        **({"reason": "other"} if last == "session-end" else {"last_assistant_message": "Done."}),
+    )
+    wait_until(lambda: not alive(pid), "the owner to be killed by its next write")
+    writes.arm(0, kills=False)
+    with SessionStore.open(store_dir(data_root(cli.env), cli.project) / "db", read_only=True) as store:
+        *_, event = store.event_log.after("s-1", 0)
+        assert event.kind in (EventKind.STOP, EventKind.SESSION_END), "killed before the event was durable"
+        assert GraphStore.count_beside(store) == 0, "killed after the capture"
     (node,) = captured(cli)
     assert "token bucket" in str(node["content"])
     kill_owner(cli)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import in_a_namespace, largest, run
+from tests.store_support import damage, in_a_namespace, largest, run
 
 from context_graph.errors import (
     DatabaseCorruptionError,
@@ -476,3 +476,46 @@ def test_a_full_and_a_read_only_file_system_are_told_apart_and_lose_nothing(tmp_
     said = in_a_namespace(IN_A_SMALL_TMPFS, tmp_path)
     for line in ("full: no space left for", "readable: True", "kept: True", "read-only: ", "no new one: "):
         assert line in said, said
+
+
+def test_a_failure_that_somebody_keeps_does_not_hold_the_database(engine: Engine, tmp_path: Path) -> None:
+    """An exception holds the frames it came through: none of them may hold RocksDB's lock with it."""
+    engine.put(RUNTIME, b"key", b"value")
+    (tmp_path / "there").mkdir()
+    kept: list[StoreError] = []
+    for use in (
+        lambda: engine.checkpoint(tmp_path / "there"),
+        lambda: engine.checkpoint(tmp_path / "missing" / "folder"),
+        lambda: engine.create_family(RUNTIME),
+    ):
+        with pytest.raises(StoreError) as caught:
+            use()
+        kept.append(caught.value)
+        engine.reopen()
+        assert engine.get(RUNTIME, b"key") == b"value"
+    assert len(kept) == 3
+
+
+def test_a_damaged_scan_that_somebody_keeps_does_not_hold_the_database(tmp_path: Path) -> None:
+    code = """
+        import os, sys
+        from context_graph.errors import DatabaseCorruptionError
+        from context_graph.store.engine import Engine
+        from context_graph.store.layout import RUNTIME
+        engine = Engine.open(sys.argv[1])
+        kept = []
+        try:
+            print(len(list(engine.scan(RUNTIME))))
+        except DatabaseCorruptionError as error:
+            kept.append(error)
+        engine.reopen()
+        print("kept", len(kept))
+    """
+    made = Engine.open(tmp_path / "db")
+    for number in range(300):
+        made.put(RUNTIME, b"%06d" % number, os.urandom(100))
+    made.close()
+    table = largest(tmp_path / "db", "*.sst")
+    damage(table, table.stat().st_size // 2)
+    done = run(code, tmp_path / "db")
+    assert done.stdout == "kept 1\n", done.stderr

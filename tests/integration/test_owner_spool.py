@@ -8,9 +8,12 @@ import os
 import subprocess
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.integration.owner_harness import wait_until
 from tests.integration.spool_drainer import applied
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
@@ -318,3 +321,34 @@ def test_hooks_that_append_while_the_owner_drains_lose_nothing(tmp_path: Path) -
         mine = [name for name in taken if name.startswith(f"w{number}-")]
         assert mine == [f"w{number}-{count}" for count in range(150)]
     assert len(taken) == 600
+
+
+def test_a_file_that_took_the_name_of_a_locked_one_is_left_to_its_writers(tmp_path: Path) -> None:
+    """Whoever waits for the lock holds the file that it opened; the name may mean another one by then."""
+    folder = _spool(tmp_path)
+    log = folder / EVENTS_LOG
+    _append(log, _record(1))
+    sink, report = Sink(), DrainReport()
+    with open(log, "rb") as writer, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(writer, fcntl.LOCK_EX)  # a hook is writing
+        draining = pool.submit(drain, tmp_path, sink)
+        wait_until(lambda: _opened(log) > 1, "the drain to have opened the file")
+        os.rename(log, folder / "events.1.draining")  # another process set it aside
+        _append(log, _record(2))
+        with open(log, "rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)  # and a hook writes to the new one, under its lock
+            fcntl.flock(writer, fcntl.LOCK_UN)
+            report = draining.result(timeout=30)
+            assert log.exists() and os.path.samestat(os.fstat(other.fileno()), os.stat(log))
+    assert report.deferred == 1
+    drain(tmp_path, sink)
+    assert sorted(sink.taken) == [1, 2]
+
+
+def _opened(path: Path) -> int:
+    """How many descriptors of this process are open on the file."""
+    found = 0
+    for handle in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found += os.readlink(f"/proc/self/fd/{handle}") == str(path)
+    return found

@@ -165,6 +165,21 @@ def test_edges_followed_meanwhile_keep_their_uses_whatever_the_run_does_to_them(
     assert counts == {weighed.id: 1, moved.id: 1}
 
 
+def test_uses_of_edges_after_a_run_outlive_its_undoing(memex: Memex) -> None:
+    """Traversals, their time and what they were worth: of an edge that was weighed, and of one that moved."""
+    a, b, c = (node.id for node in fill(memex, 3))
+    weighed, moved = memex.link(a, c), memex.link(b, c, "causes")
+    run(memex, merges=[Merge(a, (b,), 0.96)], reweights=[Reweight(weighed.id, weighed.weight, 0.9)])
+    used = {edge.id: edge for edge in memex.traverse([weighed.id, moved.id], 1.0)}
+    memex.undo()
+    found = {edge.id: edge for edge in (*memex.edges(a), *memex.edges(b))}
+    assert set(found) == {weighed.id, moved.id}
+    assert (found[weighed.id].weight, found[moved.id].source_id) == (weighed.weight, b)
+    for edge_id, edge in found.items():
+        assert edge.traversal_count == 1 and edge.steering_reward == used[edge_id].steering_reward != 0.0
+        assert edge.last_traversed_ms == used[edge_id].last_traversed_ms
+
+
 def test_a_plan_that_makes_no_sense_does_no_harm(memex: Memex) -> None:
     a, b, c = (node.id for node in fill(memex, 3))
     edge = memex.link(a, b)

@@ -136,8 +136,8 @@ def reindex(
 ) -> None:
     """Change what makes the embeddings, and compute them all anew, while the store stays in use.
 
-    A store that has this provider already stays as it is. Cut off, it goes on where it was when it is run
-    again; until the end the old embeddings serve.
+    In a store that has this provider already, memories that have lost their vector get one. Cut off, it
+    goes on where it was when it is run again; until the end the old embeddings serve.
 
     Exit codes: 0; 1 no such provider, or the store can't be used; 2 a record is corrupt.
 

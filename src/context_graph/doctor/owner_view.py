@@ -12,6 +12,7 @@ from context_graph.client import look_at, request
 from context_graph.config import Location
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import ContextGraphError, DeadlineExceededError
+from context_graph.model.instants import iso_time
 from context_graph.protocol.canary import CANARY_PREFIX
 
 __all__ = ["ask_owner", "cure_of", "look_findings", "owner_state"]
@@ -117,6 +118,9 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
         for name in ("sessions", "memory", "texts")
         if "error" in look.get(name, {})
     ]
+    for one in look.get("losses", ()):
+        text = f"some of what was recorded last is lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
+        found.append(Finding(WARNING, text, "what is there is used; a backup may have the rest"))
     if look.get("spool_pending"):
         text = f"{look['spool_pending']} events wait in the spool though the owner answers"
         found.append(Finding(WARNING, text, _STATUS))

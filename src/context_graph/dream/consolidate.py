@@ -91,7 +91,7 @@ def consolidate(
 
 def _prepare(memex: Memex, request: Request, progress: Callable[[Update], None]) -> Prepared:
     folder = _folder(memex.core.folder)
-    with memex.core.turn("checkpoint") as core:
+    with memex.core.turn("checkpoint", writes=True) as core:
         checkpoint.take(core.store, folder)
     try:
         store = GraphStore.read_only(folder / DATABASE)

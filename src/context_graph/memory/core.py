@@ -231,6 +231,10 @@ class Core:
 
     # Life
 
+    def mistrust(self) -> None:
+        """A write failed that its caller could do without: the database is opened again before the next."""
+        self._turns.suspect = True
+
     def save(self) -> None:
         """Write snapshots of the derived state, so that the next opening is short."""
         if self._derived is not None:

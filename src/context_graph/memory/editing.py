@@ -324,6 +324,7 @@ def _delete(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
     except StoreError as error:
         _LOG.warning("what was deleted for good is still in files of %s: %s", core.folder.name, error)
         unscrubbed = str(error)
+        core.mistrust()
     return Forgotten(stone, tuple(stones[1:]), tuple(together.left), unscrubbed)
 
 

@@ -35,7 +35,7 @@ def _checkpoint(call: Call) -> Reply:
         checkpoint.discard(left)
     call.context.checkpoint()
     folder = store / f"{PREFIX}{pid}-{secrets.token_hex(8)}"
-    with call.context.memory.core.turn("checkpoint") as core:
+    with call.context.memory.core.turn("checkpoint", writes=True) as core:
         checkpoint.take(core.store, folder)
         seq = core.store.counters.seq
     return answer(

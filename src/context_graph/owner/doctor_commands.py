@@ -21,6 +21,7 @@ __all__ = ["HANDLERS"]
 
 _WEEK_MS: Final = 7 * 86_400_000
 _DAY_MS: Final = 86_400_000
+_MONTH_MS: Final = 30 * _DAY_MS
 _SESSIONS: Final = 500
 """Sessions of a week that are looked at; of more the newest."""
 _CAPTURES: Final = 20
@@ -59,6 +60,9 @@ def _look(call: Call) -> Reply:
             name: getattr(settings, name)
             for name in ("brief", "inject", "memory_inject", "memory_inject_tokens", "memory_capture")
         },
+        "losses": [
+            one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
+        ],
         "problems": [*settings.problems, *call.redactor.problems],
     }
     return reply(orjson.dumps(found))

@@ -127,7 +127,7 @@ class Run:
         order = self.job.order
         context = self._open_store()
         context.memory_hooks.tidy()
-        with context.memory.core.turn("checkpoint") as core:
+        with context.memory.core.turn("checkpoint", writes=True) as core:
             checkpoint.take(core.store, self.folder)
         task = messages.Task(
             request=self.admission.request,

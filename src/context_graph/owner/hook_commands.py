@@ -73,10 +73,21 @@ def _session_start(call: Call) -> Reply:
     if started.twin and fmt == "claude":
         return reply(flags=APPLIED)
     text = "\n".join(part for part in (started.text, _last_summary(call, event, started)) if part)
+    warning = " ".join(part for part in (started.warning, _losses(call)) if part)
     if fmt == "claude":
-        warning = f"context-graph: {started.warning}" if started.warning else ""
-        return _tell(call, event, context=text, message=warning)
-    return _say(call, fmt, _output(call, started.live, text, started.drift), stderr=started.warning)
+        return _tell(call, event, context=text, message=f"context-graph: {warning}" if warning else "")
+    return _say(call, fmt, _output(call, started.live, text, started.drift), stderr=warning)
+
+
+def _losses(call: Call) -> str:
+    """What of the store was found to be lost, for the user, once."""
+    lost = call.context.store.engine.tell_losses()
+    if not lost:
+        return ""
+    return (
+        f"Some of what this project's store had recorded last is lost ({'; '.join(lost)}). "
+        "What is there is used; `context-graph-cli doctor` says more."
+    )
 
 
 def _last_summary(call: Call, event: HookEvent, started: Started) -> str:

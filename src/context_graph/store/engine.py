@@ -43,6 +43,7 @@ from context_graph.store.failures import (
 from context_graph.store.formats import check_format, check_memory_layout
 from context_graph.store.graph_layout import MEMORY_KEY
 from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM
+from context_graph.store.log_mark import Evidence, LogMark, losses, note_losses, tell_losses
 from context_graph.store.opening import opening
 from context_graph.store.scan import Scan, open_cursor
 from context_graph.store.tuning import DEFAULT_TUNING, Durability, Tuning, database_options, family_options
@@ -76,6 +77,7 @@ class Engine:
         self._families = {name: db.get_column_family(name) for name in families}
         self._handles = {name: db.get_column_family_handle(name) for name in families}
         self._scans: weakref.WeakSet[Scan] = weakref.WeakSet()
+        self._mark: LogMark | None = None
         self._write_options = WriteOptions()
         self._write_options.sync = tuning.durability == "power" and tuning.wal
         # A property, which RocksDict's stub has as a method.
@@ -127,6 +129,7 @@ class Engine:
             if family not in found:
                 raise missing_family(family)
         waiting = 0 if read_only else seal.log_bytes(folder)
+        evidence = None if read_only else Evidence.of(folder)
         if waiting:
             _LOG.info("%s: replaying %d bytes of write-ahead log", folder, waiting)
         engine = _open(cls, folder, found, tuning, read_only=read_only)
@@ -136,9 +139,12 @@ class Engine:
             check_format(folder, engine.get(SYSTEM, FORMAT_KEY))
             check_memory_layout(folder, engine.get(SYSTEM, MEMORY_KEY), engine.families)
             sequence = engine.sequence()
-            if not read_only:
+            if evidence is not None:
                 seal.check_sequence(folder, sequence)
+                _note_losses(folder, evidence.losses(sequence))
                 seal.write_seal(folder, sequence)
+                if tuning.wal:
+                    engine._mark = LogMark(folder, sequence)
         except BaseException:
             engine._release()
             raise
@@ -173,11 +179,13 @@ class Engine:
         """Set one key. For several, a batch."""
         require_bytes(key, value)
         call(self.path, self._family(family).put, key, value, self._write_options)
+        self._written()
 
     def delete(self, family: str, key: bytes) -> None:
         """Remove one key; nothing happens if it is not there."""
         require_bytes(key)
         call(self.path, self._family(family).delete, key, self._write_options)
+        self._written()
 
     def batch(self) -> Batch:
         """An empty batch for `write`."""
@@ -187,6 +195,7 @@ class Engine:
     def write(self, batch: Batch) -> None:
         """Apply ``batch`` atomically; it is durable (see durability) when this returns."""
         call(self.path, self._open_db().write, batch.take(), self._write_options)
+        self._written()
         watchdog.progress()
 
     def scan(
@@ -232,6 +241,16 @@ class Engine:
         """Write what is in memory of one family, or of all, to tables. Not needed for durability."""
         for one in self._families.values() if family is None else (self._family(family),):
             call(self.path, one.flush)
+        if self._mark is not None:
+            self._mark.look(self.sequence())
+
+    def losses(self) -> list[dict[str, Any]]:
+        """What was found to be lost when the database was opened, now or earlier: ``at_ms``, ``what``."""
+        return losses(self.path)
+
+    def tell_losses(self) -> list[str]:
+        """Those that nobody was told of yet; they count as told from now on."""
+        return tell_losses(self.path)
 
     def write_seal(self) -> None:
         """Note in the folder which write was the last: see `store.seal`."""
@@ -274,6 +293,7 @@ class Engine:
         """Take over another engine's database."""
         self._db, self._families, self._handles = other._db, other._families, other._handles
         self._options = other._options
+        self._mark, other._mark = other._mark, None
         other._db, other._families, other._handles = None, {}, {}
 
     def close(self) -> None:
@@ -290,6 +310,8 @@ class Engine:
             if not self.read_only:
                 self.flush()
                 seal.write_seal(self.path, sequence)
+                if self._mark is not None:
+                    self._mark.finish(sequence)
         finally:
             self._release()
 
@@ -298,6 +320,9 @@ class Engine:
         for scan in list(self._scans):
             scan.release()
         self._handles.clear()
+        if self._mark is not None:
+            self._mark.close()
+            self._mark = None
         families, self._families = self._families, {}
         db, self._db = self._db, None
         for handle in (*families.values(), db):
@@ -305,6 +330,10 @@ class Engine:
             with suppress(Exception):
                 if handle is not None:
                     handle.close()
+
+    def _written(self) -> None:
+        if self._mark is not None and self._db is not None:
+            self._mark.note(self._db.latest_sequence_number())
 
     def _open_db(self) -> Rdict:
         if self._db is None:
@@ -317,6 +346,13 @@ class Engine:
             return self._families[family]
         except KeyError:
             raise missing_family(family) from None
+
+
+def _note_losses(folder: Path, lost: list[str]) -> None:
+    for one in lost:
+        _LOG.error("%s: %s; what is there is used", folder, one)
+    if lost:
+        note_losses(folder, lost)
 
 
 def rebuild(path: Path) -> None:

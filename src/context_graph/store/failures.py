@@ -75,10 +75,15 @@ def translate(error: BaseException, path: Path) -> StoreError:
 
 
 def call(path: Path, function: Callable[..., T], *args: object) -> T:
-    """``function(*args)``, what RocksDict raises told apart (`translate`)."""
+    """``function(*args)``, what RocksDict raises told apart (`translate`).
+
+    The exception keeps this frame for as long as somebody keeps it, and whatever of RocksDict's is in the
+    frame keeps the database open, and locked. So nothing is left in it.
+    """
     try:
         return function(*args)
     except Exception as error:  # RocksDict raises bare Exceptions
+        del function, args
         raise translate(error, path) from error
 
 

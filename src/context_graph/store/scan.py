@@ -42,7 +42,8 @@ class Scan(Iterator[tuple[bytes, bytes]]):
         if cursor is None:
             raise StoreClosedError(f"{self._path} was closed during a scan")
         if not cursor.valid():
-            call(self._path, cursor.status)
+            del cursor  # an error would keep it, and with it the database open (`failures.call`)
+            call(self._path, self._iter.status)  # type: ignore[union-attr]
             raise StopIteration
         key: bytes = cursor.key()
         if (key < self._until) if self._reverse else (bool(self._until) and key >= self._until):

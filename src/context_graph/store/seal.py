@@ -30,6 +30,8 @@ __all__ = [
     "check_files",
     "check_sequence",
     "choose_log_folder",
+    "current_manifest",
+    "frames",
     "has_database",
     "leftovers",
     "log_bytes",
@@ -145,7 +147,7 @@ def check_files(path: Path) -> None:
 
 
 def _check_files(path: Path) -> None:
-    manifest = _current_manifest(path)
+    manifest = current_manifest(path)
     _check_seal(path, manifest)
     for file in (manifest, *log_files(path)):
         at = bad_frame(file)
@@ -170,7 +172,7 @@ def write_seal(path: Path, sequence: int) -> None:
     """Note what the MANIFEST of the database at ``path`` is now. Best effort: a full disk keeps the old seal,
     and an old seal is still a true lower bound."""
     try:
-        manifest = _current_manifest(path)
+        manifest = current_manifest(path)
         content = manifest.read_bytes()
         seal = {
             "version": _SEAL_VERSION,
@@ -195,11 +197,11 @@ def bad_frame(file: Path) -> int | None:
         content = file.read_bytes()
     except FileNotFoundError:  # a live database may have removed it since it was listed
         return None
-    return next((at for at, kind in _frames(content) if kind not in _TYPES), None)
+    return next((at for at, kind in frames(content) if kind not in _TYPES), None)
 
 
-def _frames(content: bytes) -> Iterator[tuple[int, int]]:
-    """(offset, type) of each record header."""
+def frames(content: bytes) -> Iterator[tuple[int, int]]:
+    """(offset, type) of each record header of a log or MANIFEST."""
     at, end = 0, len(content)
     while at + _HEADER <= end:
         left = _BLOCK - at % _BLOCK
@@ -213,7 +215,8 @@ def _frames(content: bytes) -> Iterator[tuple[int, int]]:
         at += left if (kind == 0 and length == 0) or _HEADER + length > left else _HEADER + length
 
 
-def _current_manifest(path: Path) -> Path:
+def current_manifest(path: Path) -> Path:
+    """The MANIFEST that CURRENT names. Raises DatabaseCorruptionError, PermissionError."""
     current = path / "CURRENT"
     try:
         named = current.read_bytes()
