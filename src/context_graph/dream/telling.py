@@ -102,7 +102,7 @@ _WEAK: Final = _set(
     understand wait watch week weekend without
     """
 )
-_TURNS: Final = _set("gone less means say says")
+_LITTLE: Final = dict.fromkeys(_WEAK, WEAK) | dict.fromkeys(_set("gone less means say says"), TURN)
 _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_WORDS)
 
 
@@ -173,10 +173,8 @@ def _worth(word: str, key: str) -> float:
         return 0.0
     if parts[0] in _ATTITUDES or (len(parts) > 1 and parts[1] in _ATTITUDES):
         return ATTITUDE
-    if parts[0] in _WEAK:
-        return WEAK
-    if parts[0] in _TURNS:
-        return TURN
+    if parts[0] in _LITTLE:
+        return _LITTLE[parts[0]]
     if not word.isascii():
         return max(1.0, len(word) / 3.0)  # some scripts put no space between words
     if "-" in key:
