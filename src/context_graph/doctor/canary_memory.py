@@ -16,11 +16,12 @@ from context_graph.client import find_launcher
 from context_graph.doctor.client_files import SettingsFile, read_object
 from context_graph.doctor.findings import ERROR, NOTE, Finding
 from context_graph.doctor.mcp_client import McpClient, McpFailedError
+from context_graph.protocol.canary import CANARY_TAG
 from context_graph.setup.entries import SERVER
 
 __all__ = ["MemoryTrial", "Server", "server_in_use", "try_memory"]
 
-TAG: Final = "context-graph-doctor"
+TAG: Final = CANARY_TAG
 _LEFT: Final = timedelta(minutes=10)
 _WORDS: Final = (
     *("amber", "badger", "cedar", "dune", "ember", "falcon", "glacier", "harbour", "indigo", "juniper"),
@@ -91,7 +92,7 @@ def _server(entry: Mapping[str, Any], env: Mapping[str, str], source: str) -> Se
 
 
 def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryTrial:
-    """Store a canary, find it, delete it for good; of it a tombstone stays. No other memory is touched.
+    """Store a canary, find it, delete it for good; nothing stays of it. No other memory is touched.
 
     It belongs to no session: a name of one would stay in the index.
     """

@@ -28,6 +28,7 @@ from context_graph.model.memory import (
     Tombstone,
     UTLState,
 )
+from context_graph.protocol.canary import CANARY_TAG
 from context_graph.store.graph import Access, StoredNode
 
 __all__ = ["followed", "forget", "purge", "put_nodes", "restore", "store_drafts", "touch", "update_nodes"]
@@ -261,7 +262,8 @@ def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Tombstone:
         core.store.forget(key, stone)
     else:
         holders = holders_without(core.store, node_id)
-        core.store.remove(key, stone, rewritten=holders)
+        kept = None if CANARY_TAG in found.node.tags else stone
+        core.store.remove(key, kept, rewritten=holders)
         for holder in holders:
             core.cache.discard(holder.node.id.bytes)
     with followed(core):
