@@ -37,6 +37,19 @@ def test_a_prompt_brings_what_is_relevant_with_source_and_age_beside_the_state(c
     assert json.dumps(FACT) in text and "bakery" not in text
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["which port does staging use?", "deploy to staging please", "How do I reach the staging server"],
+)
+def test_a_young_store_answers_its_owner_s_first_question(cli: Cli, prompt: str) -> None:
+    """Everybody tries this first: of two memories one shares a telling word with the prompt."""
+    remember(cli, "Staging listens on 8443")
+    remember(cli, "The user prefers tabs over spaces")
+    assert "Staging listens on 8443" in ask(cli, prompt)
+    for other in ("fix the typo in README", "run the tests", "what time is it", "use a shorter name"):
+        assert FENCE_OPEN not in ask(cli, other, "s-2"), other
+
+
 @pytest.mark.parametrize("prompt", ["bake a sourdough loaf with me", "yes, go on", "/clear", "ok"])
 def test_a_prompt_that_no_memory_answers_brings_none(cli: Cli, prompt: str) -> None:
     """Irrelevant recall is what users of such tools complain of: below the floor nothing is said."""

@@ -310,7 +310,8 @@ def test_what_the_user_had_deleted_leaves_the_disk(memex: Memex, tmp_path: Path,
     assert stone is not None and not stone.soft
     with pytest.raises(GraphQueryError):
         memex.restore(made.id)
-    assert [one.node.id for one in memex.recall("quetzalcoatlus diary").nodes] == [other.id]
+    assert memex.recall("quetzalcoatlus diary").nodes == []
+    assert [one.node.id for one in memex.recall("memory of a quetzalcoatlus").nodes] == [other.id]
     memex.close()
     for file in (tmp_path / "store").rglob("*"):
         if file.is_file():

@@ -58,7 +58,9 @@ def test_a_query_that_fits_nothing_well_still_gets_top_k(memex) -> None:
 def test_the_text_itself_scores_nearly_1_and_foreign_words_little(memex) -> None:
     store_all(memex)
     exact = memex.recall(TEXTS[5], top_k=1).nodes[0]
-    foreign = memex.recall("quarterly dividend forecast", top_k=1).nodes[0]
+    word = TEXTS[5].split()[-1]
+    foreign = memex.recall(f"quarterly dividend forecast of any {word}", top_k=1).nodes[0]
+    assert memex.recall("quarterly dividend forecast").nodes == []
     assert exact.node.content == TEXTS[5]
     assert exact.score > 0.95
     assert exact.parts["terms"] == pytest.approx(1.0)
@@ -285,7 +287,7 @@ def test_a_memory_stored_anew_under_its_id_is_found_by_its_new_content_only(meme
     memex.put(replace(node, content="Summary: we talked about trombones", embedding=None))
     best = memex.recall("trombones", top_k=1).nodes[0]
     assert (best.node.id, best.node.content) == (node.id, "Summary: we talked about trombones")
-    assert memex.recall("xylophones", top_k=100).nodes[0].parts["bm25"] == 0.0
+    assert memex.recall("xylophones", top_k=100).nodes == []
 
 
 def test_two_stores_know_nothing_of_each_other(tmp_path: Path) -> None:
@@ -317,6 +319,7 @@ def test_recalls_and_stores_of_many_threads_meet_no_error(memex) -> None:
 
 
 def test_content_of_any_kind_can_be_recalled(memex) -> None:
+    memex.store("a memo", rationale=WHY)
     for content in ("?", "日本語のメモ", "x" * 65_536, "1 2 3", "\u0000 zero", "🦓🦓"):
         node = memex.store(content, rationale=WHY, node_id=uuid4())
         assert node.id in [one.node.id for one in memex.recall("zero memo x 1 日本語", top_k=100).nodes]

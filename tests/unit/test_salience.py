@@ -50,6 +50,13 @@ SAYS_LITTLE = (
     "Sam: Great, thanks! Have a good one!",
     "hmm, let me think about it",
     "Lorem ipsum dolor",
+    "this is a test",
+    "just testing",
+    "foo bar baz",
+    "ok, test done",
+    "I must say!",
+    "By all means!",
+    "Glad that's gone!",
 )
 FACTS = (
     "use pnpm, not npm",
@@ -71,6 +78,27 @@ FACTS = (
     "次のリリースは金曜日です",
     "Der Server steht in Frankfurt",
 )
+ABOUT_CODE = (
+    "No emojis",
+    "None means unlimited",
+    "null means missing",
+    "stub the clock",
+    "bar is gone",
+    "bar depends on foo",
+    "say less",
+    "I like tests",
+    "no mocks",
+    "Done means deployed",
+    "nil is empty",
+    "continue on error",
+    "todo lives in Linear",
+    "ping before deploy",
+    "be brief",
+    "use tabs",
+    "keep it short",
+    "blank lines matter",
+)
+"""Code words are no courtesies: these were forgotten after a day."""
 
 
 def memory(number: int, content: str, **fields: Any) -> MemoryNode:
@@ -98,6 +126,17 @@ def test_what_says_little_is_below_the_default_threshold(text: str) -> None:
 @pytest.mark.parametrize("text", FACTS)
 def test_a_short_fact_is_not(text: str) -> None:
     assert score_of(text) >= THRESHOLD
+
+
+@pytest.mark.parametrize("text", ABOUT_CODE)
+@pytest.mark.parametrize("source", ["tool", "cli", "library"])
+def test_what_somebody_stored_by_itself_is_not_forgotten_for_being_short(text: str, source: str) -> None:
+    assert score_of(text, source=source) >= THRESHOLD
+
+
+def test_a_code_word_says_nothing_where_nothing_else_is_said() -> None:
+    assert telling("null") == telling("test, test") == telling("this is a test") == 0.0
+    assert telling("null means missing") > telling("means missing")
 
 
 def test_a_score_is_the_weighted_mean_of_thirteen_and_an_empty_space_counts_nothing() -> None:

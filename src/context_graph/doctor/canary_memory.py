@@ -17,11 +17,12 @@ from context_graph.doctor.client_files import SettingsFile, read_object
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.doctor.mcp_client import McpClient, McpFailedError
 from context_graph.hooks_config.programs import runs_us
+from context_graph.protocol.canary import CANARY_TAG
 from context_graph.setup.entries import SERVER
 
 __all__ = ["MemoryTrial", "Server", "server_in_use", "try_memory"]
 
-TAG: Final = "context-graph-doctor"
+TAG: Final = CANARY_TAG
 _LEFT: Final = timedelta(minutes=10)
 _WORDS: Final = (
     *("amber", "badger", "cedar", "dune", "ember", "falcon", "glacier", "harbour", "indigo", "juniper"),
@@ -134,7 +135,7 @@ def _in_place(text: str, env: Mapping[str, str]) -> str:
 
 
 def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryTrial:
-    """Store a canary, find it, delete it for good; of it a tombstone stays. No other memory is touched.
+    """Store a canary, find it, delete it for good; nothing stays of it. No other memory is touched.
 
     It belongs to no session: a name of one would stay in the index.
     """

@@ -57,6 +57,12 @@ NEAR_USED: Final = 0.6
 PRIOR: Final = 16.0
 """Memories of use at which their place counts half."""
 
+ON_PURPOSE: Final = frozenset({"tool", "cli", "library"})
+"""Sources of a memory that somebody stored by itself: one that says something is not short by accident."""
+SAID_ON_PURPOSE: Final = 2.2
+"""Telling words that such a memory has at least, if it has LEAST_SAID."""
+LEAST_SAID: Final = 0.75
+
 _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 _WEIGHTS: Final = np.array(WEIGHTS)
 _TERMS: Final = SLICES["SPLADE"]
@@ -113,9 +119,10 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
     if snap.modality[row] != Modality.TEXT:
         return max(terms, FEW_TERMS / 2)
     try:
-        return telling(snap.text(row))
+        said = telling(snap.text(row))
     except UNREADABLE_RECORD:
         return float(FEW_TERMS)
+    return max(said, SAID_ON_PURPOSE) if said >= LEAST_SAID and snap.source[row] in ON_PURPOSE else said
 
 
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:

@@ -28,6 +28,8 @@ ATTITUDE: Final = 0.75
 """Of liking, wanting, needing: it says something about somebody."""
 WEAK: Final = 0.3
 """A word that is as often courtesy as matter, or a single letter."""
+TURN: Final = 0.45
+"""A word that is as often a turn of speech: one of them says nothing, two do."""
 ASKED: Final = 0.6
 """Share of a question's words that counts."""
 
@@ -47,7 +49,7 @@ _COMMON: Final = _set(
     """
     about ahead all also am any anyone anything aren around back because being both came can could didn
     doesn doing don done each either else even ever every everyone everything few get gets getting go goes
-    going gone got hasn haven having here hers herself himself if isn itself just less let lets letting ll
+    going got hasn haven having here hers herself himself if isn itself just let lets letting ll
     made make makes many may maybe might mine more most much must myself neither next of ones only onto or
     other others ours over own per perhaps quite rather re really same shall should shouldn since some
     somehow someone something somewhere still such than theirs then there these thing things those though
@@ -64,22 +66,29 @@ _COURTESY: Final = _set(
     guess guys haha hahaha happy hear heard hearing hehe hello help helpful hey hi hiya hmm hooray hope
     hopefully hoping howdy hug hugs huh hurray incredible indeed inspiring interesting jeez joy k keeping
     kidding kind kinda knew know lately later laugh lgtm lol look looking looks lot lots lovely luck lucky
-    mate matter means nah nevermind nice nit nope noted np obviously oh ok okay okey okie omg ooh oops ouch
-    perfect pity please pleased pleasure pls posted pretty proud really right rofl roger say says see seeing
+    mate matter nah nevermind nice nit nope noted np obviously oh ok okay okey okie omg ooh oops ouch
+    perfect pity please pleased pleasure pls posted pretty proud really right rofl roger see seeing
     seem seems seen sense soon sorry sort sound sounded sounds sup super sure surely surprise sweet take
     takes talk talking tell thank thankful thanks that thats thing think thinking thought thrilled thx
     together told totally true truly ttyl ty ugh uh um understandable understood welcome well whatever whoa
     wish wishes wishing wonderful worries worry wow ya yay yea yeah yep yes yikes yo yup
     """
 )
-_BLANKS: Final = _set(
+_FILLERS: Final = _set(
     """
-    adipiscing amet asdf asdfgh bar baz blah blank consectetur continue dolor done dummy elit example fixme
-    foo go hjkl ipsum lorem na nil none null ping placeholder pong proceed qux qwerty sample sit stub tba
-    tbd test testing tests todo undefined untitled wip xxx yyy zzz
+    adipiscing amet asdf asdfgh blah consectetur dolor elit hjkl ipsum lorem qwerty sit xxx yyy zzz
     """
 )
-"""What stands in the place of something to say. They count nothing only where nothing else is said."""
+"""They never say anything."""
+_CODE: Final = _set(
+    """
+    bar baz blank continue done dummy example fixme foo go na nil none null ping placeholder pong proceed qux
+    sample stub tba tbd test testing tests todo undefined untitled wip
+    """
+)
+"""They stand in the place of something to say, where nothing else is said; beside other words they are about
+a program: *null means missing*, *stub the clock*."""
+_BLANKS: Final = _FILLERS | _CODE
 _ATTITUDES: Final = _set(
     """
     asked hate hates like liked likes love loved loves mean meant need needed needs said want wanted wants
@@ -93,6 +102,7 @@ _WEAK: Final = _set(
     understand wait watch week weekend without
     """
 )
+_LITTLE: Final = dict.fromkeys(_WEAK, WEAK) | dict.fromkeys(_set("gone less means say says"), TURN)
 _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_WORDS)
 
 
@@ -104,7 +114,7 @@ def telling(text: str) -> float:
     label = _LABEL.match(text)
     start = label.end() if label else 0
     total = LABEL if label else 0.0
-    phrase, first, blanks = 0.0, True, False
+    phrase, first, blanks, codes = 0.0, True, False, 0
     seen: set[str] = set()
     for raw in text[start : start + MAX_CHARS].split():
         key, worth, number, spoken_to, ends = _word(raw)
@@ -112,6 +122,7 @@ def telling(text: str) -> float:
             seen.add(key)
             if worth < 0.0:
                 blanks = True
+                codes += key in _CODE
             elif spoken_to and not first:
                 phrase += ADDRESSED
             elif not (blanks and number):  # testing 123
@@ -121,7 +132,7 @@ def telling(text: str) -> float:
             total += phrase * ends
             phrase, first = 0.0, True
     total += phrase
-    return total + WEAK if blanks and total > LABEL else total
+    return total + codes if codes and total > LABEL else total
 
 
 class _Word(NamedTuple):
@@ -162,8 +173,8 @@ def _worth(word: str, key: str) -> float:
         return 0.0
     if parts[0] in _ATTITUDES or (len(parts) > 1 and parts[1] in _ATTITUDES):
         return ATTITUDE
-    if parts[0] in _WEAK:
-        return WEAK
+    if parts[0] in _LITTLE:
+        return _LITTLE[parts[0]]
     if not word.isascii():
         return max(1.0, len(word) / 3.0)  # some scripts put no space between words
     if "-" in key:

@@ -34,6 +34,10 @@ class Arguments:
         """Whether ``name`` is given."""
         return name in self._values
 
+    def peek(self, name: str) -> Any:
+        """As ``raw``, without counting as read."""
+        return self._values.get(name)
+
     def raw(self, name: str) -> Any:
         """The value as it came; None if left out."""
         self._read.add(name)

@@ -40,6 +40,7 @@ from context_graph.model.memory import (
     check_content,
     check_rationale,
 )
+from context_graph.protocol.canary import CANARY_TAG
 
 __all__ = ["memory_tools"]
 
@@ -52,9 +53,40 @@ _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 def memory_tools() -> list[Tool]:
     """All tools of the memory, in the order in which a client sees them."""
     return [
-        Tool(name, DESCRIPTIONS[name], PARAMETERS[name], run, RESULTS[name], HINTS[name])
+        Tool(name, DESCRIPTIONS[name], PARAMETERS[name], _counted(run), RESULTS[name], HINTS[name])
         for name, run in _RUNS.items()
     ]
+
+
+def _counted(run: Callable[[ToolCall], ToolResult]) -> Callable[[ToolCall], ToolResult]:
+    """``run``, whose operations are counted unless `doctor` only tries whether it works."""
+
+    def counted(call: ToolCall) -> ToolResult:
+        if not _is_trial(call):
+            return run(call)
+        with call.host.memory().uncounted():
+            return run(call)
+
+    return counted
+
+
+def _is_trial(call: ToolCall) -> bool:
+    """Whether the call stores, looks for or deletes `doctor`'s canary."""
+    filters = call.arguments.peek("filters")
+    tags = filters.get("tags") if isinstance(filters, dict) else call.arguments.peek("tags")
+    if isinstance(tags, list):
+        return CANARY_TAG in tags
+    node_id = call.arguments.peek("node_id")
+    if call.arguments.peek("soft_delete") is not False or not isinstance(node_id, str):
+        return False
+    try:
+        whole = UUID(node_id)
+    except ValueError:
+        return False
+    memex = call.host.memory()
+    with memex.uncounted():
+        stored = memex.stored(whole)
+    return stored is not None and CANARY_TAG in stored.node.tags
 
 
 def _answer(

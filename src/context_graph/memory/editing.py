@@ -28,6 +28,7 @@ from context_graph.model.memory import (
     Tombstone,
     UTLState,
 )
+from context_graph.protocol.canary import CANARY_TAG
 from context_graph.store.graph import Access, StoredNode
 
 __all__ = [
@@ -310,7 +311,9 @@ def _delete(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
     together = deleted_together(core.store, found.node.id)
     stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]
     edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
-    core.store.remove({one.id.bytes: one for one in stones}, rewritten=together.holders)
+    # Of doctor's own memory nothing stays to be seen.
+    trial = CANARY_TAG in found.node.tags
+    core.store.remove({one.id.bytes: None if trial else one for one in stones}, rewritten=together.holders)
     with followed(core):
         for holder in together.holders:
             core.cache.discard(holder.node.id.bytes)

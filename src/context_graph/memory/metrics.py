@@ -46,6 +46,16 @@ class Timings:
 
     def __init__(self) -> None:
         self._rows: dict[str, list[float]] = {}
+        self._quiet = 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing that runs inside, in any thread: what examines the memory is no use of it."""
+        self._quiet += 1
+        try:
+            yield
+        finally:
+            self._quiet -= 1
 
     @contextmanager
     def measure(self, operation: str) -> Iterator[None]:
@@ -60,6 +70,8 @@ class Timings:
 
     def note(self, operation: str, seconds: float, *, failed: bool = False) -> None:
         """Count one run; ``operation`` is one of a fixed few."""
+        if self._quiet:
+            return
         row = self._rows.get(operation)
         if row is None:
             row = self._rows[operation] = [0.0] * (len(BUCKETS_S) + 4)

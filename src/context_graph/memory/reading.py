@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
@@ -263,6 +264,10 @@ class Reading:
         """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""
         with self._core.turn("metrics") as core:
             return {**figures_of(core), "operations": core.timings.as_dict()}
+
+    def uncounted(self) -> AbstractContextManager[None]:
+        """A block in which no operation is counted in `metrics`: for what only examines the memory."""
+        return self._core.timings.paused()
 
     def health(self) -> Health:
         """Whether records, counters, index and its snapshot agree. Cost: a pass over keys and snapshot."""

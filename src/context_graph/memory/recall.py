@@ -24,6 +24,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import blend as blending
 from context_graph.memory.blend import Blend, Scores, Wanted, asks_when, hashes
 from context_graph.memory.embed import EmbeddingProvider, dense_part
+from context_graph.memory.evidence import NEAR, asks_nothing, has_known_word
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import MemoryIndex
 from context_graph.memory.traversal import between
@@ -198,9 +199,11 @@ class Recaller:
             if not total:
                 return Recall([], 0)
             wanted = self._wanted(query, known, second)
-            if not wanted.terms and not any(wanted.dense):
+            if asks_nothing(query) or (not wanted.terms and not any(wanted.dense)):
                 return Recall([], 0)
             followed = self._rank(wanted, live, mask, recency)
+            if not self._has_evidence(wanted, mask):
+                return Recall([], 0)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(key, watermark, wanted, live, mask, first=start == 0)
             page, after = self._page(order, start, top_k, mask)
@@ -250,6 +253,20 @@ class Recaller:
             weight = recency * self._blend.recency
             ranking.add_by_age(rows.created, now, self._blend.half_life_ms, weight, scores.total)
         return [] if self._edges_of is None else self._follow_edges(self._edges_of, mask)
+
+    def _has_evidence(self, wanted: Wanted, mask: bytearray) -> bool:
+        """Whether some memory shares a word with the query, or a meaning; else the best are so by chance."""
+        scores = self._scores
+        if wanted.terms and self._best(scores.lexical, mask) > 0.0:
+            return True
+        near = self._best(scores.dense, mask) / _SEMANTIC
+        if wanted.extra is not None:
+            near = max(near, self._best(scores.extra, mask))
+        return near >= NEAR and has_known_word(wanted.text, self.provider)
+
+    @staticmethod
+    def _best(scores: array[float], mask: bytearray) -> float:
+        return max((scores[row] for row in ranking.top(scores, mask, 1)), default=0.0)
 
     def _follow_edges(
         self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray

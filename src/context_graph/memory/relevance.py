@@ -7,7 +7,8 @@ meanings little, and for a long text not at all, since long texts resemble each 
 
 How telling a word is, a store knows from its memories, but not while it has few: then nearly every word is
 new to it. So the store's own word is shrunk towards how rare the word is in English, which the order of the
-embedder's vocabulary tells.
+embedder's vocabulary tells. And the floor falls with the store: what shares a telling word with the prompt is
+likely meant where there are few memories.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.phrases import plain
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "floor_of"]
 
 _TERMS: Final = 0.75
 """Weight of the words; the rest is the cosine's."""
@@ -29,6 +30,29 @@ _YOUNG: Final = 50.0
 """Memories at which the store's own judgement of words counts as much as the vocabulary's."""
 _GROWN: Final = 1000
 """From here on the store's own judgement holds alone."""
+_LOW: Final = 0.625
+"""Share of the floor that holds in a store of up to _FEW memories; from _MANY on all of it does."""
+_FEW: Final = 20
+_MANY: Final = 200
+_FACT_CHARS: Final = 200
+_LONG_CHARS: Final = 600
+"""The same by the length of a memory."""
+_WORKADAY: Final = frozenset(
+    """
+    add adding again all another any argument arguments ask back better bit call called change changed changes
+    check clean code comment count create day delete different do does done edit error errors explain file
+    files find first fix fixed function functions get give go good help import imports instead issue it its
+    keep last let like line lines list look loop make makes message method methods more move name names need
+    new next no not now number numbers one open order other out please print problem project put read remove
+    rename run running runs same see set show simple small some something sort split start stop tell test
+    tests text thing things three time times try turn two type types update use used uses using value values
+    variable variables want way what when where which who why word words work works write yes
+    """.split()  # noqa: SIM905 - a list of them would take a hundred lines
+)
+"""Words of any request to a programmer's helper: that a memory holds them too shows little."""
+_WORKADAY_WORTH: Final = 0.2
+_ENOUGH: Final = 5.0
+"""Weight of the telling words that a prompt must have to be answered in full; `run the tests` has less."""
 _ASKED_CHARS: Final = 400
 _FIRST_WORD: Final = 1996
 """The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
@@ -52,27 +76,40 @@ class Asked:
 
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
-        share = self._own * _unit(parts["terms"])
+        if not self._weights:
+            self._weigh()
+        whole = sum(self._weights.values())
+        share = self._own * _unit(parts["terms"]) * min(1.0, whole / _ENOUGH)
         if self._own < 1.0:
-            share += (1.0 - self._own) * self._share(content)
+            share += (1.0 - self._own) * self._share(content, max(whole, _ENOUGH))
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
 
     def _weigh(self) -> None:
         for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
             encoded = self._provider.encode(word)
-            weight = _rarity(encoded.pieces)
+            weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
             for term in _terms(encoded.terms):
                 self._weights[term] = max(weight, self._weights.get(term, 0.0))
 
-    def _share(self, content: str) -> float:
-        """The share of the telling words that ``content`` holds, as the vocabulary weighs them."""
-        if not self._weights:
-            self._weigh()
-        whole = sum(self._weights.values())
-        if not whole:
-            return 0.0
+    def _share(self, content: str, whole: float) -> float:
+        """The share of ``whole`` that the telling words in ``content`` have, by the vocabulary."""
         there = _terms(self._provider.encode(content).terms)
         return sum(weight for term, weight in self._weights.items() if term in there) / whole
+
+
+def floor_of(floor: float, memories: int, content: str) -> float:
+    """The floor for a memory of that content in a store of so many, where ``floor`` is that of a grown store.
+
+    Of a few facts one that shares a telling word with the prompt is likely meant; of hundreds some share one
+    by chance, and so does a long text.
+    """
+    grown = _between(memories, _FEW, _MANY)
+    long = _between(len(content), _FACT_CHARS, _LONG_CHARS)
+    return floor * (_LOW + (1.0 - _LOW) * max(grown, long))
+
+
+def _between(value: float, low: float, high: float) -> float:
+    return _unit((value - low) / (high - low))
 
 
 def asked_in(prompt: str) -> str:

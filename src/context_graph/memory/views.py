@@ -19,12 +19,13 @@ from context_graph.memory.utl_metrics import learning_score
 from context_graph.model.instants import iso_time
 from context_graph.model.memory import MemoryNode, VerbosityLevel
 
-__all__ = ["MAX_TEXT_CHARS", "injection_view", "node_view", "recall_view"]
+__all__ = ["MAX_TEXT_CHARS", "NOTHING_FOUND", "injection_view", "node_view", "recall_view"]
 
 MAX_TEXT_CHARS: Final = 24_000
 """Characters of content in one reply; the client inlines 30,000 of the whole. Some 6,000 tokens."""
 MAX_DETAILED: Final = 20
 """Memories whose own figures level 2 lists."""
+NOTHING_FOUND: Final = "Nothing is remembered about that."
 _ELLIPSIS: Final = "…"
 
 
@@ -50,7 +51,7 @@ def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel) -> dict[str
         view |= _insights(memex.insights(nodes))
     if recall.next_cursor is not None:
         view["next_cursor"] = recall.next_cursor
-    return view
+    return view if nodes else {"note": NOTHING_FOUND, **view}
 
 
 def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel) -> dict[str, Any]:
@@ -62,6 +63,7 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel) ->
             "tokens_used": 0,
             "compression_ratio": 1.0 if ids else 0.0,
             "nodes_retrieved": ids,
+            **({} if ids else {"note": NOTHING_FOUND}),
         }
     view = {
         "context": injection.context,
@@ -77,7 +79,7 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel) ->
             {"id": str(node.id), **_scores(node)} for node in injection.nodes[:MAX_DETAILED]
         ]
         view = _insights(injection.insights) | view
-    return view | injection.metadata
+    return view | injection.metadata | ({} if ids else {"note": NOTHING_FOUND})
 
 
 def node_view(memex: Memex, node: MemoryNode, level: VerbosityLevel) -> dict[str, Any]:

@@ -101,6 +101,12 @@ def _memory(call: Call, now_ms: int) -> dict[str, Any]:
     context.memory_hooks.tidy()
     if not context.memory_count() and context.memory_seq() is None:
         return {"live": 0, **context.memory_hooks.stats(), "week_injections": 0, "week_tokens": 0}
+    with context.memory.uncounted():
+        return _examined(call, now_ms)
+
+
+def _examined(call: Call, now_ms: int) -> dict[str, Any]:
+    context = call.context
     recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
     return {
         "live": context.memory_count(),

@@ -171,10 +171,11 @@ class MemoryHooks:
     def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
         from context_graph.memory.embed import default_provider
         from context_graph.memory.fence import Quote
-        from context_graph.memory.relevance import Asked
+        from context_graph.memory.relevance import Asked, floor_of
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
-        asked = Asked(prompt, default_provider(), memex.count())
+        memories = memex.count()
+        asked = Asked(prompt, default_provider(), memories)
         quotes = []
         found = memex.recall(asked.text, top_k=_RECALLED)
         for one in found.nodes:
@@ -182,7 +183,7 @@ class MemoryHooks:
             if node.session_id == event.session_id or str(node.id) in known:
                 continue
             score = asked.relevance(node.content, one.parts)
-            if score >= floor:
+            if score >= floor_of(floor, memories, node.content):
                 quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
         quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
         return self._shown(event, "prompt", quotes, budget, asked.text, found.followed)

@@ -7,11 +7,13 @@ Imports nothing: the gates' bare interpreter reads this too.
 
 from __future__ import annotations
 
-__all__ = ["CANARY_PREFIX", "CANARY_TOOL", "is_canary"]
+__all__ = ["CANARY_PREFIX", "CANARY_TAG", "CANARY_TOOL", "is_canary"]
 
 CANARY_PREFIX = "context-graph-doctor-"
 """What the ids of such sessions begin with; a client's own are UUIDs."""
 CANARY_TOOL = "ContextGraphDoctor"
+CANARY_TAG = "context-graph-doctor"
+"""The tag of the memory that `doctor` stores, finds and deletes: no tombstone stays of it, no count."""
 
 
 def is_canary(session_id: str, tool_name: str) -> bool:
