@@ -130,7 +130,7 @@ def test_a_capture_that_kills_the_owner_is_not_met_a_third_time(stuck: Cli, defe
     pid = status(stuck)["pid"]
     work_session(stuck, "s-2")
     assert "s-2" in summaries(stuck) and status(stuck)["pid"] == pid
-    assert defect.met == ["capture deadly-1"] * 2
+    assert defect.met.count("capture deadly-1") == 2
 
 
 def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
@@ -150,6 +150,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
         assert "stuck-1" in str(found["doing"]), found
         os.kill(int(str(found["pid"])), signal.SIGKILL)
         hook(slow, "prompt-submit", "s-2", prompt="is anybody there", prompt_id=str(number))
+        slow.run("session", "list")  # a hook that met the dying owner has started none
     wait_until(lambda: aside(slow) == ["capture:stuck-1"], "the capture is set aside", 60)
     assert len(defect.met) == 2
     assert "ended while it did this" in str(status(slow)["set_aside"])
@@ -168,11 +169,11 @@ def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are
     (key,) = aside(stuck)
     assert key.startswith("event:")
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 4, shown
+    assert shown["events_by_kind"]["prompt-submit"] == 4, shown
     defect.set("")
     stuck.run("owner", "retry")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1, "it was kept, and is applied once"
+    assert shown["events_by_kind"]["prompt-submit"] == 1, "it was kept, and is applied once"
 
 
 def test_a_spooled_event_that_kills_the_owner_is_set_aside(stuck: Cli, defect: Defect) -> None:
@@ -187,7 +188,7 @@ def test_a_spooled_event_that_kills_the_owner_is_set_aside(stuck: Cli, defect: D
     (key,) = aside(stuck)
     assert key.startswith("event:") and len(defect.met) <= 5, defect.met
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1
 
 
 def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: Cli, defect: Defect) -> None:
@@ -214,7 +215,7 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     finally:
         done = stuck.run("owner", "stop", "--timeout", "4")
     assert done.returncode == 0, done.stderr
-    assert not Path(f"/proc/{pid}").exists()
+    assert status(stuck)["running"] is False
     assert "gone" in log_of(stuck).splitlines()[-1], "it was let go on, and left by itself"
 
     slow = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_WORK_LIMIT_S": "600"})
@@ -227,10 +228,12 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     assert "asked to leave" in log_of(slow)
     defect.set("")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1
 
 
-def test_stop_kills_an_owner_that_does_not_listen_to_signals(world: World, stuck: Cli, defect: Defect) -> None:
+def test_stop_kills_an_owner_that_does_not_listen_to_signals(
+    world: World, stuck: Cli, defect: Defect
+) -> None:
     """The last step: what was acknowledged is there all the same."""
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "s-1", prompt="keep me", prompt_id="1")
@@ -254,4 +257,4 @@ def test_stop_kills_an_owner_that_does_not_listen_to_signals(world: World, stuck
     assert done.returncode == 0, done.stderr
     assert time.monotonic() > began
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1

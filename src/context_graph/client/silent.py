@@ -62,7 +62,7 @@ class Silent:
 
 
 def look_at(root: Path) -> Silent | None:
-    """Who holds the lock of ``root`` and what is known of it; None if nobody does. Asks nobody, waits for nobody.
+    """Who holds the lock of ``root`` and what is known of it; None if nobody does. Waits for nobody.
 
     Raises:
         OSError: The lock file can't be read.

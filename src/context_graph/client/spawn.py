@@ -334,7 +334,9 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         (os.POSIX_SPAWN_DUP2, lock, handed),
     ]
     try:
-        shell = os.posix_spawn(words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=())
+        shell = os.posix_spawn(
+            words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=()
+        )
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:

@@ -8,6 +8,7 @@ waits, but not the hooks that want none.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import sys
 import threading
@@ -25,7 +26,7 @@ from context_graph.dream.prepared import Prepared
 from context_graph.dream.progress import Update
 from context_graph.dream.request import Request
 from context_graph.dream.result import Result
-from context_graph.errors import ContextGraphError, OwnerError
+from context_graph.errors import ContextGraphError, OwnerError, TookTooLongError
 from context_graph.owner.dream_child import Child
 from context_graph.owner.dream_goals import found_view
 from context_graph.owner.dream_jobs import Job, Kind, Order
@@ -97,6 +98,7 @@ class Run:
         """Its result is being read and committed: it can't be cancelled any more."""
         self._finisher: threading.Thread | None = None
         self._outcome: Outcome | None = None
+        self._overdue: asyncio.TimerHandle | None = None
         self.began_ms = time.time_ns() // 1_000_000
         self._open_store = open_store
         self._loop = loop
@@ -188,6 +190,9 @@ class Run:
                 return
             self._finisher = threading.Thread(target=self._finish, args=(memex,), name="commit")
             self._finisher.start()
+            # As long by the clock as any piece of work may last: a merge takes 0.1 ms.
+            limit_s = 6 * self._open_store().settings.work_limit_s
+            self._overdue = self._loop.call_later(limit_s, self._end_finisher, limit_s)
 
     def _over(self, outcome: Outcome) -> None:
         checkpoint.discard(self.folder)
@@ -205,13 +210,27 @@ class Run:
 
     def _finish(self, memex: Memex) -> None:
         """In its thread: apply what was found, and have the loop told."""
-        with _switching():
-            self._outcome = self._tried(lambda: self._finished(memex))
+        try:
+            with _switching():
+                self._outcome = self._tried(lambda: self._finished(memex))
+        except _OverdueError:
+            self._outcome = TookTooLongError(
+                "the consolidation's commit came to no end and was ended; `memory runs` says whether it was done"
+            )
         checkpoint.discard(self.folder)
         with suppress(RuntimeError):  # the loop is closed: `wait` hands the outcome over
             self._loop.call_soon_threadsafe(self._hand_over)
 
+    def _end_finisher(self, limit_s: float) -> None:
+        """The commit's thread comes to no end: end it, between two of its steps. RocksDB's write is one step."""
+        thread = self._finisher
+        if thread is not None and thread.ident is not None and thread.is_alive():
+            self._log.error("dream %s: its commit came to no end within %g s", self.job.id[:8], limit_s)
+            _raise_in(thread.ident, _OverdueError)
+
     def _hand_over(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
         outcome, self._outcome = self._outcome, None
         if outcome is not None:
             self._over(outcome)
@@ -268,6 +287,14 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise translate(error, path) from error
+
+
+class _OverdueError(BaseException):
+    """Raised in the commit's thread; no handler of ordinary errors may keep it."""
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 @contextmanager
