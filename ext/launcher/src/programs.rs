@@ -75,6 +75,9 @@ pub fn exec_req(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'stati
     if env.python.is_some() {
         return; // whoever names an interpreter gets it
     }
+    if sys::working_dir(arena).is_none() {
+        return; // it has been removed, which the other program says
+    }
     let Ok(places) = paths::locate(arena, env, None) else { return };
     let found = bare_interpreter(REQ_CODE).zip(find(CLI, env, b"").ok());
     // Working out the places went to the project's folder; the command is about the user's.

@@ -16,6 +16,7 @@ from context_graph.config.paths import (
     socket_path,
     store_dir,
     store_key,
+    working_dir,
 )
 from context_graph.config.settings import Settings, load_settings
 
@@ -35,4 +36,5 @@ __all__ = [
     "socket_path",
     "store_dir",
     "store_key",
+    "working_dir",
 ]
