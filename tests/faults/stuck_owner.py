@@ -1,8 +1,8 @@
 """Stands in for the interpreter of $CONTEXT_GRAPH_PYTHON and gives the owner a defect that some work meets.
 
-`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, what is done for a session named `stuck-…` backtracks
-without end, and for one named `deadly-…` the process is killed, as long as the file named by
-$CONTEXT_GRAPH_FAULT_DEFECT says so: its words are the places that have it (capture, event, recall, memory).
+`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, work for a session named `stuck-…` backtracks
+without end, and for one named `deadly-…` the process is killed, as long as the file that
+$CONTEXT_GRAPH_FAULT_DEFECT names says so: its words are the places that have it (capture, event, recall).
 Every other module runs in the real interpreter, as it is.
 """
 

@@ -1,4 +1,4 @@
-"""Work that hangs or kills the owner: ended, counted across owners, set aside, named, and never in the way."""
+"""Work that hangs or kills the owner: ended, counted across owners, set aside, named, never in the way."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
 def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are_applied(
     stuck: Cli, defect: Defect
 ) -> None:
-    """A hook's own call, then the spool's line: ended once each. Nothing is lost, nothing is applied twice."""
+    """A hook's own call, then the spool's line: ended once each. Nothing is lost or applied twice."""
     defect.set("event")
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")

@@ -1,10 +1,11 @@
-"""Whatever is wrong around the program, somebody is told what it is: never "internal error", never the wrong cause."""
+"""What is wrong around the program is said: never "internal error", never the wrong cause."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -54,9 +55,11 @@ def test_a_removed_working_folder_is_no_matter_where_the_client_names_the_projec
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
     done = subprocess.run(
-        ["/bin/sh", "-c", 'cd "$1" && rmdir "$1" && shift && exec "$@"', "sh", str(gone), str(cli.launcher), "status"],
-        capture_output=True, text=True, env={**cli.env, "CLAUDE_PROJECT_DIR": str(cli.project)}, timeout=60, check=False,
+        ["/bin/sh", "-c", script, "sh", str(gone), str(cli.launcher), "status"],
+        capture_output=True, text=True, timeout=60, check=False,
+        env={**cli.env, "CLAUDE_PROJECT_DIR": str(cli.project)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -83,27 +86,55 @@ def test_two_spellings_of_a_data_root_are_one_owner_and_one_store(cli: Cli, tmp_
         assert first.run("owner", "stop").returncode == 0
 
 
-def other_users_file(path: Path) -> None:
-    """As a hook that root ran would leave it."""
+@pytest.fixture
+def plain(cli: Cli, tmp_path: Path) -> Cli:
+    """The program without root's right to read everything, where the tests run as root."""
+    if os.geteuid() != 0:
+        return cli
+    if shutil.which("setpriv") is None:
+        pytest.skip("root reads everything, and there is no setpriv to take that away")
+    launcher = tmp_path / "plain"
+    launcher.write_text(f'#!/bin/sh\nexec setpriv --bounding-set -all --inh-caps -all {cli.launcher} "$@"\n')
+    launcher.chmod(0o755)
+    return Cli(launcher, cli.project, cli.env)
+
+
+def others(path: Path) -> None:
+    """A file as another user's hook would leave it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n00000000 {}\n")
-    path.chmod(0o000)
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+    else:
+        path.chmod(0)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_spool_file_that_can_t_be_read_is_named_and_locks_nobody_out(cli: Cli) -> None:
-    folder = store_dir(Path(cli.env["CONTEXT_GRAPH_HOME"]), cli.project) / "spool"
-    other_users_file(folder / "events.log")
-    assert cli.run("memory", "list").returncode == 0
-    status = json.loads(cli.run("owner", "status", "--json").stdout)
+def test_a_spool_file_that_can_t_be_read_is_named_and_locks_nobody_out(plain: Cli) -> None:
+    folder = store_dir(Path(plain.env["CONTEXT_GRAPH_HOME"]), plain.project) / "spool"
+    others(folder / "events.log")
+    done = plain.run("memory", "list")
+    assert done.returncode == 0, done.stderr
+    status = json.loads(plain.run("owner", "status", "--json").stdout)
     assert any("events.log" in text for text in status["spool_shut"]), status
-    assert "events.log" in cli.run("doctor").stdout
-    cli.run("owner", "stop")
-    no_owner = Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
+    assert "events.log" in plain.run("doctor", timeout=90).stdout
+    hook(plain, "post-tool", "s-0", tool_name="Bash", tool_input={}, tool_response={})
+    plain.run("owner", "stop")
+    no_owner = Cli(plain.launcher, plain.project, {**plain.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
     hook(no_owner, "post-tool", "s-1", tool_name="Bash", tool_input={}, tool_response={})
     assert list(folder.glob("events.*.log")), "the next event has a file of its own"
-    shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    shown = json.loads(plain.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["post-tool"] == 1
+    assert (folder / "events.log").exists(), "what can't be read is left where it is"
+
+
+def test_a_file_of_another_user_s_in_the_run_folder_is_named(plain: Cli) -> None:
+    root = Path(plain.env["CONTEXT_GRAPH_HOME"])
+    others(root / "run" / "owner.lock")
+    for words in (("memory", "list"), ("owner", "status"), ("doctor",)):
+        said = plain.run(*words, timeout=90)
+        assert "owner.lock" in said.stdout + said.stderr, (words, said)
+        assert "internal error" not in said.stderr.lower()
 
 
 def test_ten_projects_and_256_descriptors_are_served(cli: Cli, tmp_path: Path) -> None:
@@ -150,8 +181,8 @@ def test_ten_projects_and_256_descriptors_are_served(cli: Cli, tmp_path: Path) -
 def test_an_owner_takes_the_descriptors_it_may_have(cli: Cli) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     script = 'ulimit -S -n 64; exec "$@"'
-    subprocess.run(["/bin/sh", "-c", script, "sh", str(cli.launcher), "owner", "start"], env=dict(cli.env), check=True,
-                   cwd=cli.project, capture_output=True)  # fmt: skip
+    command = ["/bin/sh", "-c", script, "sh", str(cli.launcher), "owner", "start"]
+    subprocess.run(command, env=dict(cli.env), check=True, cwd=cli.project, capture_output=True)
     pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
     limits = Path(f"/proc/{pid}/limits").read_text()
     row = next(line for line in limits.splitlines() if line.startswith("Max open files"))

@@ -102,10 +102,10 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
 
 
 def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str:
-    """What most likely keeps canaries out of the store: hooks without their program do nothing, in silence."""
+    """What most likely keeps canaries out: hooks without their program do nothing, in silence."""
     if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
-            f"{_PROGRAM} is not on PATH, so hooks that call it by its name do nothing: link it into a folder "
+            f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: link it into a folder "
             "of your PATH, such as ~/.local/bin, and start the client again"
         )
     return (

@@ -215,14 +215,14 @@ class Run:
                 self._outcome = self._tried(lambda: self._finished(memex))
         except _OverdueError:
             self._outcome = TookTooLongError(
-                "the consolidation's commit came to no end and was ended; `memory runs` says whether it was done"
+                "the commit came to no end and was ended; `memory runs` says whether it is done all the same"
             )
         checkpoint.discard(self.folder)
         with suppress(RuntimeError):  # the loop is closed: `wait` hands the outcome over
             self._loop.call_soon_threadsafe(self._hand_over)
 
     def _end_finisher(self, limit_s: float) -> None:
-        """The commit's thread comes to no end: end it, between two of its steps. RocksDB's write is one step."""
+        """The commit's thread comes to no end: end it between two steps; RocksDB's write is one."""
         thread = self._finisher
         if thread is not None and thread.ident is not None and thread.is_alive():
             self._log.error("dream %s: its commit came to no end within %g s", self.job.id[:8], limit_s)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from context_graph.config import Settings
 from context_graph import watchdog
+from context_graph.config import Settings
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, TookTooLongError
 from context_graph.owner.dream_aftermath import Aftermath, Opener
 from context_graph.owner.dream_jobs import (
@@ -413,9 +413,8 @@ class Dreams:
             )
         if isinstance(outcome, TookTooLongError):
             self._stores.drop_place(run.job.order.place)
-        if isinstance(outcome, Exception):
-            if wish is not None:
-                self._refused(wish, outcome)
+        if isinstance(outcome, Exception) and wish is not None:
+            self._refused(wish, outcome)
         self._conclude(run, outcome)
         self._stores.tidy()
         self._soon()

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from context_graph import watchdog
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
-from context_graph import watchdog
 from context_graph.errors import (
     ContextGraphError,
     InvalidInputError,
