@@ -44,7 +44,7 @@ def defect(tmp_path: Path) -> Defect:
 
 @pytest.fixture
 def stuck(cli: Cli, defect: Defect, tmp_path: Path) -> Cli:
-    """The program with an owner that has the defect, and 0.2 s of processor time for a piece of work."""
+    """The program with an owner that has the defect, and 0.5 s of processor time for a piece of work."""
     python = tmp_path / "stuck-python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -56,7 +56,7 @@ def stuck(cli: Cli, defect: Defect, tmp_path: Path) -> Cli:
             **cli.env,
             "CONTEXT_GRAPH_PYTHON": str(python),
             "CONTEXT_GRAPH_FAULT_DEFECT": str(defect.file),
-            "CONTEXT_GRAPH_WORK_LIMIT_S": "0.2",
+            "CONTEXT_GRAPH_WORK_LIMIT_S": "0.5",
             "PYTHONPATH": repository,
         },
     )
@@ -92,7 +92,7 @@ def test_a_capture_that_never_ends_is_ended_and_set_aside_and_keeps_nobody_waiti
     assert defect.met.count("capture stuck-1") == 2
     assert summaries(stuck) == {"s-2"}
     row = status(stuck)["set_aside"][0]  # type: ignore[index]
-    assert "0.2 s of processor time" in row["why"] and row["project"] == str(stuck.project), row
+    assert "0.5 s of processor time" in row["why"] and row["project"] == str(stuck.project), row
     assert "stuck-1" in stuck.run("owner", "status").stdout
     told = stuck.run("doctor", "--json").stdout
     assert "owner retry" in told and "stuck-1" in told
@@ -198,9 +198,26 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     defect.set("recall")
     done = stuck.run("memory", "recall", "stuck query")
     assert done.returncode == 1, done
-    assert "memory.recall" in done.stderr and "0.2 s of processor time" in done.stderr, done.stderr
+    assert "memory.recall" in done.stderr and "0.5 s of processor time" in done.stderr, done.stderr
     assert memory(stuck, "recall", "bucket")["nodes"], "the store is opened again and answers"
     assert "ended" in log_of(stuck)
+
+
+@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "came to no end")])
+def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
+    stuck: Cli, defect: Defect, place: str, words: str
+) -> None:
+    """Its process, or the thread of its commit; the caller is told, other projects have theirs."""
+    quick = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_WORK_LIMIT_S": "0.3"})
+    for end in (".", ",  twice."):
+        memory(quick, "store", f"The bucket of the gateway refills lazily{end}", "--rationale", "ten letters")
+    defect.set(place)
+    done = quick.run("memory", "consolidate", timeout=120)
+    assert done.returncode == 1 and words in done.stderr, done
+    defect.set("")
+    done = quick.run("memory", "consolidate", "--format", "json", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert memory(quick, "list")["nodes"]
 
 
 def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) -> None:

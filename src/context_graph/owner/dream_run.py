@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from context_graph import watchdog
 from context_graph.dream import checkpoint, messages
 from context_graph.dream.commit import commit
 from context_graph.dream.modes import UNMEASURED, Consciousness, effective
@@ -31,6 +32,7 @@ from context_graph.owner.dream_child import Child
 from context_graph.owner.dream_goals import found_view
 from context_graph.owner.dream_jobs import Job, Kind, Order
 from context_graph.store.failures import translate
+from context_graph.watchdog import Piece, TookTooLong
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -41,6 +43,9 @@ __all__ = ["Admission", "Run", "admit"]
 _SWITCH_S: Final = 0.0005
 """How long the commit's thread keeps the interpreter while a hook wants it. Of Python's own 5 ms a hook of a
 few steps would wait for several."""
+
+_SILENT: Final = 30
+"""How many times the limit of a piece of work the process may use without a word: its stages are long."""
 
 Outcome = Mapping[str, Any] | Exception
 Open = Callable[[], "StoreContext"]
@@ -140,6 +145,7 @@ class Run:
                 self.folder,
                 messages.write_line(task),
                 self._loop,
+                limit_s=_SILENT * context.settings.work_limit_s,
                 on_line=self._on_update,
                 on_end=self._on_end,
             )
@@ -180,7 +186,8 @@ class Run:
         if isinstance(last, ContextGraphError):
             self._over(last)
         elif self.job.order.kind is Kind.GOALS:
-            self._over(self._tried(self._found))
+            piece = Piece("reading what goals were found", str(self.job.order.place.store))
+            self._over(self._tried(lambda: watchdog.run(piece, self._found)))
         else:
             self.finishing = True
             self.job.told(1.0, "commit" if not self.job.order.dry_run else "reading")
@@ -204,6 +211,8 @@ class Run:
             return work()
         except ContextGraphError as error:
             return error
+        except TookTooLong as ended:
+            return TookTooLongError(str(ended))
         except Exception as error:  # a bug of ours must not leave a job that never ends
             self._log.exception("consolidation of %s", self.job.order.place.store.name)
             return OwnerError(f"the consolidation failed: {type(error).__name__}; the owner's log says more")

@@ -427,7 +427,12 @@ class Dreams:
     def _dreamt(self, run: Run, result: Mapping[str, Any]) -> None:
         """It went through for real: note it, and answer the requests that waited for it."""
         try:
-            cooldown_s = self._after.done(run, result)
+            piece = Piece("what follows a consolidation", str(run.job.order.place.store))
+            cooldown_s = watchdog.run(piece, lambda: self._after.done(run, result))
+        except TookTooLong as ended:
+            self._log.error("after dream %s: %s", run.job.id[:8], ended)
+            self._stores.drop_place(run.job.order.place)
+            cooldown_s = float(self._settings.dream_cooldown_s)
         except (ContextGraphError, OSError) as error:  # the run stands all the same
             self._log.error("after dream %s: %s", run.job.id[:8], error)
             cooldown_s = float(self._settings.dream_cooldown_s)
