@@ -75,7 +75,7 @@ class Piece:
             self.ended = f"it lasted more than {limit_s * _WHOLE:g} s"
 
 
-class TookTooLong(BaseException):  # noqa: N818  # not an Exception: no handler of ordinary errors may keep it
+class TookTooLong(BaseException):  # not an Exception: no handler of ordinary errors may keep it
     """The piece of work was ended.
 
     Attributes:

@@ -79,7 +79,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         *(f"hooks {name}" for name in hooks),
         *(f"memory {name}" for name in memories),
         *(f"req {name}" for name in REQ),
-        *(f"owner {name}" for name in ("start", "stop", "status", "restart", "serve")),
+        *(f"owner {name}" for name in ("start", "stop", "status", "restart", "retry", "serve")),
         "mcp",
         "repair",
         "backup",

@@ -1,8 +1,9 @@
 """Stands in for the interpreter of $CONTEXT_GRAPH_PYTHON and gives the owner a defect that some work meets.
 
-`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, what is done for a session named `stuck-…` backtracks
-without end, and for one named `deadly-…` the process is killed, as long as the file named by
-$CONTEXT_GRAPH_FAULT_DEFECT says so: its words are the places that have it (capture, event, recall, memory).
+`stuck_owner.py INTERPRETER -P -m MODULE …`: in the owner, work for a session named `stuck-…` backtracks
+without end, and for one named `deadly-…` the process is killed, as long as the file that
+$CONTEXT_GRAPH_FAULT_DEFECT names says so: its words are the places that have it (capture, event,
+recall; dream and commit, whatever the session: a process, and a thread, that compute for ever).
 Every other module runs in the real interpreter, as it is.
 """
 
@@ -46,11 +47,24 @@ def main() -> None:
     if "context_graph.owner" not in words:
         os.execv(interpreter, [interpreter, *words])
     at = words.index("context_graph.owner")
+    from context_graph.dream import messages
     from context_graph.identity.live import LiveSession
     from context_graph.memory import capture
     from context_graph.memory.memex import Memex
+    from context_graph.owner import dream_run
     from context_graph.owner.__main__ import main as owner
 
+    def arguments(folder: Path) -> list[str]:
+        spins = "dream" in Path(os.environ["CONTEXT_GRAPH_FAULT_DEFECT"]).read_text().split()
+        return [sys.executable, "-c", "while True: pass"] if spins else computed(folder)
+
+    def committed(*args: Any, **more: Any) -> Any:
+        while "commit" in Path(os.environ["CONTEXT_GRAPH_FAULT_DEFECT"]).read_text().split():
+            pass
+        return commit(*args, **more)
+
+    computed, messages.arguments = messages.arguments, arguments
+    commit, dream_run.commit = dream_run.commit, committed
     capture.capture = around("capture", capture.capture, lambda memex, session, *_a, **_m: session)
     LiveSession.apply = around("event", LiveSession.apply, lambda _live, event: event.session_id)  # type: ignore[method-assign]
     Memex.recall = around("recall", Memex.recall, lambda _memex, query, **_m: query)  # type: ignore[method-assign]

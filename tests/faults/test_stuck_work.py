@@ -1,4 +1,4 @@
-"""Work that hangs or kills the owner: ended, counted across owners, set aside, named, and never in the way."""
+"""Work that hangs or kills the owner: ended, counted across owners, set aside, named, never in the way."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def defect(tmp_path: Path) -> Defect:
 
 @pytest.fixture
 def stuck(cli: Cli, defect: Defect, tmp_path: Path) -> Cli:
-    """The program with an owner that has the defect, and 0.2 s of processor time for a piece of work."""
+    """The program with an owner that has the defect, and 0.5 s of processor time for a piece of work."""
     python = tmp_path / "stuck-python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -56,7 +56,7 @@ def stuck(cli: Cli, defect: Defect, tmp_path: Path) -> Cli:
             **cli.env,
             "CONTEXT_GRAPH_PYTHON": str(python),
             "CONTEXT_GRAPH_FAULT_DEFECT": str(defect.file),
-            "CONTEXT_GRAPH_WORK_LIMIT_S": "0.2",
+            "CONTEXT_GRAPH_WORK_LIMIT_S": "0.5",
             "PYTHONPATH": repository,
         },
     )
@@ -92,7 +92,7 @@ def test_a_capture_that_never_ends_is_ended_and_set_aside_and_keeps_nobody_waiti
     assert defect.met.count("capture stuck-1") == 2
     assert summaries(stuck) == {"s-2"}
     row = status(stuck)["set_aside"][0]  # type: ignore[index]
-    assert "0.2 s of processor time" in row["why"] and row["project"] == str(stuck.project), row
+    assert "0.5 s of processor time" in row["why"] and row["project"] == str(stuck.project), row
     assert "stuck-1" in stuck.run("owner", "status").stdout
     told = stuck.run("doctor", "--json").stdout
     assert "owner retry" in told and "stuck-1" in told
@@ -130,7 +130,7 @@ def test_a_capture_that_kills_the_owner_is_not_met_a_third_time(stuck: Cli, defe
     pid = status(stuck)["pid"]
     work_session(stuck, "s-2")
     assert "s-2" in summaries(stuck) and status(stuck)["pid"] == pid
-    assert defect.met == ["capture deadly-1"] * 2
+    assert defect.met.count("capture deadly-1") == 2
 
 
 def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
@@ -150,6 +150,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
         assert "stuck-1" in str(found["doing"]), found
         os.kill(int(str(found["pid"])), signal.SIGKILL)
         hook(slow, "prompt-submit", "s-2", prompt="is anybody there", prompt_id=str(number))
+        slow.run("session", "list")  # a hook that met the dying owner has started none
     wait_until(lambda: aside(slow) == ["capture:stuck-1"], "the capture is set aside", 60)
     assert len(defect.met) == 2
     assert "ended while it did this" in str(status(slow)["set_aside"])
@@ -158,21 +159,23 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
 def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are_applied(
     stuck: Cli, defect: Defect
 ) -> None:
-    """A hook's own call, then the spool's line: ended once each. Nothing is lost, nothing is applied twice."""
+    """A hook's own call, then the spool's line: ended once each. Nothing is lost or applied twice."""
     defect.set("event")
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")
     for number in range(4):
         hook(stuck, "prompt-submit", "s-1", prompt=f"go on {number}", prompt_id=str(number))
+    for _ in range(3):
+        stuck.run("session", "list")  # each has the spool drained: hooks may still take the owner for silent
     wait_until(lambda: aside(stuck), "the event is set aside", 60)
     (key,) = aside(stuck)
     assert key.startswith("event:")
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 4, shown
+    assert shown["events_by_kind"]["prompt-submit"] == 4, shown
     defect.set("")
     stuck.run("owner", "retry")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1, "it was kept, and is applied once"
+    assert shown["events_by_kind"]["prompt-submit"] == 1, "it was kept, and is applied once"
 
 
 def test_a_spooled_event_that_kills_the_owner_is_set_aside(stuck: Cli, defect: Defect) -> None:
@@ -187,7 +190,7 @@ def test_a_spooled_event_that_kills_the_owner_is_set_aside(stuck: Cli, defect: D
     (key,) = aside(stuck)
     assert key.startswith("event:") and len(defect.met) <= 5, defect.met
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1
 
 
 def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: Cli, defect: Defect) -> None:
@@ -195,9 +198,26 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     defect.set("recall")
     done = stuck.run("memory", "recall", "stuck query")
     assert done.returncode == 1, done
-    assert "memory.recall" in done.stderr and "0.2 s of processor time" in done.stderr, done.stderr
+    assert "memory.recall" in done.stderr and "0.5 s of processor time" in done.stderr, done.stderr
     assert memory(stuck, "recall", "bucket")["nodes"], "the store is opened again and answers"
     assert "ended" in log_of(stuck)
+
+
+@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "came to no end")])
+def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
+    stuck: Cli, defect: Defect, place: str, words: str
+) -> None:
+    """Its process, or the thread of its commit; the caller is told, other projects have theirs."""
+    quick = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_WORK_LIMIT_S": "0.3"})
+    for end in (".", ",  twice."):
+        memory(quick, "store", f"The bucket of the gateway refills lazily{end}", "--rationale", "ten letters")
+    defect.set(place)
+    done = quick.run("memory", "consolidate", timeout=120)
+    assert done.returncode == 1 and words in done.stderr, done
+    defect.set("")
+    done = quick.run("memory", "consolidate", "--format", "json", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert memory(quick, "list")["nodes"]
 
 
 def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) -> None:
@@ -214,7 +234,7 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     finally:
         done = stuck.run("owner", "stop", "--timeout", "4")
     assert done.returncode == 0, done.stderr
-    assert not Path(f"/proc/{pid}").exists()
+    assert status(stuck)["running"] is False
     assert "gone" in log_of(stuck).splitlines()[-1], "it was let go on, and left by itself"
 
     slow = Cli(stuck.launcher, stuck.project, {**stuck.env, "CONTEXT_GRAPH_WORK_LIMIT_S": "600"})
@@ -227,10 +247,12 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     assert "asked to leave" in log_of(slow)
     defect.set("")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1
 
 
-def test_stop_kills_an_owner_that_does_not_listen_to_signals(world: World, stuck: Cli, defect: Defect) -> None:
+def test_stop_kills_an_owner_that_does_not_listen_to_signals(
+    world: World, stuck: Cli, defect: Defect
+) -> None:
     """The last step: what was acknowledged is there all the same."""
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "s-1", prompt="keep me", prompt_id="1")
@@ -254,4 +276,4 @@ def test_stop_kills_an_owner_that_does_not_listen_to_signals(world: World, stuck
     assert done.returncode == 0, done.stderr
     assert time.monotonic() > began
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt_submit"] == 1
+    assert shown["events_by_kind"]["prompt-submit"] == 1

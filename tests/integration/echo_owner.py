@@ -186,8 +186,13 @@ class EchoService:
     def leave(self) -> None:
         """Nothing to end."""
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         """Nothing ever waits."""
+        return False
+
+    def retry(self) -> list[dict[str, object]]:
+        """Nothing is ever set aside."""
+        return []
 
     def settle(self) -> None:
         """Nothing is left for later here; it fails while the file `unsettled` is there."""

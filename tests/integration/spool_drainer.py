@@ -73,7 +73,7 @@ def main() -> int:
 
     os.rename = around(os.rename)
     os.unlink = around(os.unlink)
-    spool._keep_rejected = around(spool._keep_rejected)
+    spool._keep = around(spool._keep)
     report = spool.drain(folder, apply)
     store.close()
     print(report.applied, report.rejected, report.deferred, steps)

@@ -17,6 +17,7 @@ from context_graph.client import request, restart_owner, start_owner, stop_owner
 from context_graph.client.connection import exchange
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
+from context_graph.wire import lockfile
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
 
@@ -90,11 +91,25 @@ def test_stop_of_an_owner_that_does_not_listen_yet_ends_it_too(owner: OwnerHarne
     assert not owner.held()
 
 
-def test_stop_names_the_pid_of_an_owner_that_hangs(owner: OwnerHarness) -> None:
+def test_stop_ends_an_owner_that_is_stopped(owner: OwnerHarness) -> None:
     process = owner.start()
     process.send_signal(signal.SIGSTOP)
-    with pytest.raises(OwnerUnavailableError, match=f"kill -9 {process.pid}"):
-        stop_owner(owner.root, timeout_s=0.3)
+    assert stop_owner(owner.root, timeout_s=5) == process.pid
+    assert owner.ended(process) == 0
+
+
+def test_stop_does_nothing_to_who_holds_the_lock_and_is_no_owner(owner: OwnerHarness) -> None:
+    """It is named; a signal must not hit a stranger."""
+    owner.start()
+    assert stop_owner(owner.root) is not None
+    lock_path(owner.root).write_text("")
+    lock = lockfile.take(lock_path(owner.root))
+    assert lock is not None
+    try:
+        with pytest.raises(OwnerUnavailableError, match=f"process {os.getpid()}, which is no owner"):
+            stop_owner(owner.root, timeout_s=0.2)
+    finally:
+        os.close(lock)
 
 
 def test_restart_gives_another_process(owner: OwnerHarness) -> None:

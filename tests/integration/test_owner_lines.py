@@ -193,7 +193,9 @@ def test_a_newer_bridge_makes_an_older_owner_yield(owner: OwnerHarness) -> None:
 def test_a_bug_in_a_tool_is_an_error_answer_and_nothing_else(owner: OwnerHarness) -> None:
     owner.start()
     with closing(attach(owner)) as client:
-        assert client.call("boom")["error"] == {"code": -32603, "message": "Internal error"}
+        error = client.call("boom")["error"]
+        assert error["code"] == -32603
+        assert "ZeroDivisionError" in error["message"] and "owner.log" in error["message"], error
         assert client.call("echo", say=1)["result"]["structuredContent"]["said"] == 1
 
 

@@ -1,6 +1,7 @@
 //! One request to the owner: one connect, one send, one read, within the budget.
 
 use crate::arena::{Arena, CPath};
+use crate::json::top_text;
 use crate::paths::{self, Socket};
 use crate::sys::{self, Connect, Deadline, Errno, Fd, FileKind};
 use crate::wire::{self, Around, Progress, SPOOL_IT, YIELDING};
@@ -18,10 +19,14 @@ pub enum NoAnswer {
     Absent(String),
     /// An owner that would not apply the event, or is leaving for a newer one; its flags.
     Declined(u8),
-    /// An owner that could not apply it: its store fails, and will at once again.
-    Failing,
+    /// No owner listens, and none can be started.
+    Unstartable(String),
+    /// An owner that could not apply it: its store fails, and will at once again. What it says of it, for the user.
+    Failing(String),
     /// An owner is there and said nothing in time.
     Timeout,
+    /// It said nothing in time a moment ago, and was not asked.
+    Silent,
     /// It broke off, or what it said is no response.
     Broken(String),
 }
@@ -32,8 +37,10 @@ impl NoAnswer {
         match self {
             NoAnswer::Absent(why) => format!("no owner: {why}"),
             NoAnswer::Declined(flags) => format!("the owner declined (flags {flags})"),
-            NoAnswer::Failing => "the owner can't use the store; its log says why".to_owned(),
+            NoAnswer::Unstartable(why) => format!("no owner can be started: {why}"),
+            NoAnswer::Failing(_) => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
+            NoAnswer::Silent => "the owner did not answer a moment ago, so it was not asked".to_owned(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
     }
@@ -87,7 +94,10 @@ impl Answer {
             Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) != 0 => {
                 // Only what a store says of itself is meant for the hook's caller.
                 let failing = said.flags & YIELDING == 0 && !said.stdout.is_empty();
-                Err(if failing { NoAnswer::Failing } else { NoAnswer::Declined(said.flags) })
+                let text = || {
+                    String::from_utf8_lossy(&top_text(said.stdout, b"systemMessage").unwrap_or_default()).into_owned()
+                };
+                Err(if failing { NoAnswer::Failing(text()) } else { NoAnswer::Declined(said.flags) })
             }
             Progress::Whole(_) => Ok(self),
             _ => Err(NoAnswer::Broken("no response frame".to_owned())),

@@ -14,6 +14,7 @@ use crate::options::{Format, Options};
 use crate::output::{claude_document, HookOutput};
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline};
+use crate::trouble::{first_to_tell, Heard, Silence};
 use crate::wire::{self, Progress, GATE_IT};
 use crate::{paths, spool};
 
@@ -151,6 +152,13 @@ impl Hook<'_> {
         let Some(client) = Client::new(self.arena, self.event.places.root) else {
             return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
         };
+        let silence = Silence::new(self.arena, self.event.places.root);
+        let heard = silence.as_ref().map_or(Heard::Nothing, Silence::heard);
+        match (heard, &silence) {
+            (Heard::JustNow, _) => return self.fall_back(&NoAnswer::Silent),
+            (Heard::Before, Some(silence)) => silence.note(), // the others need not try too
+            _ => {}
+        }
         let answer = match self.ask_once(&client, Deadline::after(asked_us, budget)) {
             Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.waits_for_owner() => {
                 self.debug(&format!("{}; starting one", why.text()));
@@ -158,6 +166,11 @@ impl Hook<'_> {
             }
             other => other,
         };
+        match (&answer, &silence) {
+            (Err(NoAnswer::Timeout), Some(silence)) => silence.note(),
+            (_, Some(silence)) if heard != Heard::Nothing => silence.forget(),
+            _ => {}
+        }
         match answer.as_ref().map(|answer| wire::decode(&answer.0)) {
             Ok(Progress::Whole(said)) if said.flags & GATE_IT != 0 && self.is_claude() => {
                 self.debug("the owner leaves the gates to us");
@@ -214,7 +227,7 @@ impl Hook<'_> {
             if let Some(starter) = starter.as_ref().filter(|_| !started) {
                 match self.start_owner(starter) {
                     Start::Owned => {}
-                    Start::Failed(why) => return Err(NoAnswer::Absent(why)),
+                    Start::Failed(why) => return Err(NoAnswer::Unstartable(why)),
                     Start::Started => started = true,
                 }
             }
@@ -222,7 +235,8 @@ impl Hook<'_> {
             match self.ask_once(client, Deadline::from_now(left)) {
                 // It held the lock from its first moment on: what has let go of it will never listen.
                 Err(NoAnswer::Absent(_)) if started && starter.as_ref().is_some_and(Starter::is_free) => {
-                    return Err(NoAnswer::Absent("the owner that was started has ended".to_owned()));
+                    let why = "it ends at its start, and `context-graph-cli owner start` says why".to_owned();
+                    return Err(NoAnswer::Unstartable(why));
                 }
                 Err(NoAnswer::Absent(_) | NoAnswer::Declined(_)) if up_by.left_ms() > 0 => sys::sleep_ms(5),
                 other => return other,
@@ -250,10 +264,15 @@ impl Hook<'_> {
         if let Some(missing) = self.missing_session() {
             return refusal(format, missing, self.started_us);
         }
-        let ending = match (self.keep(&json), why) {
-            (kept, why) if self.is_claude() => self.client_words(why, kept.err()),
+        let kept = self.keep(&json);
+        // Gates come first: an owner that starts beside them would take the processor they need.
+        let gated = self.is_claude() && self.is_governed(true);
+        let started = (!gated).then(|| self.start_one());
+        let trouble = self.trouble(why, started.as_ref());
+        let ending = match (kept, why) {
+            (kept, why) if self.is_claude() => self.client_words(why, kept.err(), &trouble),
             (Err(text), _) => failure(format, &text, STORE_FAILED, self.started_us),
-            (Ok(()), NoAnswer::Timeout) => {
+            (Ok(()), NoAnswer::Timeout | NoAnswer::Silent) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
                 failure(format, &text, TIMED_OUT, self.started_us)
             }
@@ -263,11 +282,43 @@ impl Hook<'_> {
                 Ending { code: 0, stdout: output.render(format), stderr: String::new() }
             }
         };
-        // After the gates: an owner that starts beside them would take the processor they need.
-        if let Some(starter) = Starter::new(self.arena, &self.event.places) {
-            self.start_owner(&starter);
+        if gated {
+            self.start_one();
         }
         ending
+    }
+
+    fn start_one(&self) -> Start {
+        Starter::new(self.arena, &self.event.places)
+            .map_or_else(|| Start::Failed("its path is too long".to_owned()), |starter| self.start_owner(&starter))
+    }
+
+    /// What the user has to know of an owner or a store that can't be had: once a session, for it goes on for long.
+    fn trouble(&self, why: &NoAnswer, started: Option<&Start>) -> String {
+        let unstartable = |why: &str| {
+            let text = format!(
+                "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; events \
+                 wait in the spool. `context-graph-cli doctor` says more."
+            );
+            (&b"owner"[..], text)
+        };
+        let (what, text) = match (why, started) {
+            (NoAnswer::Failing(said), _) => (&b"store"[..], said.clone()),
+            (NoAnswer::Unstartable(why), _) | (_, Some(Start::Failed(why))) => unstartable(why),
+            _ => return String::new(),
+        };
+        let kind = self.options().kind;
+        if text.is_empty() || !self.is_claude() || kind == Kind::SessionEnd {
+            return String::new();
+        }
+        let session = self.event.session_id().unwrap_or_default();
+        let anyway = matches!(kind, Kind::SessionStart | Kind::PromptSubmit);
+        let first = first_to_tell(self.arena, self.event.places.root, what, &session, anyway);
+        if first {
+            text
+        } else {
+            String::new()
+        }
     }
 
     /// Puts one record into the store's spool; the error is a sentence for the user.
@@ -277,9 +328,11 @@ impl Hook<'_> {
     }
 
     /// The client's document when no owner has spoken.
-    fn client_words(&self, why: &NoAnswer, not_recorded: Option<String>) -> Ending {
+    fn client_words(&self, why: &NoAnswer, not_recorded: Option<String>, trouble: &str) -> Ending {
         let context = self.context_without_owner(why, not_recorded.is_none());
-        let notice = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
+        let lost = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
+        let notice =
+            [lost.as_str(), trouble].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
         self.say(&context, &notice)
     }
 
@@ -403,7 +456,8 @@ impl Hook<'_> {
             }
             Kind::SessionStart => {
                 let cause = match why {
-                    NoAnswer::Failing => "this project's store can't be used (context-graph-cli doctor says why)",
+                    NoAnswer::Unstartable(_) => "no owner can be started (context-graph-cli doctor says why)",
+                    NoAnswer::Failing(_) => "this project's store can't be used (context-graph-cli doctor says why)",
                     _ => "the owner did not answer within 1 s",
                 };
                 let fate =

@@ -24,12 +24,13 @@ pub mod json;
 pub mod options;
 mod output;
 pub mod paths;
-mod programs;
+pub mod programs;
 pub mod redact;
 pub mod repository;
 pub mod spool;
 mod statusline;
 mod sys;
+mod trouble;
 pub mod wire;
 
 use arena::Arena;

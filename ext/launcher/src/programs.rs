@@ -75,6 +75,9 @@ pub fn exec_req(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'stati
     if env.python.is_some() {
         return; // whoever names an interpreter gets it
     }
+    if sys::working_dir(arena).is_none() {
+        return; // it has been removed, which the other program says
+    }
     let Ok(places) = paths::locate(arena, env, None) else { return };
     let found = bare_interpreter(REQ_CODE).zip(find(CLI, env, b"").ok());
     // Working out the places went to the project's folder; the command is about the user's.
@@ -209,6 +212,49 @@ pub fn shown(command: &[Vec<u8>]) -> String {
     command.first().map(|path| String::from_utf8_lossy(path).into_owned()).unwrap_or_default()
 }
 
+/// The variables that an owner is started with: what is not on these lists stays with the client, whose keys and tokens
+/// nobody else needs. Twin: context_graph.wire.environment; tests/golden/environment.txt holds both to one list.
+pub const KEPT_NAMES: [&str; 30] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "CLAUDE_CONFIG_DIR",
+    "VIRTUAL_ENV",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "DYLD_LIBRARY_PATH",
+    "MALLOC_ARENA_MAX",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONNOUSERSITE",
+    "PYTHONUSERBASE",
+    "PYTHONUTF8",
+    "PYTHONFAULTHANDLER",
+    "PYTHONSAFEPATH",
+];
+pub const KEPT_PREFIXES: [&str; 3] = ["CONTEXT_GRAPH_", "LC_", "XDG_"];
+
+/// Whether an owner is started with the variable `entry`, `NAME=value`.
+pub fn is_kept(entry: &[u8]) -> bool {
+    let name = entry.split(|byte| *byte == b'=').next().unwrap_or(&[]);
+    KEPT_NAMES.iter().any(|kept| kept.as_bytes() == name)
+        || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+}
+
 /// How an attempt to start an owner ended.
 #[derive(Debug)]
 pub enum Start {
@@ -251,7 +297,7 @@ impl<'a> Starter<'a> {
         let Some(argv) = CStrings::new(command.iter().map(Vec::as_slice).chain(rest)) else {
             return Start::Failed("an argument holds a NUL".to_owned());
         };
-        match sys::spawn_detached(&argv, &lock) {
+        match sys::spawn_detached(&argv, is_kept, &lock) {
             Ok(()) => Start::Started,
             Err(errno) => Start::Failed(format!("{} can't be run: {}", shown(&command), errno.text())),
         }

@@ -59,7 +59,11 @@ pub fn append(arena: &Arena, store: CPath<'_>, event_id: &[u8], record: &[u8]) -
     let common = below(arena, folder, b"events.log").ok_or(SpoolError::PathTooLong)?;
     let deadline = sys::Deadline::from_now(LOCK_MS);
     for _ in 0..REOPENINGS {
-        let file = open(folder, common)?;
+        let file = match open(folder, common) {
+            // Another user's, such as one that root's hook has left: it is no reason to lose this event.
+            Err(SpoolError::Failed(_, Errno::DENIED)) => break,
+            other => other?,
+        };
         match lock(&file, deadline) {
             Ok(()) if is_still(&file, common) => return write_whole(&file, record),
             Ok(()) => {} // drained away between open and lock: what we hold would never be read

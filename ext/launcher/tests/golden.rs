@@ -41,6 +41,29 @@ fn store_keys_and_sockets_are_the_golden_ones() {
     }
 }
 
+#[test]
+fn an_owner_is_started_with_the_golden_variables() {
+    let text = shown(&golden("environment.txt"));
+    let named = |what: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.strip_prefix(what)).map(|name| name.trim().to_owned()).collect()
+    };
+    let sorted = |list: &[&str]| {
+        let mut list: Vec<_> = list.iter().map(|name| (*name).to_owned()).collect();
+        list.sort();
+        list
+    };
+    assert_eq!(named("name "), sorted(&launcher::programs::KEPT_NAMES));
+    assert_eq!(named("prefix "), sorted(&launcher::programs::KEPT_PREFIXES));
+    for kept in ["HOME=/h", "LC_ALL=C", "CONTEXT_GRAPH_HOME=/x", "PATH"] {
+        assert!(launcher::programs::is_kept(kept.as_bytes()), "{kept}");
+    }
+    for left in
+        ["ANTHROPIC_API_KEY=s", "CLAUDE_CODE_MESSAGING_TOKEN=s", "HOMEX=1", "PATHS=1", "AWS_SECRET_ACCESS_KEY=s", "=x"]
+    {
+        assert!(!launcher::programs::is_kept(left.as_bytes()), "{left}");
+    }
+}
+
 /// One test for both tables: `locate` moves the process, which only one test may do at a time.
 #[test]
 fn places_and_store_paths_are_the_golden_ones() {

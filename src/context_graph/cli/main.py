@@ -6,6 +6,7 @@ error ends with 1, with 4 below ``hooks`` (seed 001), and with 0 where the comma
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -27,6 +28,13 @@ _HELP: Final = (
 )
 _GROUPS: Final = ("session", "consciousness", "hooks", "memory", "owner")
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
+_REFUSALS: Final = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
+        *(errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM),
+    }
+)
+"""What the system refuses for reasons that are not ours."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -49,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except Exception as error:  # the top of the program: one line instead of a traceback
-        print(f"{PROGRAM}: internal error: {_whereabouts(error)}", file=sys.stderr)
+        print(f"{PROGRAM}: {_known(error) or f'internal error: {_whereabouts(error)}'}", file=sys.stderr)
         raise SystemExit(_usage_code(words)) from None
     raise SystemExit(0)
 
@@ -168,6 +176,19 @@ def _usage_code(words: Sequence[str]) -> int:
 
 def _error_code(words: Sequence[str], error: ContextGraphError) -> int:
     return error.hook_exit_code if words[:1] == ["hooks"] else error.exit_code
+
+
+def _known(error: Exception) -> str:
+    """What the system refused, in its words; "" for a defect of ours."""
+    if not isinstance(error, OSError):
+        return ""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "the working folder has been removed; change to one that is there, and try again"
+    if error.errno not in _REFUSALS:
+        return ""
+    return f"the system refused this: {error.strerror}" + (f": {error.filename}" if error.filename else "")
 
 
 def _whereabouts(error: Exception) -> str:

@@ -122,7 +122,7 @@ def _print_silent(root: Path, as_json: bool) -> None:
     elif seen is None:
         print(f"no owner runs for {root}")
     else:
-        print(f"{seen.text()}\n`context-graph-cli owner stop` ends it; nothing that was acknowledged is lost")
+        print(f"{seen.text()}\n{seen.cure()}")
 
 
 @app.command("retry", short_help="Try again what was set aside")

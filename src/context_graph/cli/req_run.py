@@ -42,8 +42,14 @@ def run(command: str, given: dict[str, Any], site: Site | None = None) -> int:
     """
     as_json = bool(given.pop("json", False))
     site = site or Site.found()
+    try:
+        here = os.getcwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the working folder has been removed; change to one that is there, and try again"
+        ) from error
     place = Place(
-        os.getcwd(),
+        here,
         os.environ,
         cache_dir=site.root + "/cache/requirements",
         pid=os.getppid(),

@@ -12,7 +12,7 @@ import typer
 
 from context_graph.cli.tables import columns
 from context_graph.client import find_launcher, find_owner_command
-from context_graph.config import checkout_top, data_root
+from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.hooks_config import apply_changes, diff_of
 from context_graph.setup.autostart import plan_autostart, plan_no_autostart, write_autostart
@@ -105,7 +105,7 @@ def setup(
         raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")
     if user and local:
         raise UsageError("--user and --local exclude each other")
-    scope = user_scope() if user else project_scope(checkout_top(Path.cwd()), local=local)
+    scope = user_scope() if user else project_scope(checkout_top(working_dir()), local=local)
     if remove:
         _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
         return

@@ -156,7 +156,9 @@ def owner_text(status: Mapping[str, Any]) -> str:
         for row in status.get("set_aside", [])
     ]
     problems += [f"events wait in a file that can't be read: {text}" for text in status.get("spool_shut", [])]
-    return columns([*lines, *(("set aside", text) for text in aside), *(("problem", text) for text in problems)])
+    return columns(
+        [*lines, *(("set aside", text) for text in aside), *(("problem", text) for text in problems)]
+    )
 
 
 _WHY: Final = {

@@ -109,9 +109,7 @@ def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
         return error
     if seen is None:
         return error
-    return DeadlineExceededError(
-        f"{seen.text()}; `context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
-    )
+    return DeadlineExceededError(f"{seen.text()}; {seen.cure()}")
 
 
 def _request(

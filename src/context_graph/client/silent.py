@@ -12,7 +12,7 @@ from context_graph.config import lock_path
 from context_graph.wire import lockfile
 from context_graph.wire.work_file import process_state, read_work
 
-__all__ = ["Silent", "is_ours", "look_at"]
+__all__ = ["Silent", "look_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Silent:
         """One sentence, without its full stop."""
         who = f"the owner (pid {self.pid or 'unknown'})"
         if not self.is_owner:
-            return f"process {self.pid or 'unknown'}, which is no owner, holds the owner's lock"
+            return f"process {self.pid}, which is no owner, holds the owner's lock"
         parts = [f"{who} does not answer"]
         if self.state:
             parts.append(f"it is {self.state}")
@@ -48,6 +48,12 @@ class Silent:
             place = f" (store {Path(self.where).name})" if self.where else ""
             parts.append(f"since {since}, {seconds:.0f} s ago, it has been at: {self.what}{place}")
         return "; ".join(parts)
+
+    def cure(self) -> str:
+        """What helps."""
+        if not self.is_owner:
+            return "see what that process is: nothing was done to it"
+        return "`context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
 
     def view(self) -> dict[str, Any]:
         """As JSON."""
@@ -62,7 +68,7 @@ class Silent:
 
 
 def look_at(root: Path) -> Silent | None:
-    """Who holds the lock of ``root`` and what is known of it; None if nobody does. Asks nobody, waits for nobody.
+    """Who holds the lock of ``root`` and what is known of it; None if nobody does. Waits for nobody.
 
     Raises:
         OSError: The lock file can't be read.
@@ -71,7 +77,7 @@ def look_at(root: Path) -> Silent | None:
     if not lockfile.is_held(path):
         return None
     holder = lockfile.read_holder(path)
-    named = holder.pid if holder is not None and _is_owner(holder.pid) else 0
+    named = holder.pid if holder is not None and lockfile.has_open(holder.pid, path) else 0
     pid = named or lockfile.holding_pid(path)
     if not os.path.exists(f"/proc/{pid}"):
         pid = 0  # whoever took the lock has handed it over to one that starts
@@ -83,23 +89,5 @@ def look_at(root: Path) -> Silent | None:
         what=doing.what if doing else "",
         where=doing.where if doing else "",
         since_ms=doing.since_ms if doing else 0,
-        is_owner=bool(named) or not pid or _is_owner(pid),
+        is_owner=bool(named) or not pid,
     )
-
-
-def _is_owner(pid: int) -> bool:
-    """Whether process ``pid`` runs an owner: pids wrap, and a signal must not hit a stranger."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as source:
-            words = source.read(4096)
-    except OSError:
-        return False
-    return b"context_graph.owner" in words or b"context-graph-owner" in words
-
-
-def is_ours(pid: int) -> bool:
-    """Whether it is an owner of this user's."""
-    try:
-        return _is_owner(pid) and os.stat(f"/proc/{pid}").st_uid == os.geteuid()
-    except OSError:
-        return False

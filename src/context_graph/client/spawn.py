@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from context_graph.client.connection import connect, exchange
-from context_graph.client.silent import Silent, is_ours, look_at
+from context_graph.client.silent import Silent, look_at
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire import lockfile
@@ -165,10 +165,7 @@ def wait_free(root: Path, end: float) -> None:
     seen = look_at(root)
     if seen is None:
         return
-    raise OwnerUnavailableError(
-        f"the owner of {root} has not ended in time: {seen.text()}; "
-        "`context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
-    )
+    raise OwnerUnavailableError(f"the owner of {root} has not ended in time: {seen.text()}; {seen.cure()}")
 
 
 def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
@@ -187,18 +184,19 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
     if seen is None:
         return None
     if not _ask_to_leave(root, seen, told):
-        _signal(seen, signal.SIGTERM)
+        _signal(root, seen, signal.SIGTERM)
     if _is_free_by(root, told if told > time.monotonic() else end):
         return seen.pid
     seen = look_at(root)
     if seen is None:
         return 0
-    _signal(seen, signal.SIGTERM)
+    _signal(root, seen, signal.SIGTERM)
+    _signal(root, seen, signal.SIGCONT)  # it may have been stopped since we looked
     if _is_free_by(root, end):
         return seen.pid
     again = look_at(root)
     if again is not None and again.pid == seen.pid:
-        _signal(again, signal.SIGKILL)
+        _signal(root, again, signal.SIGKILL)
     wait_free(root, time.monotonic() + _KILLED_S)
     return seen.pid
 
@@ -206,7 +204,7 @@ def stop_owner(root: Path, timeout_s: float = 10.0) -> int | None:
 def _ask_to_leave(root: Path, seen: Silent, end: float) -> bool:
     """Whether an owner took the request to leave."""
     if seen.state.startswith("stopped"):
-        _signal(seen, signal.SIGCONT)
+        _signal(root, seen, signal.SIGCONT)
     try:
         connection = connect(root, end)
         if connection is None:
@@ -226,9 +224,9 @@ def _is_free_by(root: Path, end: float) -> bool:
     return False
 
 
-def _signal(seen: Silent, number: signal.Signals) -> None:
-    """Send a signal to an owner of ours; to nobody else."""
-    if seen.pid and is_ours(seen.pid):
+def _signal(root: Path, seen: Silent, number: signal.Signals) -> None:
+    """Send a signal to the owner of ``root``; to nobody else."""
+    if seen.pid and seen.is_owner and lockfile.has_open(seen.pid, lock_path(root)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(seen.pid, number)
 
@@ -334,7 +332,9 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         (os.POSIX_SPAWN_DUP2, lock, handed),
     ]
     try:
-        shell = os.posix_spawn(words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=())
+        shell = os.posix_spawn(
+            words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=()
+        )
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:

@@ -17,6 +17,7 @@ from context_graph.config.paths import (
     socket_path,
     store_dir,
     store_key,
+    working_dir,
 )
 from context_graph.config.repository import Repository, find_repository
 from context_graph.config.settings import Settings, load_settings
@@ -40,4 +41,5 @@ __all__ = [
     "socket_path",
     "store_dir",
     "store_key",
+    "working_dir",
 ]

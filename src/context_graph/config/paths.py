@@ -31,6 +31,7 @@ __all__ = [
     "socket_path",
     "store_dir",
     "store_key",
+    "working_dir",
 ]
 
 SOCKET_PATH_MAX: Final = 107
@@ -86,7 +87,21 @@ def project_dir(env: Mapping[str, str] | None = None, cwd: Path | None = None) -
     named = env.get("CLAUDE_PROJECT_DIR", "")
     if named and os.path.isdir(named):
         return Path(os.path.realpath(named))
-    return Path(os.path.realpath(cwd if cwd is not None else os.getcwd()))
+    return Path(os.path.realpath(cwd if cwd is not None else working_dir()))
+
+
+def working_dir() -> Path:
+    """Where the process works.
+
+    Raises:
+        ConfigError: That folder has been removed.
+    """
+    try:
+        return Path(os.getcwd())
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "the working folder has been removed; change to one that is there, and try again"
+        ) from error
 
 
 def project_top(folder: Path) -> Path:
@@ -152,7 +167,6 @@ def locate(
         PathNotAllowedError: If the named store leaves the allowed roots (REQ-HOOKS-30).
     """
     env = os.environ if env is None else env
-    cwd = Path(os.getcwd()) if cwd is None else cwd
     root = data_root(env)
     folder = project_dir(env, cwd)
     repository = find_repository(folder)
@@ -160,6 +174,13 @@ def locate(
     named = db_path if db_path is not None else env.get("CONTEXT_GRAPH_DB_PATH") or None
     if named is None:
         return Location(root, project_store(root, repository), top)
+    if cwd is None:
+        try:
+            cwd = working_dir()
+        except ConfigError:
+            if not named.startswith("/"):
+                raise
+            cwd = folder
     return Location(root, check_db_path(named, root=root, cwd=cwd, folders=(folder, top), env=env), top)
 
 

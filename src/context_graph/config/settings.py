@@ -153,8 +153,8 @@ class Settings:
     work_limit_s: float = field(
         default=10.0,
         metadata={
-            "doc": "Processor seconds that one call, or one piece of work that nobody waits for, may take the "
-            "owner without a commit; it is ended then, and after six times as long by the clock.",
+            "doc": "Processor seconds that one call, or one piece of background work, may take the owner "
+            "without a commit; it is ended then, and after six times as long by the clock.",
             "range": (0.05, 3600),
         },
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ __all__ = ["TRIED", "HookTrial", "try_hooks"]
 TRIED: Final = ("PreToolUse", "PostToolUse")
 """The two that each tool call waits for. A start or a prompt would change what the model is told."""
 _RUNS: Final = 5
+_PROGRAM: Final = "context-graph-cli"
 _OWNER: Final = "`context-graph-cli owner status`, and log/owner.log in the data root, may say why"
 
 
@@ -99,6 +101,19 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
     return found
 
 
+def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str:
+    """What most likely keeps canaries out: hooks without their program do nothing, in silence."""
+    if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
+        return (
+            f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: link it into a folder "
+            "of your PATH, such as ~/.local/bin, and start the client again"
+        )
+    return (
+        "see that there is room on the disk, and that the hook's context-graph-cli is of this "
+        "installation and has the same data root"
+    )
+
+
 def _is_object(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
@@ -140,11 +155,7 @@ def _look_for(
         lost = [one for one in of_event if one not in there]
         if lost:
             text = f"{len(lost)} of {len(of_event)} {event} canaries are not in the store {place.store}"
-            cure = (
-                "see that there is room on the disk, and that the hook's context-graph-cli is of this "
-                "installation and has the same data root"
-            )
-            trial.findings.append(Finding(ERROR, text, cure))
+            trial.findings.append(Finding(ERROR, text, _cure_of_lost(trial, spooled, env)))
     if spooled:
         text = f"{spooled} of {len(sent)} canaries were spooled: their hooks did not reach the owner in time"
         trial.findings.append(Finding(WARNING, text, _OWNER))

@@ -54,7 +54,9 @@ class McpClient:
                 start_new_session=True,
             )
         except OSError as error:
-            raise McpFailedError(f"{argv[0]} can't be started: {error.strerror}") from error
+            missing = isinstance(error, FileNotFoundError) and "/" not in argv[0]
+            why = "it is not on PATH" if missing else error.strerror
+            raise McpFailedError(f"{argv[0]} can't be started: {why}") from error
 
     def __enter__(self) -> Self:
         return self

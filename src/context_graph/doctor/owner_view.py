@@ -82,9 +82,13 @@ def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
         found.append(Finding(WARNING, text, "log/owner.log in the data root has them; please report them"))
     for row in status.get("set_aside", ()):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
-        text = f"set aside: {row['what']} of {row['project'] or row['store']}, last tried {when}: {row['why']}"
+        text = (
+            f"set aside: {row['what']} of {row['project'] or row['store']}, last tried {when}: {row['why']}"
+        )
         found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
-    found += [Finding(ERROR, f"events wait that nobody can apply: {text}") for text in status.get("spool_shut", ())]
+    found += [
+        Finding(ERROR, f"events wait that nobody can apply: {text}") for text in status.get("spool_shut", ())
+    ]
     return found
 
 

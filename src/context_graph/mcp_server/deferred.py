@@ -133,7 +133,7 @@ class Running:
         """
         if len(self._calls) >= _RUNNING_MAX:
             call.cancel()
-            why = f"{_RUNNING_MAX} calls of this connection are running already; wait for one of them, or cancel it"
+            why = f"{_RUNNING_MAX} calls of this connection are running already; wait for one, or cancel it"
             raise RpcError(INTERNAL_ERROR, why)
 
         def settled() -> None:

@@ -30,6 +30,7 @@ from context_graph.mcp_server.registry import Toolbox
 from context_graph.mcp_server.result import ToolResult
 from context_graph.mcp_server.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.mcp_server.sessions import Sessions
+from context_graph.memory.faults import rpc_fault  # here: out of descriptors nothing can be imported
 from context_graph.model.memory import VerbosityLevel
 from context_graph.watchdog import Piece, TookTooLong
 
@@ -168,8 +169,6 @@ class Endpoint:
         return rpc.failure(request.id, error)
 
     def _fault(self, request: Request, error: ContextGraphError) -> RpcError:
-        from context_graph.memory.faults import rpc_fault  # no store is touched before the first call
-
         operation = _operation(request)
         code, message, data = rpc_fault(error, operation)
         if not isinstance(error, UsageError | RateLimitError):  # those are the client's to mend

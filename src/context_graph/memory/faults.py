@@ -78,9 +78,15 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
         return RpcFault(error.rpc_code, str(error), {"error": "ERR-CORE-004", "detail": str(error)})
     if isinstance(error, ContextGraphError):  # seed 003 has no row for it; the caller is told all the same
         reason = _without_paths(str(error))
-        data = {"kind": error.code, "detail": reason, "retryable": error.retryable, "next": _STATUS}
-        return RpcFault(error.rpc_code, f"{operation} failed - {reason}", data)
-    defect = f"Internal error: a defect of ours ({type(error).__name__}); log/owner.log in the data root says where"
+        known: dict[str, object] = {
+            "kind": error.code,
+            "detail": reason,
+            "retryable": error.retryable,
+            "next": _STATUS,
+        }
+        return RpcFault(error.rpc_code, f"{operation} failed - {reason}", known)
+    where = "log/owner.log in the data root says where"
+    defect = f"Internal error: a defect of ours ({type(error).__name__}); {where}"
     return RpcFault(-32603, defect, {"kind": "internal"})
 
 

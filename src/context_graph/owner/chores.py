@@ -1,4 +1,4 @@
-"""Work that nobody waits for, a piece at a time: limited, counted when it fails, set aside when it fails again."""
+"""Work that nobody waits for, a piece at a time: limited, counted when it fails, then set aside."""
 
 from __future__ import annotations
 

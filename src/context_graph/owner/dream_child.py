@@ -25,6 +25,8 @@ _LINE_MAX: Final = 64 * 1024
 _REAP_S: Final = 0.005
 """Between two looks at a process that has closed its output and is about to be gone."""
 _GONE_S: Final = 2.0
+_LOOKS: Final = 4
+"""Looks at a process within the time it may be silent."""
 _TOLD_CHARS: Final = 300
 _ERRORS: Final = "stderr"
 
@@ -34,6 +36,7 @@ class Child:
 
     Args:
         task: Its line of standard input (`messages.write_line` of a Task).
+        limit_s: Processor seconds that it may use without a word.
         on_line: Gets all it says but its last word.
         on_end: Gets its last word, or why there is none, once it is gone; not called after `kill`.
 
@@ -47,6 +50,7 @@ class Child:
         task: bytes,
         loop: asyncio.AbstractEventLoop,
         *,
+        limit_s: float,
         on_line: Callable[[messages.Update], None],
         on_end: Callable[[messages.Ready | ContextGraphError], None],
     ) -> None:
@@ -55,6 +59,10 @@ class Child:
         self._on_line = on_line
         self._on_end = on_end
         self._held = b""
+        self._limit_s = limit_s
+        self._cpu_s = 0.0
+        """The processor time it had used when it last said something."""
+        self._watch: asyncio.TimerHandle | None = None
         self._last: messages.Ready | ContextGraphError | None = None
         self._killed = self._gone = False
         self._then: Callable[[], None] = _nothing
@@ -74,6 +82,7 @@ class Child:
             self._stdin.write(task)
         os.set_blocking(self._stdout.fileno(), False)
         loop.add_reader(self._stdout.fileno(), self._on_readable)
+        self._arm()
 
     @property
     def pid(self) -> int:
@@ -93,6 +102,24 @@ class Child:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GONE_S)
 
+    def _arm(self) -> None:
+        self._watch = self._loop.call_later(self._limit_s / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        """End a process that computes and computes: by its processor time, for others go before it."""
+        used = processor_s(self.pid) - self._cpu_s
+        if used < self._limit_s:
+            self._arm()
+            return
+        self._watch = None
+        self._last = OwnerError(
+            f"the consolidation's process was ended: it used {used:.0f} s of processor time without getting "
+            "anywhere; nothing was changed: ask again"
+        )
+        self._process.kill()
+        self._hang_up()
+        self._reap()
+
     def _on_readable(self) -> None:
         try:
             data = os.read(self._stdout.fileno(), _RECV_BYTES)
@@ -104,6 +131,7 @@ class Child:
             self._hang_up()
             self._reap()
             return
+        self._cpu_s = processor_s(self.pid)
         *lines, self._held = (self._held + data).split(b"\n")
         try:
             if len(self._held) > _LINE_MAX:
@@ -126,6 +154,9 @@ class Child:
 
     def _hang_up(self) -> None:
         """Close both pipes; a process that still runs ends by that."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
         if self._stdout.closed:
             return
         self._loop.remove_reader(self._stdout.fileno())
@@ -154,6 +185,15 @@ class Child:
         with contextlib.suppress(OSError):
             return (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
         return ""
+
+
+def processor_s(pid: int) -> float:
+    """Processor seconds that a process has used; 0 if that can't be told."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _how(code: int) -> str:

@@ -8,6 +8,7 @@ waits, but not the hooks that want none.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import sys
 import threading
@@ -17,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from context_graph import watchdog
 from context_graph.dream import checkpoint, messages
 from context_graph.dream.commit import commit
 from context_graph.dream.modes import UNMEASURED, Consciousness, effective
@@ -25,11 +27,12 @@ from context_graph.dream.prepared import Prepared
 from context_graph.dream.progress import Update
 from context_graph.dream.request import Request
 from context_graph.dream.result import Result
-from context_graph.errors import ContextGraphError, OwnerError
+from context_graph.errors import ContextGraphError, OwnerError, TookTooLongError
 from context_graph.owner.dream_child import Child
 from context_graph.owner.dream_goals import found_view
 from context_graph.owner.dream_jobs import Job, Kind, Order
 from context_graph.store.failures import translate
+from context_graph.watchdog import Piece, TookTooLong
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -40,6 +43,9 @@ __all__ = ["Admission", "Run", "admit"]
 _SWITCH_S: Final = 0.0005
 """How long the commit's thread keeps the interpreter while a hook wants it. Of Python's own 5 ms a hook of a
 few steps would wait for several."""
+
+_SILENT: Final = 30
+"""How many times the limit of a piece of work the process may use without a word: its stages are long."""
 
 Outcome = Mapping[str, Any] | Exception
 Open = Callable[[], "StoreContext"]
@@ -97,6 +103,7 @@ class Run:
         """Its result is being read and committed: it can't be cancelled any more."""
         self._finisher: threading.Thread | None = None
         self._outcome: Outcome | None = None
+        self._overdue: asyncio.TimerHandle | None = None
         self.began_ms = time.time_ns() // 1_000_000
         self._open_store = open_store
         self._loop = loop
@@ -138,6 +145,7 @@ class Run:
                 self.folder,
                 messages.write_line(task),
                 self._loop,
+                limit_s=_SILENT * context.settings.work_limit_s,
                 on_line=self._on_update,
                 on_end=self._on_end,
             )
@@ -178,7 +186,8 @@ class Run:
         if isinstance(last, ContextGraphError):
             self._over(last)
         elif self.job.order.kind is Kind.GOALS:
-            self._over(self._tried(self._found))
+            piece = Piece("reading what goals were found", str(self.job.order.place.store))
+            self._over(self._tried(lambda: watchdog.run(piece, self._found)))
         else:
             self.finishing = True
             self.job.told(1.0, "commit" if not self.job.order.dry_run else "reading")
@@ -188,6 +197,9 @@ class Run:
                 return
             self._finisher = threading.Thread(target=self._finish, args=(memex,), name="commit")
             self._finisher.start()
+            # As long by the clock as any piece of work may last: a merge takes 0.1 ms.
+            limit_s = 6 * self._open_store().settings.work_limit_s
+            self._overdue = self._loop.call_later(limit_s, self._end_finisher, limit_s)
 
     def _over(self, outcome: Outcome) -> None:
         checkpoint.discard(self.folder)
@@ -199,19 +211,35 @@ class Run:
             return work()
         except ContextGraphError as error:
             return error
+        except TookTooLong as ended:
+            return TookTooLongError(str(ended))
         except Exception as error:  # a bug of ours must not leave a job that never ends
             self._log.exception("consolidation of %s", self.job.order.place.store.name)
             return OwnerError(f"the consolidation failed: {type(error).__name__}; the owner's log says more")
 
     def _finish(self, memex: Memex) -> None:
         """In its thread: apply what was found, and have the loop told."""
-        with _switching():
-            self._outcome = self._tried(lambda: self._finished(memex))
+        try:
+            with _switching():
+                self._outcome = self._tried(lambda: self._finished(memex))
+        except _OverdueError:
+            self._outcome = TookTooLongError(
+                "the commit came to no end and was ended; `memory runs` says whether it is done all the same"
+            )
         checkpoint.discard(self.folder)
         with suppress(RuntimeError):  # the loop is closed: `wait` hands the outcome over
             self._loop.call_soon_threadsafe(self._hand_over)
 
+    def _end_finisher(self, limit_s: float) -> None:
+        """The commit's thread comes to no end: end it between two steps; RocksDB's write is one."""
+        thread = self._finisher
+        if thread is not None and thread.ident is not None and thread.is_alive():
+            self._log.error("dream %s: its commit came to no end within %g s", self.job.id[:8], limit_s)
+            _raise_in(thread.ident, _OverdueError)
+
     def _hand_over(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
         outcome, self._outcome = self._outcome, None
         if outcome is not None:
             self._over(outcome)
@@ -268,6 +296,14 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise translate(error, path) from error
+
+
+class _OverdueError(BaseException):
+    """Raised in the commit's thread; no handler of ordinary errors may keep it."""
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 @contextmanager

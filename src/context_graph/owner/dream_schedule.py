@@ -92,7 +92,7 @@ class Schedule:
 
     def _take_requests(self, context: StoreContext) -> bool:
         settings = context.settings
-        if not settings.dream:
+        if not context.dreams_by_itself:
             return False
         from context_graph.dream.plan import Mode
 
@@ -169,7 +169,7 @@ class Schedule:
         the wish would come again at once.
         """
         settings, seq = context.settings, context.memory_seq()
-        if not settings.dream or settings.dream_idle == "off" or not seq:
+        if not context.dreams_by_itself or settings.dream_idle == "off" or not seq:
             return None
         if not context.memory_count() or self.wishes.has(context.folder):
             return None
@@ -186,7 +186,7 @@ class Schedule:
             watch = self._entropy.get(context.folder)
             if watch is not None and watch.due_at is not None and watch.due_at <= now:
                 watch.asked()
-                if settings.dream and settings.dream_idle != "off":
+                if context.dreams_by_itself and settings.dream_idle != "off":
                     self._wish(context, Trigger.ENTROPY, Mode(settings.dream_idle))
             idle_at = self._idle_at(context)
             if idle_at is not None and idle_at <= now:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from context_graph import watchdog
 from context_graph.config import Settings
-from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError
+from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, TookTooLongError
 from context_graph.owner.dream_aftermath import Aftermath, Opener
 from context_graph.owner.dream_jobs import (
     Job,
@@ -27,6 +28,9 @@ from context_graph.owner.dream_jobs import (
 )
 from context_graph.owner.dream_known import KnownJobs, running_view
 from context_graph.owner.dream_schedule import Schedule
+from context_graph.owner.set_aside import SetAside
+from context_graph.owner.store_context import CONSOLIDATION
+from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
@@ -52,8 +56,16 @@ class Stores(Opener, Protocol):
         """The stores that are open."""
         ...
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         """Do what waited for the memory."""
+        ...
+
+    def aside_of(self, folder: Path) -> SetAside:
+        """What is set aside of a store."""
+        ...
+
+    def drop_place(self, place: Place) -> None:
+        """Forget what is in memory of that store."""
         ...
 
 
@@ -339,12 +351,18 @@ class Dreams:
         )
         job = Job(order, withdraw=self._withdraw)
         try:
-            context = self._stores.open_place(wish.place)
+            piece = Piece("the opening of a store for its consolidation", str(wish.place.store))
+            context = watchdog.run(piece, lambda: self._stores.open_place(wish.place))
             if not context.memory_count():
                 self._after.answered(wish.place, job.began_ms)
                 self._soon()
                 return
             admission = admit(order, context)
+        except TookTooLong as ended:
+            self._stores.drop_place(wish.place)
+            self._refused(wish, TookTooLongError(str(ended)))
+            self._soon()
+            return
         except ContextGraphError as error:
             self._refused(wish, error)
             self._soon()
@@ -364,9 +382,15 @@ class Dreams:
 
         run = Run(job, admission, reopen, self._loop, self._log, lambda outcome: self._ended(run, outcome))
         try:
-            run.begin()
+            piece = Piece("the beginning of a consolidation", str(place.store))
+            watchdog.run(piece, run.begin)
         except ContextGraphError as error:
             self._ended(run, error)
+            return
+        except TookTooLong as ended:
+            run.cancel(lambda: None)
+            self._stores.drop_place(place)
+            self._ended(run, TookTooLongError(str(ended)))
             return
         self._running = run
         job.state = JobState.RUNNING
@@ -383,9 +407,14 @@ class Dreams:
         """A run has come to its end; whoever waits is told, and the next begins."""
         wish, self._wish, self._running = self._wish, None, None
         if isinstance(outcome, Exception):
-            self._log.error("dream %s of %s: %s", run.job.id[:8], run.job.order.place.store.name, outcome)
-            if wish is not None:
-                self._refused(wish, outcome)
+            notes = "; ".join(("", *getattr(outcome, "__notes__", ())))
+            self._log.error(
+                "dream %s of %s: %s%s", run.job.id[:8], run.job.order.place.store.name, outcome, notes
+            )
+        if isinstance(outcome, TookTooLongError):
+            self._stores.drop_place(run.job.order.place)
+        if isinstance(outcome, Exception) and wish is not None:
+            self._refused(wish, outcome)
         self._conclude(run, outcome)
         self._stores.tidy()
         self._soon()
@@ -398,7 +427,12 @@ class Dreams:
     def _dreamt(self, run: Run, result: Mapping[str, Any]) -> None:
         """It went through for real: note it, and answer the requests that waited for it."""
         try:
-            cooldown_s = self._after.done(run, result)
+            piece = Piece("what follows a consolidation", str(run.job.order.place.store))
+            cooldown_s = watchdog.run(piece, lambda: self._after.done(run, result))
+        except TookTooLong as ended:
+            self._log.error("after dream %s: %s", run.job.id[:8], ended)
+            self._stores.drop_place(run.job.order.place)
+            cooldown_s = float(self._settings.dream_cooldown_s)
         except (ContextGraphError, OSError) as error:  # the run stands all the same
             self._log.error("after dream %s: %s", run.job.id[:8], error)
             cooldown_s = float(self._settings.dream_cooldown_s)
@@ -407,5 +441,11 @@ class Dreams:
 
     def _refused(self, wish: Wish, error: Exception) -> None:
         self._log.error("dream for %s of %s: %s", wish.trigger, wish.place.store.name, error)
+        what = f"the owner's own consolidation ({wish.trigger})"
+        circumstance = isinstance(error, ContextGraphError) and error.retryable
+        if not circumstance and self._stores.aside_of(wish.place.store).failed(
+            CONSOLIDATION, what, str(error)
+        ):
+            return
         if self._schedule is not None:
             self._schedule.failed(wish, float(self._settings.dream_cooldown_s))

@@ -26,7 +26,7 @@ from context_graph.redact import TextRedactor
 from context_graph.requirements.event import GateEvent
 from context_graph.requirements.processes import client_pid
 from context_graph.store.requirement_log import RequirementLog
-from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
+from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
 if TYPE_CHECKING:
     from context_graph.requirements.cache import GateCache
@@ -76,7 +76,7 @@ class Gates:
         """
         # The client checks the name against the event it fired, not the one we infer from --success.
         name = EVENT_OF_VERB[request.verb.removeprefix("hooks.")]
-        if _is_late(request):
+        if is_late(request):  # a look now would arm or consume a second time, after what was satisfied since
             return _leave_it(context, message)
         result = self._decide(request, event)
         if result is None or result.deferred:
@@ -197,16 +197,6 @@ def clock_offset(env: Mapping[str, str]) -> float:
         return float(env.get(_CLOCK, "") or 0)
     except ValueError:
         return 0.0
-
-
-def _is_late(request: Request) -> bool:
-    """Whether the client has given up: it has spooled the event and decided by itself.
-
-    A late look would arm or consume a second time, after whatever has been satisfied in between.
-    """
-    if not request.at_ms or not request.deadline_ms:
-        return False
-    return time.time_ns() // 1_000_000 - request.at_ms > request.deadline_ms
 
 
 def _leave_it(context: str, message: str) -> Reply:

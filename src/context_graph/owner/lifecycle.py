@@ -21,6 +21,7 @@ from context_graph.owner.status import OwnerStatus
 from context_graph.owner.watch import FolderWatch
 from context_graph.watchdog import Piece
 from context_graph.wire.lockfile import same_file
+from context_graph.wire.silence import forget_troubles
 from context_graph.wire.work_file import WorkFile
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Owner:
             log=log,
             leave=self.leave,
             quiet=self._on_quiet,
+            root=root,
         )
         self._watch = FolderWatch({root, lock_path(root).parent, self._socket_path.parent})
         self._idle: asyncio.TimerHandle | None = None
@@ -105,6 +107,7 @@ class Owner:
         found = os.lstat(self._socket_path)
         self._socket_id = (found.st_dev, found.st_ino)
         self._server.listen(listener)
+        forget_troubles(self._root)
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
         if self._settings.http_port:

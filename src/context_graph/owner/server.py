@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
@@ -27,8 +28,10 @@ from context_graph.wire.frames import (
     Request,
     decode_request,
     encode_reply,
+    is_late,
 )
 from context_graph.wire.peer import peer_pid, peer_uid
+from context_graph.wire.silence import forget_silence
 
 if TYPE_CHECKING:
     from context_graph.mcp_server.endpoint import Endpoint
@@ -140,6 +143,7 @@ class OwnerServer:
         leave: Called, after the reply is on its way, when a client asks the owner to stop or is
             newer than the owner; with the reason.
         quiet: Called whenever the last client has gone.
+        root: The data root.
     """
 
     def __init__(
@@ -153,8 +157,10 @@ class OwnerServer:
         log: logging.Logger,
         leave: Callable[[str], None],
         quiet: Callable[[], None],
+        root: Path,
     ) -> None:
         self._loop = loop
+        self._root = root
         self._service = service
         self._status = status
         self._version = version
@@ -204,6 +210,8 @@ class OwnerServer:
         reply, after, upgrade = self._reply(request)
         reply, data = _encoded(reply)
         took_ms = (time.perf_counter() - began) * 1000.0
+        if is_late(request):  # its hook has said that we are silent: others need not believe it any longer
+            forget_silence(self._root)
 
         def then() -> None:
             received = len(payload) + HEADER_BYTES

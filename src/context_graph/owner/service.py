@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from context_graph import watchdog
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env
-from context_graph import watchdog
 from context_graph.errors import (
     ContextGraphError,
     InvalidInputError,
@@ -43,6 +43,7 @@ from context_graph.owner.gate_hooks import Gates
 from context_graph.owner.set_aside import SetAside
 from context_graph.owner.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
+from context_graph.store.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
@@ -86,6 +87,7 @@ class OwnerService:
         self._log = log
         self._redactor = redactor
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
+        self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
         self._gates = Gates(root, log, redactor)
         self._mcp: McpHost | None = None
         self.dreams = Dreams(self, settings, log)
@@ -295,6 +297,10 @@ class OwnerService:
         """The store of ``place``, opened if it is not; unlike `open_store` for no request."""
         return self._stores.get(place.store) or self._open(place.store, place.project)
 
+    def drop_place(self, place: Place) -> None:
+        """Forget what is in memory of the store of ``place``: the disk is the truth."""
+        self._drop(place.store)
+
     def contexts(self) -> Collection[StoreContext]:
         """The stores that are open."""
         return self._stores.values()
@@ -374,14 +380,14 @@ class OwnerService:
 
     def _open(self, store: Path, project: Path | None) -> StoreContext:
         settings = load_settings(project) if project else self._settings
+        while len(self._stores) >= self._max_stores:  # before: the descriptors may not do for both
+            _, oldest = self._stores.popitem(last=False)
+            self._let_go(oldest)
         context = StoreContext.open(
             store, project=project, settings=settings, log=self._log, redactor=self._redactor
         )
         self._stores[store] = context
         self.dreams.opened(store)
-        while len(self._stores) > self._settings.max_stores:
-            _, oldest = self._stores.popitem(last=False)
-            self._let_go(oldest)
         return context
 
     def _let_go(self, context: StoreContext) -> None:

@@ -29,8 +29,17 @@ from context_graph.errors import (
 from context_graph.wire.lockfile import same_file
 from context_graph.wire.spool import EVENTS_LOG, MAX_LINE_BYTES, SpoolRecord, decode_line
 
-__all__ = ["ASIDE_LOG", "REJECTED_LOG", "DrainReport", "LineSetAsideError", "drain", "has_pending",
-    "pending", "put_back", "shut"]
+__all__ = [
+    "ASIDE_LOG",
+    "REJECTED_LOG",
+    "DrainReport",
+    "LineSetAsideError",
+    "drain",
+    "has_pending",
+    "pending",
+    "put_back",
+    "shut",
+]
 
 REJECTED_LOG: Final = "rejected.log"
 """Lines that could not be applied, kept as they were; nothing reads it but people and `doctor`."""
@@ -248,7 +257,9 @@ def _shut(path: Path, error: OSError) -> str:
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         whose = f"; it belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}"
-    return f"{path} can't be read: {error.strerror}{whose}; give it to user {os.geteuid()}, whose owner this is"
+    return (
+        f"{path} can't be read: {error.strerror}{whose}; give it to user {os.geteuid()}, whose owner this is"
+    )
 
 
 def _appended(spool: Path) -> list[Path]:

@@ -26,8 +26,10 @@ from context_graph.wire.spool import SpoolRecord
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
 
-__all__ = ["StoreContext", "project_of"]
+__all__ = ["CONSOLIDATION", "StoreContext", "project_of"]
 
+CONSOLIDATION = "consolidation"
+"""Key of the owner's own consolidations among what can be set aside."""
 _TOOL_USES_MAX = 256
 _SAME_ID_MAX = 4
 """Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
@@ -119,6 +121,11 @@ class StoreContext:
 
         return GraphStore.count_beside(self.store)
 
+    @property
+    def dreams_by_itself(self) -> bool:
+        """Whether the owner consolidates this store unasked: it is so set, and it has not failed twice."""
+        return self.settings.dream and not self.chores.aside.holds(CONSOLIDATION)
+
     def memory_seq(self) -> int | None:
         """The number of the memory's last change; None while nobody has used it here."""
         return None if self._memory is None else self._memory.seq
@@ -160,7 +167,11 @@ class StoreContext:
         if not (report.applied or report.rejected or report.aside or report.deferred):
             return
         self._log.info(
-            "spool %s: %d applied, %d rejected, %d set aside", name, report.applied, report.rejected, report.aside
+            "spool %s: %d applied, %d rejected, %d set aside",
+            name,
+            report.applied,
+            report.rejected,
+            report.aside,
         )
         for reason in (*report.reasons, *([f"deferred: {report.deferred}"] if report.deferred else ())):
             self._log.warning("spool %s: %s", name, reason)

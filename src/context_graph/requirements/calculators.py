@@ -11,6 +11,7 @@ import time
 from context_graph.requirements.git import Repo
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.verdict import CalculationError
+from context_graph.wire.environment import kept_environment
 
 __all__ = ["branch_size", "run_command"]
 
@@ -93,7 +94,7 @@ def _git(repo: Repo, args: list[str], until: float, *, fails: bool = False) -> b
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=left,
-            env={**os.environ, **_ENV},
+            env={**kept_environment(os.environ), **_ENV},
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -126,7 +127,8 @@ def run_command(command: str | list[str], scene: Scene, until: float) -> float:
         CalculationError: If it can't be run, fails, takes too long or prints no number first.
     """
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
-    env = {**os.environ, "CONTEXT_GRAPH_BRANCH": scene.branch, "CONTEXT_GRAPH_PROJECT": scene.root}
+    env = kept_environment(os.environ)  # a client's keys and tokens are none of a project's business
+    env.update(CONTEXT_GRAPH_BRANCH=scene.branch, CONTEXT_GRAPH_PROJECT=scene.root)
     try:
         child = subprocess.Popen(
             argv,

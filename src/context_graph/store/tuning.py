@@ -7,6 +7,7 @@ All buffers together and all cached blocks together are bounded for the process,
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -44,6 +45,8 @@ LEVEL_BYTES: Final = 16 * MIB
 MEMORY_LEVEL_BYTES: Final = 64 * MIB
 BLOOM_BITS: Final = 10  # seed 000 REQ-SESSION-04, seed 003 REQ-CORE-009; about 1 % of misses read a block
 MAX_OPEN_FILES: Final = 128
+LEAST_OPEN_FILES: Final = 24  # RocksDB takes no fewer than 20
+FILES_BESIDE: Final = 24  # logs, manifest, lock, what a flush or a compaction writes, our own files
 LOG_BYTES: Final = 256 * KIB
 MANIFEST_BYTES: Final = 256 * KIB  # the seal reads all of it at each opening
 
@@ -65,6 +68,22 @@ class Tuning:
 
 
 DEFAULT_TUNING: Final = Tuning()
+
+
+def open_files() -> int:
+    """Tables that a database keeps open: fewer where the process may have few descriptors (`ulimit -n`)."""
+    return max(LEAST_OPEN_FILES, min(MAX_OPEN_FILES, _file_limit() // 8))
+
+
+def most_stores(clients: int) -> int:
+    """Databases that may be open at once beside so many clients, at least one."""
+    left = _file_limit() - FILES_BESIDE - clients
+    return max(1, left // (open_files() + FILES_BESIDE))
+
+
+def _file_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if soft == resource.RLIM_INFINITY else soft
 
 
 def _shared_memory() -> tuple[Cache, Cache, WriteBufferManager]:
@@ -93,7 +112,7 @@ def database_options(
     options.create_missing_column_families(creating)
     options.set_write_buffer_manager(_shared_memory()[2])
     options.set_max_total_wal_size(WAL_BYTES)
-    options.set_max_open_files(MAX_OPEN_FILES)
+    options.set_max_open_files(open_files())
     options.set_max_background_jobs(2)  # one flush, one compaction: the least RocksDB runs well with
     options.set_max_file_opening_threads(1)
     options.set_table_cache_num_shard_bits(2)

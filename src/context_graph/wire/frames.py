@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,6 +34,7 @@ __all__ = [
     "decode_request",
     "encode_reply",
     "encode_request",
+    "is_late",
     "reply_length",
     "request_length",
 ]
@@ -124,6 +126,13 @@ class Reply:
     flags: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
+
+
+def is_late(request: Request) -> bool:
+    """Whether the client has stopped waiting: it has spooled the event and decided by itself."""
+    if not request.at_ms or not request.deadline_ms:
+        return False
+    return time.time_ns() // 1_000_000 - request.at_ms > request.deadline_ms
 
 
 def encode_request(request: Request) -> bytes:

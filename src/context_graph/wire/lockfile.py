@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Holder", "holding_pid", "is_held", "read_holder", "same_file", "take", "write_holder"]
+__all__ = ["Holder", "has_open", "holding_pid", "is_held", "read_holder", "same_file", "take", "write_holder"]
 
 _TEXT_BYTES: Final = 512
 _TRIES: Final = 8
@@ -75,7 +75,7 @@ def is_held(path: Path) -> bool:
 
 
 def holding_pid(path: Path) -> int:
-    """The process that holds the lock, as the kernel lists it; 0 if it lists none, or nobody can read the list."""
+    """The process that took the lock, as the kernel lists it; 0 if that can't be told."""
     try:
         found = os.stat(path)
         with open("/proc/locks", encoding="ascii", errors="replace") as table:
@@ -87,6 +87,22 @@ def holding_pid(path: Path) -> int:
         if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE" and words[5].endswith(inode):
             return int(words[4]) if words[4].isdigit() else 0
     return 0
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether process ``pid`` has the file open: pids wrap, and a lock file may name one of old."""
+    try:
+        wanted = os.stat(path)
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):
+                return True
+        except OSError:
+            pass  # closed meanwhile, or nothing that can be looked at
+    return False
 
 
 def same_file(handle: int, path: Path) -> bool:

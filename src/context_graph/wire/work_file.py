@@ -1,7 +1,7 @@
 """What the owner is doing, in a file that anybody can read while it is stopped, busy or dead.
 
-`run/owner.work` in the data root: a u32 LE length and that many bytes of JSON, in a file of fixed size that the
-owner has mapped, so that a change costs it no system call and outlives its kill. While it is written the
+`run/owner.work` in the data root: a u32 LE length and that many bytes of JSON, in a file of fixed size that
+the owner has mapped, so that a change costs it no system call and outlives its kill. While it is written the
 length is 0.
 """
 

@@ -89,7 +89,8 @@ impl Flights {
             std::mem::take(&mut self.flying).into_iter().partition(|flight| flight.sends < SENDS_MAX);
         self.flying = again;
         let why = "the owner ended twice while it served this; its log says why. What was asked may have been done";
-        given_up.iter().map(|flight| flight.failure(-32603, "Internal error", why)).collect()
+        let text = format!("Internal error: {why}");
+        given_up.iter().map(|flight| flight.failure(-32603, &text, why)).collect()
     }
 
     /// No owner can be reached: answers for all that wait.
@@ -97,7 +98,8 @@ impl Flights {
         let flying = std::mem::take(&mut self.flying);
         let of = |flight: &Flight| {
             let method = String::from_utf8_lossy(&flight.method).into_owned();
-            flight.failure(-32002, &format!("Storage error: {method} failed - no owner can be reached"), why)
+            // A client may show the message alone.
+            flight.failure(-32002, &format!("Storage error: {method} failed - no owner can be reached: {why}"), why)
         };
         flying.iter().map(of).collect()
     }

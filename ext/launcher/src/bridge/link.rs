@@ -8,10 +8,13 @@ use crate::event::fresh_id;
 use crate::paths::Places;
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline, Fd};
+use crate::trouble::{Heard, Silence};
 use crate::wire::{self, Progress, Request, YIELDING};
 
 /// How long an owner may take to come up, and to answer the first frame.
 const UP_MS: u32 = 20_000;
+/// What one gets that was silent a moment ago.
+const SILENT_MS: u32 = 1_000;
 const PAUSE_MS: u32 = 5;
 /// How long an owner that has been silent may take for the least of answers.
 const PING_MS: u32 = 5_000;
@@ -26,6 +29,7 @@ pub struct Link<'a> {
     starter: Starter<'a>,
     places: &'a Places<'a>,
     env: &'a Env<'a>,
+    silence: Option<Silence<'a>>,
     /// Names this bridge in all its connections: together with a request's bytes it tells the owner a request that
     /// is sent again from a new one.
     id: [u8; 32],
@@ -35,7 +39,8 @@ impl<'a> Link<'a> {
     /// None if a path is too long.
     pub fn new(arena: &'a Arena, env: &'a Env<'a>, places: &'a Places<'a>) -> Option<Link<'a>> {
         let client = Client::new(arena, places.root)?;
-        Some(Link { client, starter: Starter::new(arena, places)?, places, env, id: fresh_id() })
+        let silence = Silence::new(arena, places.root);
+        Some(Link { client, starter: Starter::new(arena, places)?, places, env, silence, id: fresh_id() })
     }
 
     /// An attached connection; starts an owner where there is none. The error says why there is none.
@@ -61,6 +66,10 @@ impl<'a> Link<'a> {
             if unwilling && willing_by.left_ms() == 0 {
                 return Err(format!("{}; its log may say why", why.text()));
             }
+            if matches!(why, NoAnswer::Timeout) {
+                self.note_silence();
+                return Err("it does not answer; context-graph-cli owner status says what it does".to_owned());
+            }
             if up_by.left_ms() == 0 {
                 return Err(why.text());
             }
@@ -79,8 +88,20 @@ impl<'a> Link<'a> {
         asked().is_some()
     }
 
+    /// Whether an owner did not answer a moment ago: then nobody waits for it long.
+    pub fn was_silent(&self) -> bool {
+        self.silence.as_ref().is_some_and(|silence| silence.heard() == Heard::JustNow)
+    }
+
+    /// It does not answer.
+    pub fn note_silence(&self) {
+        if let Some(silence) = &self.silence {
+            silence.note();
+        }
+    }
+
     fn attach(&self) -> Result<Fd, Refusal> {
-        let deadline = Deadline::from_now(UP_MS);
+        let deadline = Deadline::from_now(if self.was_silent() { SILENT_MS } else { UP_MS });
         let socket = self.client.connect(deadline)?;
         let request = Request {
             verb: b"mcp.attach",

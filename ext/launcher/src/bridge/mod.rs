@@ -26,6 +26,8 @@ const LAST_ANSWERS_MS: u32 = 120_000;
 /// How long an owner may be silent while requests wait, before it is asked whether it answers anybody. Those that take
 /// their time leave it free to say so.
 const SILENT_MS: u32 = 15_000;
+/// The same, for one that did not answer somebody a moment ago.
+const KNOWN_MS: u32 = 1_000;
 const READ: usize = 64 * 1024;
 
 /// SIGINT or SIGTERM came: the client wants this process gone.
@@ -173,7 +175,9 @@ impl<'a> Bridge<'a> {
     /// An owner that is stopped or hangs would leave the client waiting for ever: its requests are answered here.
     fn probe_owner(&mut self) {
         if !self.link.owner_answers() {
-            let why = "it is stopped or hangs (context-graph-cli owner restart); what was asked may yet be done";
+            self.link.note_silence();
+            let why = "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives \
+                       a new one); what was asked may yet be done";
             for line in self.flights.abandon(why) {
                 self.to_client.push(&line);
             }
@@ -352,7 +356,7 @@ impl<'a> Bridge<'a> {
             self.connect();
         }
         if self.flights.count() == 0 {
-            self.silent_by = Deadline::from_now(SILENT_MS);
+            self.silent_by = Deadline::from_now(if self.link.was_silent() { KNOWN_MS } else { SILENT_MS });
         }
         self.flights.sent(line);
         if self.owner.is_some() {

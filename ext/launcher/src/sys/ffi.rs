@@ -17,6 +17,7 @@ pub const O_RDONLY: c_int = 0;
 pub const O_WRONLY: c_int = 1;
 pub const O_RDWR: c_int = 2;
 pub const O_CREAT: c_int = 0o100;
+pub const O_EXCL: c_int = 0o200;
 pub const O_NOCTTY: c_int = 0o400;
 pub const O_APPEND: c_int = 0o2000;
 pub const O_NONBLOCK: c_int = 0o4000;
@@ -62,6 +63,7 @@ pub const SYS_CLOSE_RANGE: c_long = 436;
 pub const ENOENT: c_int = 2;
 pub const EINTR: c_int = 4;
 pub const EAGAIN: c_int = 11;
+pub const EACCES: c_int = 13;
 pub const EEXIST: c_int = 17;
 pub const ENOTDIR: c_int = 20;
 pub const ENOTSOCK: c_int = 88;
@@ -81,7 +83,8 @@ pub struct Statx {
     pub size: u64,
     pub blocks: u64,
     pub attributes_mask: u64,
-    pub times: [u64; 8],
+    /// Last access, birth, change, modification: each seconds, then nanoseconds.
+    pub times: [i64; 8],
     pub rdev: [u32; 2],
     pub dev_major: u32,
     pub dev_minor: u32,
@@ -177,6 +180,7 @@ extern "C" {
     pub fn statx(dir: c_int, path: *const c_char, flags: c_int, mask: c_uint, out: *mut Statx) -> c_int;
     pub fn symlink(target: *const c_char, path: *const c_char) -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
+    pub fn unlink(path: *const c_char) -> c_int;
     pub fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
     pub fn write(fd: c_int, buffer: *const c_void, len: usize) -> isize;
 }

@@ -69,6 +69,8 @@ pub enum Open {
     Lock,
     /// Append, created if missing.
     Append,
+    /// Write; it must not be there yet.
+    New,
 }
 
 /// Opens `path`; new files are readable by their owner alone.
@@ -77,6 +79,7 @@ pub fn open(path: CPath<'_>, how: Open) -> Result<Fd, Errno> {
         Open::Read => ffi::O_RDONLY,
         Open::Lock => ffi::O_RDWR | ffi::O_CREAT,
         Open::Append => ffi::O_WRONLY | ffi::O_APPEND | ffi::O_CREAT,
+        Open::New => ffi::O_WRONLY | ffi::O_CREAT | ffi::O_EXCL,
     };
     // NONBLOCK: a FIFO in the place of a file must not hang a hook.
     let safe = ffi::O_CLOEXEC | ffi::O_NOFOLLOW | ffi::O_NONBLOCK | ffi::O_NOCTTY;
@@ -152,6 +155,8 @@ pub struct Stat {
     pub uid: u32,
     pub permissions: u16,
     pub size: u64,
+    /// Unix seconds of the last change of its content.
+    pub modified_s: i64,
     /// Device and inode: equal exactly for the same file.
     pub identity: (u32, u32, u64),
 }
@@ -169,7 +174,8 @@ fn statx(dir: c_int, path: CPath<'_>, flags: c_int) -> Result<Stat, Errno> {
         _ => FileKind::Other,
     };
     let identity = (raw.dev_major, raw.dev_minor, raw.ino);
-    Ok(Stat { kind, uid: raw.uid, permissions: raw.mode & 0o7777, size: raw.size, identity })
+    let modified_s = raw.times[6];
+    Ok(Stat { kind, uid: raw.uid, permissions: raw.mode & 0o7777, size: raw.size, modified_s, identity })
 }
 
 /// The file at `path` itself, links not followed.
@@ -185,6 +191,12 @@ pub fn stat(path: CPath<'_>) -> Result<Stat, Errno> {
 /// The open file.
 pub fn stat_fd(fd: &Fd) -> Result<Stat, Errno> {
     statx(fd.0, CPath::from_c_str(c""), ffi::AT_EMPTY_PATH)
+}
+
+/// Removes a file; one that is not there, or can't be removed, is left as it is.
+pub fn remove(path: CPath<'_>) {
+    // SAFETY: a CPath is NUL-terminated.
+    unsafe { ffi::unlink(path.as_ptr()) };
 }
 
 /// Makes one folder for its owner alone.

@@ -9,8 +9,8 @@ mod stream;
 mod time;
 
 pub use file::{
-    canonical, is_tty, link_to, lstat, make_dir, open, pread, read, read_link, stat, stat_fd, working_dir, write,
-    write_all, Fd, FileKind, LockError, Open, STDERR, STDIN, STDOUT,
+    canonical, is_tty, link_to, lstat, make_dir, open, pread, read, read_link, remove, stat, stat_fd, working_dir,
+    write, write_all, Fd, FileKind, LockError, Open, STDERR, STDIN, STDOUT,
 };
 pub use net::{connect, peer_uid, poll_readable, poll_writable, receive, send, Connect};
 pub use piped::ask_program;
@@ -28,6 +28,7 @@ impl Errno {
     pub const NOT_FOUND: Errno = Errno(ffi::ENOENT);
     pub const INTERRUPTED: Errno = Errno(ffi::EINTR);
     pub const AGAIN: Errno = Errno(ffi::EAGAIN);
+    pub const DENIED: Errno = Errno(ffi::EACCES);
     pub const EXISTS: Errno = Errno(ffi::EEXIST);
     pub const NOT_A_DIRECTORY: Errno = Errno(ffi::ENOTDIR);
 

@@ -98,6 +98,7 @@ const STACK_WORDS: usize = 1024; // 16 KiB of u128: the two functions below call
 
 struct Plan<'a> {
     argv: &'a CStrings,
+    envp: &'a [*const c_char],
     handed: c_int,
     null: c_int,
     inner_stack: *mut c_void,
@@ -108,14 +109,23 @@ struct Plan<'a> {
 /// `handed` (as HANDED_FD). Returns when the program has been loaded, without waiting for it.
 ///
 /// Two clones that share our memory until the exec, as posix_spawn does: a fork would copy page tables twice.
-pub fn spawn_detached(argv: &CStrings, handed: &Fd) -> Result<(), Errno> {
+///
+/// Of our variables it gets those that `keeps` says yes to, each as `NAME=value`.
+pub fn spawn_detached(argv: &CStrings, keeps: impl Fn(&[u8]) -> bool, handed: &Fd) -> Result<(), Errno> {
+    let envp = environment(keeps);
     let null = super::file::open_null()?;
     let mut outer: Vec<u128> = Vec::with_capacity(STACK_WORDS);
     let mut inner: Vec<u128> = Vec::with_capacity(STACK_WORDS);
     // SAFETY: one past the end of an allocation of STACK_WORDS, where a downward stack begins; u128 aligns it to 16.
     let (outer_top, inner_top) = unsafe { (outer.as_mut_ptr().add(STACK_WORDS), inner.as_mut_ptr().add(STACK_WORDS)) };
-    let plan =
-        Plan { argv, handed: handed.raw(), null: null.raw(), inner_stack: inner_top.cast(), errno: AtomicI32::new(0) };
+    let plan = Plan {
+        argv,
+        envp: &envp,
+        handed: handed.raw(),
+        null: null.raw(),
+        inner_stack: inner_top.cast(),
+        errno: AtomicI32::new(0),
+    };
     let flags = ffi::CLONE_VM | ffi::CLONE_VFORK | ffi::SIGCHLD;
     let arg = std::ptr::from_ref(&plan).cast_mut().cast();
     // SAFETY: with VFORK this thread sleeps until the child is gone, so plan and stacks outlive it and nothing races.
@@ -126,6 +136,28 @@ pub fn spawn_detached(argv: &CStrings, handed: &Fd) -> Result<(), Errno> {
         0 => Ok(()),
         errno => Err(Errno(errno)),
     }
+}
+
+/// The variables of this process that `keeps` says yes to, as execve wants them.
+fn environment(keeps: impl Fn(&[u8]) -> bool) -> Vec<*const c_char> {
+    // SAFETY: the C runtime's array, which nobody in this process changes.
+    let mut at = unsafe { ffi::environ };
+    let mut kept = Vec::new();
+    while !at.is_null() {
+        // SAFETY: the array ends in NULL, at which this stops.
+        let entry = unsafe { *at };
+        if entry.is_null() {
+            break;
+        }
+        // SAFETY: each entry is NUL-terminated and lives as long as the process.
+        if keeps(unsafe { std::ffi::CStr::from_ptr(entry) }.to_bytes()) {
+            kept.push(entry);
+        }
+        // SAFETY: this entry was not the NULL, so there is a next one.
+        at = unsafe { at.add(1) };
+    }
+    kept.push(std::ptr::null());
+    kept
 }
 
 /// Leaves the hook's session and its streams, then makes the process that lasts, which init will adopt.
@@ -157,7 +189,7 @@ extern "C" fn inner_child(arg: *mut c_void) -> c_int {
     // SAFETY: as in outer_child, which sleeps meanwhile; the arrays are NULL-terminated.
     unsafe {
         let plan = &*arg.cast::<Plan<'_>>();
-        ffi::execve(plan.argv.program(), plan.argv.pointers.as_ptr(), ffi::environ);
+        ffi::execve(plan.argv.program(), plan.argv.pointers.as_ptr(), plan.envp.as_ptr());
         plan.errno.store(*ffi::__errno_location(), Ordering::Relaxed);
     }
     127

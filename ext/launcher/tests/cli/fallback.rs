@@ -15,7 +15,14 @@ fn without_an_owner_each_hook_is_queued_and_exits_0() {
         let output = world.run(&["hooks", kind, "--format", "claude"], BODY);
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{kind}");
         let brief = "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"[C:CON r=0.88 IC=0.91]\"}}\n";
-        assert_eq!(text(&output.stdout), if kind == "pre-tool" { brief } else { "" }, "{kind}");
+        match (kind, text(&output.stdout)) {
+            ("pre-tool", said) => assert_eq!(said, brief),
+            // It waits for the owner that it starts, and sees that there will be none.
+            ("prompt-submit", said) => {
+                assert!(said.starts_with("{\"systemMessage\":\"context-graph: no owner"), "{said}")
+            }
+            (_, said) => assert_eq!(said, "", "{kind}"),
+        }
         let spooled = world.spooled();
         assert_eq!(spooled.len(), 1, "{kind}");
         assert!(spooled[0].contains(&format!("\"verb\":\"hooks.{kind}\"")));
@@ -111,8 +118,13 @@ fn a_store_that_fails_is_not_waited_for() {
         let _ = stream.write_all(&response(0, 2, b"{\"systemMessage\":\"no space\"}\n", b"no space\n"));
     });
     let output = world.run(&["hooks", "prompt-submit", "--format", "claude"], BODY);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), String::new()));
+    // The user is told by the first hook, the model by the session's start.
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), "{\"systemMessage\":\"no space\"}\n".to_owned())
+    );
     let output = world.run(&["hooks", "session-start", "--format", "claude"], BODY);
+    assert!(!text(&output.stdout).contains("systemMessage"), "once a session: {}", text(&output.stdout));
     assert!(text(&output.stdout).contains("store can't be used"), "{}", text(&output.stdout));
     assert_eq!((asked.load(std::sync::atomic::Ordering::SeqCst), world.spooled().len()), (2, 2));
 }
@@ -131,10 +143,13 @@ fn a_session_start_without_an_owner_says_so_and_is_queued() {
     let world = World::new();
     let output = world.run(&["hooks", "session-start", "--format", "claude"], BODY);
     assert_eq!(output.status.code(), Some(0));
-    let expected =
-        "{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":\"context-graph: \
-        the owner did not answer within 1 s; this event is queued and will be applied.\"}}\n";
-    assert_eq!(text(&output.stdout), expected);
+    let expected = "\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":\"context-graph: \
+        no owner can be started (context-graph-cli doctor says why); this event is queued and will be applied.\"}}\n";
+    let said = text(&output.stdout);
+    assert!(
+        said.starts_with("{\"systemMessage\":\"context-graph: no owner can be started") && said.ends_with(expected),
+        "{said}"
+    );
     assert_eq!(world.spooled().len(), 1);
 }
 

@@ -11,4 +11,5 @@ mod input;
 mod owner;
 mod programs;
 mod spool;
+mod trouble;
 mod world;

@@ -77,6 +77,12 @@ impl World {
         output
     }
 
+    /// Makes `file` look as old as that.
+    pub fn age(&self, file: &str, seconds: u64) {
+        let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
+        std::fs::File::options().write(true).open(self.root().join(file)).unwrap().set_modified(then).unwrap();
+    }
+
     /// The golden brief cache as this world's store.
     pub fn with_brief(self) -> World {
         std::fs::create_dir_all(self.store()).unwrap();

@@ -1,0 +1,34 @@
+"""What hooks leave in the `run` folder about an owner in trouble. Twin: ext/launcher/src/trouble.rs.
+
+`owner.silent`: it did not answer in time, so that for some seconds nobody waits for it again.
+`told-owner-…`, `told-store-…`: a session's user has been told of a trouble.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+__all__ = ["forget_silence", "forget_troubles"]
+
+_WEEK_S: Final = 7 * 86_400
+
+
+def forget_silence(root: Path) -> None:
+    """The owner answers: hooks ask it again at once."""
+    with contextlib.suppress(OSError):
+        os.unlink(root / "run" / "owner.silent")
+
+
+def forget_troubles(root: Path) -> None:
+    """An owner has started: nobody need be told any longer that none can be, and old marks go."""
+    forget_silence(root)
+    with contextlib.suppress(OSError), os.scandir(root / "run") as entries:
+        for entry in entries:
+            old = entry.name.startswith("told-store-") and entry.stat().st_mtime < time.time() - _WEEK_S
+            if old or entry.name.startswith("told-owner-"):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)

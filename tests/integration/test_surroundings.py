@@ -1,0 +1,189 @@
+"""What is wrong around the program is said: never "internal error", never the wrong cause."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.session_support import hook, memory
+from tests.support import Cli
+
+from context_graph.config import store_dir
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("doctor",),
+        ("memory", "list"),
+        ("memory", "store", "a", "--rationale", "ten letters"),
+        ("session", "list"),
+        ("req", "status"),
+        ("req", "check"),
+        ("req", "list"),
+        ("setup",),
+        ("owner", "status"),
+        ("repair",),
+        ("backup", "there"),
+    ],
+    ids=" ".join,
+)
+def test_a_removed_working_folder_is_said_to_be_removed(
+    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", str(gone), str(cli.launcher), *words],
+        capture_output=True, text=True, env=dict(cli.env), stdin=subprocess.DEVNULL, timeout=60, check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert "internal error" not in said.lower() and "Traceback" not in said, said
+    if words[0] != "owner":
+        assert done.returncode == 1 and "working folder has been removed" in said, said
+
+
+def test_a_removed_working_folder_is_no_matter_where_the_client_names_the_project(
+    cli: Cli, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", str(gone), str(cli.launcher), "status"],
+        capture_output=True, text=True, timeout=60, check=False,
+        env={**cli.env, "CLAUDE_PROJECT_DIR": str(cli.project)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_names_the_program_that_is_not_on_path_and_not_the_disk(cli: Cli) -> None:
+    assert cli.run("setup", "--yes").returncode == 0
+    done = cli.run("doctor", env={"PATH": "/usr/bin:/bin"})
+    assert "context-graph-cli is not on PATH" in done.stdout, done.stdout
+    assert "room on the disk" not in done.stdout
+
+
+def test_two_spellings_of_a_data_root_are_one_owner_and_one_store(cli: Cli, tmp_path: Path) -> None:
+    """The second is a link to the first; each may be the one that starts the owner."""
+    alias = tmp_path / "alias"
+    alias.symlink_to(cli.env["CONTEXT_GRAPH_HOME"])
+    other = Cli(cli.launcher, cli.project, {**cli.env, "CONTEXT_GRAPH_HOME": str(alias)})
+    for first, second in ((cli, other), (other, cli)):
+        found = memory(first, "store", "the bucket refills lazily", "--rationale", "a decision")["id"]
+        assert memory(second, "show", found)["id"] == found
+        hook(second, "session-start", "s-1", source="startup")
+        hook(first, "prompt-submit", "s-1", prompt="one", prompt_id=f"{found}")
+        pids = {json.loads(one.run("owner", "status", "--json").stdout)["pid"] for one in (first, second)}
+        assert len(pids) == 1
+        assert first.run("owner", "stop").returncode == 0
+
+
+@pytest.fixture
+def plain(cli: Cli, tmp_path: Path) -> Cli:
+    """The program without root's right to read everything, where the tests run as root."""
+    if os.geteuid() != 0:
+        return cli
+    if shutil.which("setpriv") is None:
+        pytest.skip("root reads everything, and there is no setpriv to take that away")
+    launcher = tmp_path / "plain"
+    launcher.write_text(f'#!/bin/sh\nexec setpriv --bounding-set -all --inh-caps -all {cli.launcher} "$@"\n')
+    launcher.chmod(0o755)
+    return Cli(launcher, cli.project, cli.env)
+
+
+def others(path: Path) -> None:
+    """A file as another user's hook would leave it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n00000000 {}\n")
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+    else:
+        path.chmod(0)
+
+
+def test_a_spool_file_that_can_t_be_read_is_named_and_locks_nobody_out(plain: Cli) -> None:
+    folder = store_dir(Path(plain.env["CONTEXT_GRAPH_HOME"]), plain.project) / "spool"
+    others(folder / "events.log")
+    done = plain.run("memory", "list")
+    assert done.returncode == 0, done.stderr
+    status = json.loads(plain.run("owner", "status", "--json").stdout)
+    assert any("events.log" in text for text in status["spool_shut"]), status
+    assert "events.log" in plain.run("doctor", timeout=90).stdout
+    hook(plain, "post-tool", "s-0", tool_name="Bash", tool_input={}, tool_response={})
+    plain.run("owner", "stop")
+    no_owner = Cli(plain.launcher, plain.project, {**plain.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
+    hook(no_owner, "post-tool", "s-1", tool_name="Bash", tool_input={}, tool_response={})
+    assert list(folder.glob("events.*.log")), "the next event has a file of its own"
+    shown = json.loads(plain.run("session", "show", "--session-id", "s-1", "--json").stdout)
+    assert shown["events_by_kind"]["post-tool"] == 1
+    assert (folder / "events.log").exists(), "what can't be read is left where it is"
+
+
+def test_a_file_of_another_user_s_in_the_run_folder_is_named(plain: Cli) -> None:
+    root = Path(plain.env["CONTEXT_GRAPH_HOME"])
+    others(root / "run" / "owner.lock")
+    for words in (("memory", "list"), ("owner", "status"), ("doctor",)):
+        said = plain.run(*words, timeout=90)
+        assert "owner.lock" in said.stdout + said.stderr, (words, said)
+        assert "internal error" not in said.stderr.lower()
+
+
+def test_ten_projects_and_256_descriptors_are_served(cli: Cli, tmp_path: Path) -> None:
+    """A hard limit: the owner keeps fewer stores open, and each call has its answer."""
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    def run(project: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(cli.launcher), *words], input=stdin, capture_output=True, text=True, env=dict(cli.env),
+            cwd=project, timeout=60, check=False, preexec_fn=limited,
+        )  # fmt: skip
+
+    projects = [tmp_path / f"p{number}" for number in range(10)]
+    for number, project in enumerate(projects):
+        (project / ".git").mkdir(parents=True)
+        done = run(project, "memory", "store", f"memory of {number}", "--rationale", "ten letters")
+        assert done.returncode == 0, done.stderr
+    status = json.loads(run(projects[0], "owner", "status", "--json").stdout)
+    assert 1 <= status["stores"] < 8
+    opening = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "get_memetic_status", "arguments": {}},
+        },
+    ]
+    for project in projects:
+        done = run(project, "mcp", stdin="".join(json.dumps(line) + "\n" for line in lines))
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [one["id"] for one in answers if "id" in one] == [1, 2] and "result" in answers[-1], answers
+    found = [json.loads(run(one, "memory", "list", "--format", "json").stdout)["nodes"] for one in projects]
+    assert [len(nodes) for nodes in found] == [1] * 10
+
+
+def test_an_owner_takes_the_descriptors_it_may_have(cli: Cli) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    script = 'ulimit -S -n 64; exec "$@"'
+    command = ["/bin/sh", "-c", script, "sh", str(cli.launcher), "owner", "start"]
+    subprocess.run(command, env=dict(cli.env), check=True, cwd=cli.project, capture_output=True)
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    row = next(line for line in limits.splitlines() if line.startswith("Max open files"))
+    assert int(row.split()[3]) == (min(hard, 65_536) if hard > 0 else 65_536)
