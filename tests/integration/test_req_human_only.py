@@ -12,6 +12,7 @@ from tests.req_support import A, B, Gate, named
 
 from context_graph.errors import UsageError
 from context_graph.requirements import commands, setup
+from context_graph.requirements.event import GateResult
 from context_graph.requirements.verdict import HUMAN
 
 
@@ -180,6 +181,78 @@ def test_no_file_tool_writes_the_gates_files(gate: Gate, tool: str) -> None:
     assert not gate.event(
         "PreToolUse", tool_name=tool, tool_input={"file_path": str(gate.repo / "x")}
     ).decision
+
+
+def _mcp(gate: Gate, tool: str, **given: object) -> GateResult:
+    return gate.event("PreToolUse", tool_name=f"mcp__files__{tool}", tool_input=given)
+
+
+def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> None:
+    """`move_file` with source and destination, `relative_path`, `filePath`, `paths`, `uri`."""
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    folder = gate.repo / ".claude"
+    ours = folder / "requirements.yaml"
+    for tool, given in (
+        ("move_file", {"source": str(ours), "destination": "/tmp/x"}),
+        ("move_file", {"source": "/tmp/x", "destination": str(ours)}),
+        ("move_file", {"source": str(folder), "destination": "/tmp/x"}),
+        ("move_file", {"source": str(gate.repo), "destination": "/tmp/x"}),
+        ("delete_directory", {"path": str(gate.repo / ".git")}),
+        ("replace_regex", {"relative_path": ".claude/requirements.yaml", "regex": "x", "repl": "y"}),
+        ("write", {"filePath": str(ours)}),
+        ("delete_files", {"paths": ["/tmp/x", str(ours)]}),
+        ("write_resource", {"uri": ours.as_uri()}),
+        ("write_resource", {"uri": "file://localhost" + str(ours)}),
+        ("write_resource", {"uri": f"file://{folder}/%72equirements.yaml"}),
+        ("batch", {"edits": [{"file": {"name": str(ours)}, "new": "x"}]}),
+        ("write", {"target": "~/.claude/requirements.yaml"}),
+        ("write", {"anything": str(folder / "settings.json")}),
+        ("editFile", {"p": "src/../.claude/requirements.local.yaml"}),
+        ("start_process", {"command": "rm -rf .claude"}),
+    ):
+        result = _mcp(gate, tool, **given)
+        assert result.decision == "deny" and result.requirements == ["sign"], (tool, given)
+    for tool, given in (
+        ("read_file", {"path": str(ours)}),
+        ("read_multiple_files", {"paths": [str(ours)]}),
+        ("list_directory", {"path": str(folder)}),
+        ("getFileInfo", {"uri": ours.as_uri()}),
+        ("move_file", {"source": "a.py", "destination": "b.py"}),
+        ("write_file", {"path": str(folder / "skills" / "x.md"), "content": f"see {ours}"}),
+        ("git_commit", {"repo_path": str(gate.repo), "message": "x"}),
+        ("start_process", {"command": "cat .claude/requirements.yaml"}),
+        ("write", {"n": 7, "flag": True, "none": None, "text": "x" * 100_000, "odd": "a\0b"}),
+    ):
+        assert not _mcp(gate, tool, **given).decision, (tool, given)
+
+
+def test_the_client_s_settings_are_the_gates_too(gate: Gate) -> None:
+    """Without our hooks in them no gate is asked."""
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    for path in (".claude/settings.json", ".claude/settings.local.json"):
+        assert gate.edit(path=path).decision == "deny"
+    for path in (
+        ".claude/skills/x.md",
+        ".claude/plans/p.md",
+        ".claude/agents/a.md",
+        ".mcp.json",
+        "settings.json",
+    ):
+        assert not gate.edit(path=path).decision
+
+
+def test_a_refusal_says_plainly_what_is_the_matter(gate: Gate) -> None:
+    """ "say it in plain words" was not plain."""
+    own = gate.bash("context-graph-cli req satisfy plan sign")
+    assert own.requirements == ["sign"]
+    assert own.reason.startswith(
+        "Only a person may satisfy, clear or switch off sign (human_only).\nAsk the user"
+    )
+    assert named(own) == {"sign"}
+    file = gate.bash("rm -rf .claude")
+    assert "`.claude` is, or holds, a file that the requirements depend on" in file.reason and named(
+        file
+    ) == {"sign"}
 
 
 def test_a_project_without_such_requirements_has_none_of_these_checks(gate: Gate) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from context_graph.requirements.files import read_bytes
 from context_graph.requirements.own_commands import is_own_command
 from context_graph.requirements.project import Project, is_inside
 from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
@@ -12,24 +13,60 @@ from context_graph.requirements.triggers import command_of, targets_of
 
 __all__ = ["human_only_objection", "is_exempt"]
 
+_SETTINGS_BYTES = 1 << 20
 _FILE_TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
 def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: str, cwd: str) -> bool:
     """Whether the call is a plan being written, or one of our own commands and nothing else.
 
-    A plan lies below the client's plans folder, or .claude/plans or docs/plans of this very project; links
-    are resolved first, so that none leads out.
+    A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
+    docs/plans of this very project; links are resolved first, so that none leads out.
     """
     if tool_name in SHELLS:
         return is_own_command(command_of(tool_input))
-    if tool_name not in _FILE_TOOLS:
+    if (tool_name not in _FILE_TOOLS and not tool_name.startswith("mcp__")) or command_of(tool_input):
         return False
-    targets = targets_of(tool_input)
+    targets = targets_of(tool_input, project.root)
+    if not targets:
+        return False
+    folders = _plan_folders(project, claude_dir)
+    if all(any(is_inside(path, folder, cwd) for folder in folders) for path in targets):
+        return True
+    # Behind a link, or where the client's settings put plans, only a Markdown file is one.
+    if not all(path.endswith(".md") for path in targets):
+        return False
+    linked = [*map(os.path.realpath, folders), *_plans_directory(project, claude_dir)]
+    return all(any(_is_markdown_inside(path, folder, cwd) for folder in linked) for path in targets)
+
+
+def _plan_folders(project: Project, claude_dir: str) -> list[str]:
     folders = [os.path.realpath(claude_dir) + "/plans"] if claude_dir else []
     tops = {project.root, project.repo.top} if project.repo else {project.root}
-    folders += [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
-    return bool(targets) and all(any(is_inside(path, folder, cwd) for folder in folders) for path in targets)
+    return folders + [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
+
+
+def _is_markdown_inside(path: str, folder: str, cwd: str) -> bool:
+    real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+    return real.endswith(".md") and is_inside(real, folder)
+
+
+def _plans_directory(project: Project, claude_dir: str) -> list[str]:
+    """Where the client's setting ``plansDirectory`` puts plans, links resolved; the project's root is no such place."""
+    from context_graph.requirements import plain_json
+
+    home = f"{project.root.rstrip('/')}/.claude"
+    for path in (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json"):
+        try:
+            settings = plain_json.loads(read_bytes(path, _SETTINGS_BYTES))
+        except (OSError, ValueError, RecursionError):
+            continue
+        given = settings.get("plansDirectory") if isinstance(settings, dict) else None
+        if isinstance(given, str) and given and "\0" not in given:
+            folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
+            above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
+            return [] if above else [folder]
+    return []
 
 
 def human_only_objection(

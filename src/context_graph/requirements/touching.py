@@ -169,7 +169,7 @@ class _Judge:
     def _given(self, command: Command) -> str:
         """The word of the command that one of the files may be written by; empty if there is none."""
         program = command.program
-        if not program or program in programs.READERS and not programs.writes_anyway(command.words):
+        if not program or (program in programs.READERS and not programs.writes_anyway(command.words)):
             return ""
         if program in ("git", "git.exe"):
             return self._git(command)
