@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.req_support import A, B, Gate, named
+from tests.req_support import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
 from context_graph.requirements import commands, setup
@@ -259,3 +259,94 @@ def test_a_project_without_such_requirements_has_none_of_these_checks(gate: Gate
     gate.config({"plan": {}})
     assert not gate.bash("context-graph-cli req satisfy plan").decision
     assert not gate.bash("rm .claude/requirements.yaml").decision
+
+
+def _lose(gate: Gate, how: str) -> None:
+    folder = gate.repo / ".claude"
+    config = folder / "requirements.yaml"
+    if how == "moved":
+        folder.rename(gate.repo / "away")
+    elif how == "removed":
+        config.unlink()
+    elif how == "broken":
+        config.write_text("requirements: [\n")
+    elif how == "unreadable":
+        config.unlink()
+        config.mkdir()
+    elif how == "no git":
+        gate.common.rename(gate.repo / "git-away")
+    elif how == "no HEAD":
+        (gate.common / "HEAD").write_text("")
+    elif how == "detached":
+        git(gate.repo, "checkout", "-q", "--detach")
+    else:
+        git(gate.repo, "checkout", "-q", "-b", "other")
+        gate.config({"plan": {"trigger_tools": ["Task"]}})
+
+
+WAYS = ["moved", "removed", "broken", "unreadable", "no git", "no HEAD", "detached", "other branch"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_a_session_has_seen_holds_when_the_file_is_out_of_sight(gate: Gate, how: str) -> None:
+    """Moved away, broken, HEAD detached: each lifted human_only."""
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    _lose(gate, how)
+    result = gate.edit()
+    assert result.decision == "deny" and result.requirements == ["sign"] and named(result) == {"sign"}
+    assert "still holds for this session" in result.reason
+    assert gate.bash("rm -rf .claude/requirements.yaml away").decision == "deny"
+    assert not gate.event("PreToolUse", tool_name="Read", tool_input={"file_path": "x"}).decision
+    assert not gate.bash("git status").decision and not gate.bash("ls -la").decision
+    assert not gate.edit(B).decision, "another session has not seen it"
+    gate.event("SessionEnd", reason="other")
+    assert not gate.edit().decision and not list((gate.home / "cache").glob("held/*"))
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_any_call_is_enough_to_have_seen_it(gate: Gate, how: str) -> None:
+    gate.config({"sign": {"human_only": True}})
+    assert not gate.bash("ls").decision
+    _lose(gate, how)
+    assert gate.edit().requirements == ["sign"]
+
+
+@pytest.mark.parametrize("how", ["removed", "broken", "detached"])
+def test_what_a_person_has_satisfied_stays_satisfied(gate: Gate, how: str) -> None:
+    gate.config({"sign": {"human_only": True}})
+    gate.edit()
+    commands.satisfy(gate.place(terminal=True), ["sign"], session=A)
+    _lose(gate, how)
+    assert not gate.edit().decision
+
+
+def test_a_person_may_edit_the_file_and_another_project_is_another(gate: Gate, tmp_path: Path) -> None:
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    gate.config({"plan": {"trigger_tools": ["Task"]}})
+    assert not gate.edit().decision, "on the branch on which it was seen the file decides"
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    (gate.repo / ".claude").rename(gate.repo / "away")
+    other = Gate(tmp_path / "second")
+    other.config({"plan": {"trigger_tools": ["Task"]}})
+    given = {"cwd": str(other.repo), "project_dir": str(other.repo), "home": str(gate.home)}
+    assert not gate.event(
+        "PreToolUse", tool_name="Edit", tool_input={"file_path": str(other.repo / "x")}, **given
+    ).decision
+    (gate.repo / "away").rename(gate.repo / ".claude")
+    assert gate.edit().reason.startswith("Blocked by a requirement")
+
+
+def test_memory_that_is_damaged_or_can_t_be_written_stops_nothing(gate: Gate) -> None:
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    assert not gate.edit().decision
+    (kept,) = (gate.home / "cache" / "held").iterdir()
+    for damage in ("", "[]", '{"projects": 7}', '{"projects": {"/x": 3}}', "\0"):
+        kept.write_text(damage)
+        assert not gate.edit().decision
+    kept.unlink()
+    kept.parent.rmdir()
+    kept.parent.write_text("in the way")
+    assert not gate.edit().decision and not gate.edit().system_message

@@ -76,21 +76,9 @@ def _lack(wanted: dict[str, Any], path: str, modified: float, now: float) -> str
 
 _NEGATIONS = frozenset(
     (
-        "not",
-        "never",
-        "no",
-        "nor",
-        "neither",
-        "cannot",
-        "without",
-        "non",
-        "un",
-        "isnt",
-        "unless",
-        "until",
-        "if",
+        *("not", "never", "no", "nor", "neither", "cannot", "without", "non", "un", "hardly"),
+        *("unless", "until", "if", "once", "would", "could", "should", "awaiting", "pending", "before"),
     )
-    + ("once", "would", "could", "should", "awaiting", "pending", "before", "cant", "hardly")
 )
 """Words before a verdict that take it back, or put it off."""
 
@@ -119,7 +107,7 @@ def _without_comments(text: str) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of the sections headed Verdict, each on one line; an item of a list is one of its own."""
+    """The paragraphs of the sections headed Verdict, each on one line; an item of a list is its own."""
     inside, lines = False, list[str]()
     for line in [*text.splitlines(), ""]:
         plain = line.strip()

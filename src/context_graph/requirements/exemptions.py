@@ -11,7 +11,11 @@ from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touc
 from context_graph.requirements.rules import SHELLS, Rules
 from context_graph.requirements.triggers import command_of, targets_of
 
-__all__ = ["human_only_objection", "is_exempt"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from context_graph.requirements.event import GateEvent
+
+__all__ = ["human_only_objection", "is_exempt", "objection_of"]
 
 _SETTINGS_BYTES = 1 << 20
 _FILE_TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
@@ -52,7 +56,7 @@ def _is_markdown_inside(path: str, folder: str, cwd: str) -> bool:
 
 
 def _plans_directory(project: Project, claude_dir: str) -> list[str]:
-    """Where the client's setting ``plansDirectory`` puts plans, links resolved; the project's root is no such place."""
+    """Where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
     from context_graph.requirements import plain_json
 
     home = f"{project.root.rstrip('/')}/.claude"
@@ -69,6 +73,20 @@ def _plans_directory(project: Project, claude_dir: str) -> list[str]:
     return []
 
 
+def objection_of(event: GateEvent, project: Project, rules: Rules) -> Touch:
+    """``human_only_objection`` to the call of ``event``."""
+    return human_only_objection(
+        event.tool_name,
+        event.tool_input,
+        project,
+        rules,
+        event.claude_dir,
+        event.cwd,
+        home=event.home,
+        cache_dir=event.cache_dir,
+    )
+
+
 def human_only_objection(
     tool_name: str,
     tool_input: object,
@@ -80,7 +98,7 @@ def human_only_objection(
     home: str = "",
     cache_dir: str = "",
 ) -> Touch:
-    """The human_only requirements that the call might satisfy or switch off behind a person's back, and how."""
+    """The human_only requirements that the call might satisfy or switch off by itself, and how."""
     protected = [entry.name for entry in rules.active if entry.human_only]
     if not protected or not isinstance(tool_input, dict):
         return Touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from context_graph.requirements import failures
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import enter_registry, governed, keep, project_of, scene_of
+from context_graph.requirements.held import forget
 from context_graph.requirements.project import Project
 from context_graph.requirements.registry import Registry
 from context_graph.requirements.rules import Requirement, Rules
@@ -191,6 +192,7 @@ def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
         return result
     Registry(event.claude_dir, cache).leave(event.session_id)
     failures.ended(event)
+    forget(event)
     project = project_of(event)
     if project is None or project.repo is None:
         return result

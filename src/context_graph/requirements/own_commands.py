@@ -1,4 +1,4 @@
-"""Commands of ours in a shell line: those that no gate may hold back, and those that only a person may give."""
+"""Our own commands in a shell line: those that no gate holds back, those that only a person may give."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def _named(rest: list[str], every: list[str], *, more: bool) -> list[str]:
 
 
 def named_in(text: str) -> bool:
-    """Whether a program's text, quotes and signs between left out, names our program and how to open a gate."""
+    """Whether a program's text, quotes and signs between left out, names our program."""
     plain = text.translate(_DROPPED)
     return "context_graph" in plain or "context-graph" in plain or "reqsatisfy" in plain

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from context_graph.requirements.cache import GateCache
-    from context_graph.requirements.shell import Command
+    from context_graph.requirements.shell_command import Command
 
 __all__ = ["danger", "on_permission_request"]
 
 _SYSTEM = frozenset(
-    f"/{name}" for name in ["home", "usr", "etc", "var", "bin", "lib", "opt", "root", "boot", "srv", "Users", "System"]
+    f"/{name}"
+    for name in ["home", "usr", "etc", "var", "bin", "lib", "opt", "root", "boot", "srv", "Users", "System"]
 )
 _WHOLE = frozenset(("", "/", "~", ".", ".."))
 _SQL = re.compile(r"\b(drop\s+(table|database|schema)|truncate\s+table)\b", re.IGNORECASE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from context_graph.requirements.protected import ABOVE, HOME_OF
 
 TYPE_CHECKING = False
@@ -19,7 +21,21 @@ PRINTERS = frozenset(
 """What prints what it is given, for another command to take."""
 
 READERS = frozenset(
-    ["cat", "bat", "batcat", "less", "more", "most", "head", "tail", "tac", "nl", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ls", "ll", "la", "dir", "vdir", "tree", "exa", "eza", "lsd", "wc", "stat", "file", "diff", "colordiff", "delta", "cmp", "comm", "sum", "cksum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum", "od", "xxd", "hexdump", "strings", "jq", "yq", "sed", "awk", "gawk", "mawk", "cut", "sort", "uniq", "tr", "column", "fold", "fmt", "pr", "paste", "join", "rev", "expand", "du", "df", "fd", "fdfind", "test", "[", "[[", "echo", "printf", "realpath", "readlink", "basename", "dirname", "pwd", "cd", "pushd", "popd", "true", "false", ":", "sleep", "which", "type", "command", "whereis", "man", "help", "mkdir", "export", "declare", "local", "readonly", "typeset", "unset", "set", "for", "read", "case", "select", "function", "return", "exit", "wait", "jobs", "history", "yamllint", "jsonlint", "check-jsonschema", "ajv", "shellcheck", "glow", "mdcat", "namei", "getfacl", "lsattr", "lsof", "fuser", "zcat", "date", "id", "whoami", "seq"]
+    (
+        *("cat", "bat", "batcat", "less", "more", "most", "head", "tail", "tac", "nl", "grep", "egrep"),
+        *("fgrep", "zgrep", "rg", "ag", "ack", "ls", "ll", "la", "dir", "vdir", "tree", "exa", "eza"),
+        *("lsd", "wc", "stat", "file", "diff", "colordiff", "delta", "cmp", "comm", "sum", "cksum"),
+        *("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum"),
+        *("od", "xxd", "hexdump", "strings", "jq", "yq", "sed", "awk", "gawk", "mawk", "cut", "sort"),
+        *("uniq", "tr", "column", "fold", "fmt", "pr", "paste", "join", "rev", "expand", "du", "df"),
+        *("fd", "fdfind", "test", "[", "[[", "echo", "printf", "realpath", "readlink", "basename"),
+        *("dirname", "pwd", "cd", "pushd", "popd", "true", "false", ":", "sleep", "which", "type"),
+        *("command", "whereis", "man", "help", "mkdir", "export", "declare", "local", "readonly"),
+        *("typeset", "unset", "set", "for", "read", "case", "select", "function", "return", "exit"),
+        *("wait", "jobs", "history", "yamllint", "jsonlint", "check-jsonschema", "ajv", "shellcheck"),
+        *("glow", "mdcat", "namei", "getfacl", "lsattr", "lsof", "fuser", "zcat", "date", "id"),
+        *("whoami", "seq"),
+    )
 )
 """Programs that leave the files alone that they are given (but see ``writes_anyway``)."""
 
@@ -43,7 +59,11 @@ REMOVERS = frozenset(
 """Programs that take a folder away with all that is in it."""
 
 INTERPRETERS = frozenset(
-    ["python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs", "bun", "deno", "php", "lua", "tclsh", "osascript", "Rscript", "julia", "groovy", "java", "jshell", "expect", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "sqlite3", "make"]
+    (
+        *("python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs", "bun"),
+        *("deno", "php", "lua", "tclsh", "osascript", "Rscript", "julia", "groovy", "java", "jshell"),
+        *("expect", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "sqlite3", "make"),
+    )
 )
 """Programs whose text, given on the command line, can do anything."""
 
@@ -173,5 +193,5 @@ def _of_stash(plain: list[str], specs: list[str], dashes: bool, reaches: Callabl
 
 def _of_output(flags: list[str], rest: list[str], reaches: Callable[[str, int], bool]) -> str:
     outputs = [word.partition("=")[2] for word in flags if word.startswith("--output=")]
-    outputs += [b for a, b in zip(rest, rest[1:], strict=False) if a in ("-o", "--output")]
+    outputs += [b for a, b in pairwise(rest) if a in ("-o", "--output")]
     return next((word for word in outputs if reaches(word, HOME_OF)), "")

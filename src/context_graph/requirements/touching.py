@@ -6,9 +6,12 @@ so does what can't be read but says that it is about them.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from context_graph.requirements import own_commands, programs
 from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
-from context_graph.requirements.shell import Command, Reading
+from context_graph.requirements.shell import Reading
+from context_graph.requirements.shell_command import Command
 from context_graph.requirements.shell_runs import SHELLS, git_words, runs
 from context_graph.requirements.shell_words import UNKNOWN, is_plain
 
@@ -40,20 +43,21 @@ def touch(command: str, protected: Collection[str], ours: Protected, cwd: str, h
 def mentions(text: str) -> bool:
     """Whether a program's text names one of the files or their folder, quotes and signs between left out."""
     plain = text.translate(_QUOTING)
-    at = 0
     for word in _MENTIONS:
         at = plain.find(word)
         while at >= 0:
-            rest = plain[at + len(word) :]
-            if (
-                word != ".claude"
-                or not rest.startswith("/")
-                or rest[1:2] in ("", "r", "s", "*", "?", "$", "{")
-            ):
-                if not rest.startswith(("/skills", "/rules")):
-                    return True
+            if word != ".claude" or _is_home_of(plain, at + len(word)):
+                return True
             at = plain.find(word, at + 1)
     return False
+
+
+def _is_home_of(text: str, at: int) -> bool:
+    """Whether what follows `.claude` names the folder itself or one of the files, and no other in it."""
+    if text[at : at + 1] != "/":
+        return True
+    rest = text[at + 1 : at + 12]
+    return rest[:1] in ("", "*", "?", "$", "{") or rest.startswith(("req", "set", "ses"))
 
 
 class _Judge:
@@ -209,11 +213,7 @@ class _Judge:
             return ""
         from context_graph.requirements.rules import glob_match
 
-        names = [
-            _glob(name)
-            for option, name in zip(words, words[1:], strict=False)
-            if option in ("-name", "-iname")
-        ]
+        names = [_glob(name) for option, name in pairwise(words) if option in ("-name", "-iname")]
         inside = self.reach(start, command) >= HOME_OF
         if names and not any(glob_match(name, one) for name in names for one in self.ours.names):
             return ""
@@ -251,9 +251,7 @@ def _texts(command: Command) -> list[str]:
 
 def _runs_readers(words: list[str]) -> bool:
     """Whether every program that a find starts is a reader."""
-    started = [
-        b for a, b in zip(words, words[1:], strict=False) if a in ("-exec", "-execdir", "-ok", "-okdir")
-    ]
+    started = [b for a, b in pairwise(words) if a in ("-exec", "-execdir", "-ok", "-okdir")]
     return all(one.rpartition("/")[2] in programs.READERS for one in started)
 
 
