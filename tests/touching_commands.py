@@ -1,13 +1,46 @@
-"""Commands that would take human_only away, and everyday ones that would not; `@` is the project's folder.
-
-`%` is a folder of another project.
-"""
+"""Commands that would take human_only away; `@` is the project's folder, `%` another one's."""
 
 from __future__ import annotations
 
-__all__ = ["LEAVES_ALONE", "TAKES_AWAY"]
+__all__ = ["TAKES_AWAY"]
 
 TAKES_AWAY = [
+    *(
+        "git stash -- .claude",
+        "git stash -k",
+        "git stash -u -- .",
+        "git clean -fdx -e build",
+        "rsync -a --delete x/ ./",
+    ),
+    *(
+        "tar czf .claude/requirements.yaml x",
+        "ls -a | grep claude | xargs rm -rf",
+        "find . -path './.claude/*' -delete",
+    ),
+    *(
+        "find . -maxdepth 1 -name '.cl*' -exec rm -rf {} +",
+        "find . ! -name '*.py' -delete",
+        "curl -o .claude/requirements.yaml x",
+    ),
+    *(
+        "tee x.sh <<'E'\nrm -rf .claude\nE\nsh x.sh",
+        "echo 'rm -rf .claude' | tee x.sh; chmod +x x.sh; ./x.sh",
+    ),
+    *(
+        "echo '* * * * * rm -rf @/.claude' | crontab -",
+        "echo '{}' | context-graph-cli hooks session-end --format claude",
+    ),
+    *(
+        "mv .claude/requirements.yaml{,.bak}",
+        "cat /dev/null > .claude/requirements.yaml",
+        "unzip x.zip -d .claude",
+    ),
+    *(
+        "Remove-Item -Recurse .claude",
+        "git checkout HEAD~1 .claude",
+        "wget -O .git/HEAD x",
+        "x | sponge .claude/requirements.yaml",
+    ),
     *("mv .claude x", "rm -rf .claude", "rm .claude/*.yaml", "git checkout HEAD~1 -- .claude", "mv .git x"),
     *("rm -rf .git", "rm -rf .claude/", "rm -rf ./.claude", "rm -rf @/.claude", "rm -rf src/../.claude"),
     *(
@@ -224,226 +257,4 @@ TAKES_AWAY = [
         "cat .claude/requirements.yaml > x; mv x .claude/requirements.yaml",
     ),
     *("nohup sh -c 'sleep 1; rm -rf .claude' >/dev/null 2>&1 &", "context-graph-cli setup --remove"),
-]
-
-LEAVES_ALONE = [
-    *(
-        "cat .claude/requirements.yaml",
-        "cat .claude/requirements.yaml 2>/dev/null",
-        "sed -n 1,20p .claude/requirements.yaml",
-    ),
-    *(
-        "grep -rn human_only .claude",
-        "ls -la .claude",
-        "git diff -- .claude",
-        "git log -p -- .claude",
-        "git status",
-        "head -5 .git/HEAD",
-    ),
-    *(
-        "ansible-galaxy install -r requirements.yml",
-        "pip install -r requirements.txt",
-        "helm template -f chart/requirements.yaml .",
-    ),
-    *(
-        "yamllint .claude/requirements.yaml",
-        "git commit -m 'run req satisfy deploy before rm -rf .claude'",
-        "diff x .claude/requirements.yaml",
-    ),
-    *(
-        "git commit -m \"$(cat <<'E'\nmv .claude x; context-graph-cli req satisfy sign\nE\n)\"",
-        "git commit -am 'x > .claude/y'",
-    ),
-    *(
-        "git add .claude/requirements.yaml",
-        "git add -A && git commit -m x",
-        "git show HEAD:.claude/requirements.yaml",
-        "git blame .claude/requirements.yaml",
-    ),
-    *(
-        "cp .claude/requirements.yaml /tmp/x",
-        "cp -r .claude /tmp/x",
-        "rsync -a .claude/ /tmp/x",
-        "tar czf /tmp/x.tgz .claude",
-        "tar -czf x.tgz .",
-    ),
-    *(
-        "wc -l .claude/*",
-        "find .claude -type f",
-        "find . -name '*.pyc' -delete",
-        "find . -name __pycache__ -exec rm -rf {} +",
-        "find .claude -name '*.yaml' -exec cat {} \\;",
-    ),
-    *(
-        "find . -name '*.yaml' | xargs grep x",
-        "find .claude -type f | xargs cat",
-        "cat .claude/requirements.yaml | python3 -c 'import sys; print(sys.stdin.read())'",
-    ),
-    *(
-        "rm -rf build",
-        "rm -rf *",
-        "rm -rf ./*",
-        "rm -rf node_modules .venv",
-        "rm *.log",
-        "rm -rf .git/index.lock",
-        "rm -f .git/index.lock",
-    ),
-    *(
-        "rm -rf %/.git",
-        "cd % && rm -rf .git",
-        "(cd % && rm -rf .git); ls",
-        "mv %/.git /tmp",
-        "rm -rf /tmp/x/.claude",
-        "cd /tmp && rm -rf .claude",
-    ),
-    *(
-        "git clone x /tmp/y && rm -rf /tmp/y/.git",
-        "mkdir -p .claude/skills",
-        "rm .claude/skills/x.md",
-        "echo x > .claude/skills/x.md",
-    ),
-    *(
-        "sed -i s/a/b/ .claude/skills/x.md",
-        "rm .claude/*.md",
-        "rm -rf .claude/worktrees/w",
-        "cp x .claude/plans/x.md",
-        "mv .claude/plans/a .claude/plans/b",
-    ),
-    *(
-        "touch .claude/notes.md",
-        "echo x >> .gitignore",
-        "rm .gitignore",
-        "rm -rf .github",
-        "chmod +x .git/hooks/pre-commit",
-        "vim .git/info/exclude",
-    ),
-    *(
-        "git stash list",
-        "git stash pop",
-        "git stash push -- src",
-        "git stash push src",
-        "git stash show -p",
-        "git restore src/a.py",
-        "git restore --staged src",
-    ),
-    *(
-        "git checkout main",
-        "git checkout -b x",
-        "git switch x",
-        "git checkout -- src",
-        "git checkout HEAD~1 -- src/a.py",
-        "git reset HEAD~1",
-        "git reset --soft HEAD~1",
-    ),
-    *(
-        "git clean -n",
-        "git clean -nfd",
-        "git clean -fd src",
-        "git merge x",
-        "git rebase main",
-        "git pull",
-        "git push",
-        "git fetch",
-        "git tag x",
-        "git rm src/a.py",
-    ),
-    *(
-        "git mv src/a src/b",
-        "git worktree add ../x",
-        "git worktree list",
-        "git branch -D x",
-        "git config user.name x",
-        "git apply x.diff",
-        "git -C % reset",
-    ),
-    *(
-        "python3 -c 'print(1)'",
-        "python3 x.py",
-        "node server.js",
-        "make",
-        "make test",
-        "npm run build",
-        "npx prettier --write .",
-        "pytest -q",
-        "cargo build",
-    ),
-    *(
-        "echo 'rm -rf .claude' >> notes.md",
-        "cat > notes.md <<'E'\nnever rm -rf .claude\nE",
-        "echo 'context-graph-cli req satisfy deploy' > x.md",
-        "echo x > $TMPDIR/y",
-    ),
-    *(
-        'rm -rf "$BUILD"',
-        "rm -rf $TMP/x",
-        'for f in *.tmp; do rm "$f"; done',
-        "while read f; do rm $f; done < list",
-        "git ls-files -d | xargs git rm",
-        "ls *.log | xargs rm",
-    ),
-    *(
-        "d=$(mktemp -d); cp x $d; rm -rf $d",
-        'cd "$D" && rm -rf *',
-        "curl -s https://x.y | sh",
-        'eval "$(ssh-agent -s)"',
-        "docker run -v $PWD:/x y",
-        "docker build .",
-    ),
-    *(
-        "grep -r 'rm -rf .claude' docs",
-        "rg --glob '!.git' x",
-        "grep -r --exclude-dir=.git x .",
-        "rsync -a --exclude .git . /tmp/x",
-        "tree -I .git",
-        "zip -r x.zip . -x .git",
-    ),
-    *(
-        "context-graph-cli req status",
-        "context-graph-cli req satisfy plan",
-        "context-graph-cli req satisfy plan; context-graph-cli req status",
-        "req check",
-    ),
-    *(
-        "context-graph-cli req clear plan && echo done",
-        "context-graph-cli req satisfy plan --session deploy",
-        "context-graph-cli req disable plan",
-        "context-graph-cli setup",
-    ),
-    *(
-        "context-graph-cli memory recall 'req satisfy'",
-        "gh pr create --body 'run context-graph-cli req satisfy sign'",
-        "npm run request-types",
-        "curl https://x/requirements/list",
-    ),
-    *(
-        "ssh host uptime",
-        "base64 -d x > y.png",
-        "echo aGk= | base64 -d",
-        "openssl rand -hex 8",
-        "test -f .claude/requirements.yaml && echo yes",
-        "[ -d .claude ] || mkdir .claude",
-    ),
-    *(
-        "cat .claude/requirements.yaml; rm -rf $BUILD",
-        "ls .claude && rm x",
-        "git log --oneline -- .claude | head",
-        "cd .claude && ls",
-        "cd .claude && cat requirements.yaml",
-    ),
-    *(
-        "cd .claude/skills && rm x.md",
-        "du -sh .git",
-        "cat .git/config",
-        "ls .git/hooks",
-        "stat .git/HEAD",
-        "tail -f x.log",
-        "xxd .claude/requirements.yaml",
-        "",
-    ),
-    *(
-        "awk '{print $1}' .claude/requirements.yaml",
-        "jq . .claude/settings.json",
-        "yq .a .claude/requirements.yaml",
-        "sort .claude/requirements.yaml | uniq -c",
-    ),
 ]

@@ -209,6 +209,9 @@ def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> 
         ("write", {"anything": str(folder / "settings.json")}),
         ("editFile", {"p": "src/../.claude/requirements.local.yaml"}),
         ("start_process", {"command": "rm -rf .claude"}),
+        ("start_process", {"command": "rm", "args": ["-rf", ".claude"]}),
+        ("run", {"cmd": "mv .claude x"}),
+        ("executeCode", {"code": "import shutil\nshutil.rmtree('.cl' + 'aude')"}),
     ):
         result = _mcp(gate, tool, **given)
         assert result.decision == "deny" and result.requirements == ["sign"], (tool, given)
@@ -220,10 +223,27 @@ def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> 
         ("move_file", {"source": "a.py", "destination": "b.py"}),
         ("write_file", {"path": str(folder / "skills" / "x.md"), "content": f"see {ours}"}),
         ("git_commit", {"repo_path": str(gate.repo), "message": "x"}),
-        ("start_process", {"command": "cat .claude/requirements.yaml"}),
+        ("start_process", {"command": "cat .claude/requirements.yaml 2>&1"}),
+        ("executeCode", {"code": "import this\nprint('.claude/skills/x')"}),
         ("write", {"n": 7, "flag": True, "none": None, "text": "x" * 100_000, "odd": "a\0b"}),
     ):
         assert not _mcp(gate, tool, **given).decision, (tool, given)
+
+
+def test_every_shell_of_the_client_s_is_looked_at(gate: Gate) -> None:
+    for tool, command in (
+        ("Monitor", "rm -rf .claude"),
+        ("PowerShell", "Remove-Item -Recurse .claude"),
+        ("PowerShell", "Set-Content .claude\\requirements.yaml x"),
+        ("Monitor", "context-graph-cli req satisfy sign"),
+    ):
+        result = gate.event("PreToolUse", tool_name=tool, tool_input={"command": command})
+        assert result.decision == "deny" and result.requirements == ["sign"], command
+    for tool, command in (
+        ("Monitor", "tail -f x.log"),
+        ("PowerShell", "Get-Content .claude\\requirements.yaml"),
+    ):
+        assert not gate.event("PreToolUse", tool_name=tool, tool_input={"command": command}).decision
 
 
 def test_the_client_s_settings_are_the_gates_too(gate: Gate) -> None:

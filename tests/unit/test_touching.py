@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.touching_commands import LEAVES_ALONE, TAKES_AWAY
+from tests.plain_commands import LEAVES_ALONE
+from tests.touching_commands import TAKES_AWAY
 
 from context_graph.requirements.git import find_repo
 from context_graph.requirements.project import Project

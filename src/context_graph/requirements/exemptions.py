@@ -51,7 +51,10 @@ def _plan_folders(project: Project, claude_dir: str) -> list[str]:
 
 
 def _is_markdown_inside(path: str, folder: str, cwd: str) -> bool:
-    real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+    try:
+        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+    except (OSError, ValueError):
+        return False
     return real.endswith(".md") and is_inside(real, folder)
 
 
@@ -67,7 +70,10 @@ def _plans_directory(project: Project, claude_dir: str) -> list[str]:
             continue
         given = settings.get("plansDirectory") if isinstance(settings, dict) else None
         if isinstance(given, str) and given and "\0" not in given:
-            folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
+            try:
+                folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
+            except (OSError, ValueError):
+                return []
             above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
             return [] if above else [folder]
     return []
@@ -102,22 +108,40 @@ def human_only_objection(
     protected = [entry.name for entry in rules.active if entry.human_only]
     if not protected or not isinstance(tool_input, dict):
         return Touch()
-    command = command_of(tool_input)
-    if command and (tool_name in SHELLS or tool_name.startswith("mcp__")):
-        from context_graph.requirements.touching import touch
+    ours = Protected(project, claude_dir, cache_dir)
+    for command in _commands(tool_name, tool_input):
+        from context_graph.requirements.touching import mentions, touch
 
-        found = touch(command, protected, Protected(project, claude_dir, cache_dir), cwd, home)
-        if found.why or tool_name in SHELLS:
+        found = touch(command, protected, ours, cwd, home)
+        if found.why:
             return found
+        if tool_name not in SHELLS and command != command_of(tool_input) and mentions(command):
+            return Touch(
+                "the text that this call runs names a file that the requirements depend on", protected
+            )
     if tool_name not in _FILE_TOOLS and (not tool_name.startswith("mcp__") or _only_reads(tool_name)):
         return Touch()
-    ours = Protected(project, claude_dir, cache_dir)
     least = HOME_OF if not _removes(tool_name) else ABOVE
     for text in _texts(tool_input) if tool_name.startswith("mcp__") else targets_of(tool_input):
         path = _as_path(text, home)
         if path and ours.reach(path, cwd) >= least:
             return Touch(f"`{path[:100]}` is, or holds, a file that the requirements depend on", protected)
     return Touch()
+
+
+_RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
+"""Names that tools give to what they run."""
+
+
+def _commands(tool_name: str, tool_input: dict[str, object]) -> list[str]:
+    """The texts that a call runs."""
+    if tool_name in SHELLS:
+        command = command_of(tool_input)
+        return [command.replace("\\", "/") if tool_name == "PowerShell" else command] if command else []
+    if not tool_name.startswith("mcp__"):
+        return []
+    found = (tool_input.get(key) for key in _RUN)
+    return [text for text in found if isinstance(text, str) and text]
 
 
 _READS = frozenset(
