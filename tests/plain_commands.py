@@ -1,4 +1,4 @@
-"""Everyday commands that leave what human_only guards alone; `@` is the project's folder, `%` another one's."""
+"""Everyday commands that human_only lets pass; `@` is the project's folder, `%` another one's."""
 
 from __future__ import annotations
 
