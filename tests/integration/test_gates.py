@@ -395,3 +395,19 @@ def test_a_tool_that_fails_again_and_again_brings_what_is_open(either: GateProje
 
     said = [told(), told(is_interrupt=True), told(), told()]
     assert ["open: plan" in one for one in said] == [False, False, False, True]
+
+
+def test_human_only_outlives_the_file_that_says_it(either: GateProject) -> None:
+    """With an owner and without one: the file moved away, then a HEAD that names no branch."""
+    either.configure("requirements: {sign: {enabled: true, human_only: true}}\n")
+    assert either.edit().names == ["sign"]
+    (either.root / ".claude").rename(either.root / "away")
+    gone = either.edit()
+    assert gone.decision == "deny" and gone.names == ["sign"] and "is gone" in gone.reason
+    (either.root / "away").rename(either.root / ".claude")
+    assert "is gone" not in either.edit().reason
+    either.git("commit", "-q", "--allow-empty", "-m", "x")
+    either.git("checkout", "-q", "--detach")
+    assert either.edit().names == ["sign"]
+    either.hook("session-end", reason="other")
+    assert either.edit().decision == "allow"

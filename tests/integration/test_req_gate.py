@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from tests.req_support import A, B, Gate, clients, git, named
 
-from context_graph.requirements import commands, journal
+from context_graph.requirements import commands, journal, plain_json
 from context_graph.requirements.cache import GateCache
 from context_graph.requirements.event import GateResult
 
@@ -209,6 +210,15 @@ def test_pause_lifts_both_gates_for_one_session_by_full_or_short_id(gate: Gate) 
         'req resume --reason "back"',
         "context-graph-cli req satisfy x --session abc",
         "  req status  ",
+        "context-graph-cli req satisfy x 2>&1",
+        "context-graph-cli req satisfy x >/dev/null 2>&1",
+        "context-graph-cli req status 2>/dev/null",
+        "cd /tmp && context-graph-cli req satisfy x",
+        'cd "$HOME/a b" && context-graph-cli req pause',
+        "context-graph-cli req satisfy x && context-graph-cli req status",
+        "/nowhere/bin/context-graph-cli req satisfy x",
+        f"{Path(sys.executable).parent}/context-graph-cli req satisfy x",
+        "context-graph-cli req \\\n satisfy x",
     ],
 )
 def test_our_own_commands_pass_a_gate_on_every_bash_call(gate: Gate, command: str) -> None:
@@ -230,6 +240,16 @@ def test_our_own_commands_pass_a_gate_on_every_bash_call(gate: Gate, command: st
         "context-graph-cli req pause # x",
         "./context-graph-cli req pause",
         "/tmp/req pause",
+        "{tmp}/context-graph-cli req pause",
+        "cd /tmp && git commit && context-graph-cli req pause",
+        "cd $(git commit) && context-graph-cli req pause",
+        "cd /tmp; context-graph-cli req pause",
+        "context-graph-cli req pause | sh",
+        "git commit | context-graph-cli req pause",
+        "(context-graph-cli req pause; git commit)",
+        "context-graph-cli req pause 2>&1 | tee x",
+        "context-graph-cli req pause <<< x",
+        "cd /tmp && ls",
         "PATH=. req pause",
         "context-graph-cli owner stop",
         "context-graph-cli req disable x",
@@ -241,7 +261,8 @@ def test_our_own_commands_pass_a_gate_on_every_bash_call(gate: Gate, command: st
 def test_nothing_else_rides_on_that_exemption(gate: Gate, command: str) -> None:
     """`echo req pause; git commit` must not open a gate."""
     gate.config({"x": {"trigger_tools": ["Bash"]}})
-    assert named(gate.bash(command)) == {"x"}
+    (gate.home / "context-graph-cli").write_text("#!/bin/sh\n")
+    assert named(gate.bash(command.format(tmp=gate.home))) == {"x"}
 
 
 def test_protected_branches_are_guarded_by_name_and_glob(gate: Gate) -> None:
@@ -432,6 +453,71 @@ def test_a_memory_folder_that_an_agent_could_choose_opens_no_project(gate: Gate)
     for damaged in ("{", '{"autoMemoryDirectory": 5}', '["autoMemoryDirectory"]'):
         (gate.claude / "settings.json").write_text(damaged)
         assert named(gate.edit()) == {"plan"}
+def _write(gate: Gate, path: str, tool: str = "Write", key: str = "file_path") -> GateResult:
+    return gate.event("PreToolUse", tool_name=tool, tool_input={key: path})
+
+
+@pytest.mark.parametrize("file", ["settings.json", "settings.local.json", ""])
+def test_a_plan_may_lie_where_the_client_s_setting_says(gate: Gate, file: str) -> None:
+    """`plansDirectory`; only Markdown counts there, and the project itself is no such folder."""
+    gate.config({"plan": {}})
+    settings = gate.repo / ".claude" / file if file else gate.claude / "settings.json"
+    settings.write_text('{"plansDirectory": "./notes/plans"}')
+    assert _allowed(_write(gate, f"{gate.repo}/notes/plans/p.md")) and _allowed(
+        _write(gate, "notes/plans/x/p.md")
+    )
+    for path in (
+        "notes/plans/p.py",
+        "notes/p.md",
+        "src/p.md",
+        "notes/plans/../../src/a.md",
+        "notes/plansx/p.md",
+    ):
+        assert named(_write(gate, f"{gate.repo}/{path}")) == {"plan"}, path
+    for given in (".", "..", "/", "", "src/..", 7, None):
+        settings.write_text(plain_json.dumps({"plansDirectory": given}))
+        assert named(_write(gate, f"{gate.repo}/p.md")) == {"plan"}, given
+    settings.write_text("{")
+    assert named(_write(gate, f"{gate.repo}/notes/plans/p.md")) == {"plan"}
+
+
+@pytest.mark.parametrize("linked", [".claude", "docs/plans", "docs"])
+def test_a_plan_may_lie_behind_a_link_and_a_source_may_not(gate: Gate, tmp_path: Path, linked: str) -> None:
+    gate.config({"plan": {}})
+    place, real = gate.repo / linked, tmp_path / "kept"
+    if place.exists():
+        place.rename(real)
+    else:
+        real.mkdir()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(real)
+    folder = ".claude/plans" if linked == ".claude" else "docs/plans"
+    assert _allowed(_write(gate, f"{gate.repo}/{folder}/p.md")) and _allowed(_write(gate, f"{folder}/p.md"))
+    assert named(_write(gate, f"{gate.repo}/{folder}/p.py")) == {"plan"}
+    (gate.repo / folder).mkdir(exist_ok=True)
+    (gate.repo / folder / "out.md").symlink_to(gate.repo / "src" / "a.py")
+    assert named(_write(gate, f"{gate.repo}/{folder}/out.md")) == {"plan"}
+
+
+@pytest.mark.parametrize("key", ["path", "file_path", "filePath", "relative_path", "uri", "paths"])
+def test_an_mcp_editor_writes_a_plan_too(gate: Gate, key: str) -> None:
+    gate.config({"plan": {"trigger_tools": ["mcp__*", "Edit"]}})
+    tool = "mcp__editor__create_text_file"
+
+    def given(path: str) -> object:
+        path = path if key == "relative_path" else f"{gate.repo}/{path}"
+        return {key: [path] if key == "paths" else f"file://{path}" if key == "uri" else path, "content": "x"}
+
+    def call(tool_input: object, cwd: str = "") -> GateResult:
+        return gate.event("PreToolUse", tool_name=tool, tool_input=tool_input, cwd=cwd or str(gate.repo))
+
+    assert _allowed(call(given("docs/plans/p.md"))) and _allowed(
+        call(given(".claude/plans/p.md"), f"{gate.repo}/src")
+    )
+    assert named(call(given("src/a.py"))) == {"plan"}
+    assert named(call({**given("docs/plans/p.md"), "command": "git commit"})) == {"plan"}  # type: ignore[dict-item]
+    assert named(call({**given("docs/plans/p.md"), "destination": f"{gate.repo}/src/a.py"})) == {"plan"}  # type: ignore[dict-item]
+    assert named(call({"content": "x"})) == {"plan"}
 
 
 def test_the_skip_switch_of_the_client_s_environment(gate: Gate) -> None:

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.req_support import A, B, Gate, named
+from tests.req_support import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
 from context_graph.requirements import commands, setup
+from context_graph.requirements.event import GateResult
 from context_graph.requirements.verdict import HUMAN
 
 
@@ -182,7 +183,190 @@ def test_no_file_tool_writes_the_gates_files(gate: Gate, tool: str) -> None:
     ).decision
 
 
+def _mcp(gate: Gate, tool: str, **given: object) -> GateResult:
+    return gate.event("PreToolUse", tool_name=f"mcp__files__{tool}", tool_input=given)
+
+
+def test_no_mcp_tool_writes_the_gates_files_by_whatever_argument(gate: Gate) -> None:
+    """`move_file` with source and destination, `relative_path`, `filePath`, `paths`, `uri`."""
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    folder = gate.repo / ".claude"
+    ours = folder / "requirements.yaml"
+    for tool, given in (
+        ("move_file", {"source": str(ours), "destination": "/tmp/x"}),
+        ("move_file", {"source": "/tmp/x", "destination": str(ours)}),
+        ("move_file", {"source": str(folder), "destination": "/tmp/x"}),
+        ("move_file", {"source": str(gate.repo), "destination": "/tmp/x"}),
+        ("delete_directory", {"path": str(gate.repo / ".git")}),
+        ("replace_regex", {"relative_path": ".claude/requirements.yaml", "regex": "x", "repl": "y"}),
+        ("write", {"filePath": str(ours)}),
+        ("delete_files", {"paths": ["/tmp/x", str(ours)]}),
+        ("write_resource", {"uri": ours.as_uri()}),
+        ("write_resource", {"uri": "file://localhost" + str(ours)}),
+        ("write_resource", {"uri": f"file://{folder}/%72equirements.yaml"}),
+        ("batch", {"edits": [{"file": {"name": str(ours)}, "new": "x"}]}),
+        ("write", {"target": "~/.claude/requirements.yaml"}),
+        ("write", {"anything": str(folder / "settings.json")}),
+        ("editFile", {"p": "src/../.claude/requirements.local.yaml"}),
+        ("start_process", {"command": "rm -rf .claude"}),
+        ("start_process", {"command": "rm", "args": ["-rf", ".claude"]}),
+        ("run", {"cmd": "mv .claude x"}),
+        ("executeCode", {"code": "import shutil\nshutil.rmtree('.cl' + 'aude')"}),
+    ):
+        result = _mcp(gate, tool, **given)
+        assert result.decision == "deny" and result.requirements == ["sign"], (tool, given)
+    for tool, given in (
+        ("read_file", {"path": str(ours)}),
+        ("read_multiple_files", {"paths": [str(ours)]}),
+        ("list_directory", {"path": str(folder)}),
+        ("getFileInfo", {"uri": ours.as_uri()}),
+        ("move_file", {"source": "a.py", "destination": "b.py"}),
+        ("write_file", {"path": str(folder / "skills" / "x.md"), "content": f"see {ours}"}),
+        ("git_commit", {"repo_path": str(gate.repo), "message": "x"}),
+        ("start_process", {"command": "cat .claude/requirements.yaml 2>&1"}),
+        ("executeCode", {"code": "import this\nprint('.claude/skills/x')"}),
+        ("write", {"n": 7, "flag": True, "none": None, "text": "x" * 100_000, "odd": "a\0b"}),
+    ):
+        assert not _mcp(gate, tool, **given).decision, (tool, given)
+
+
+def test_every_shell_of_the_client_s_is_looked_at(gate: Gate) -> None:
+    for tool, command in (
+        ("Monitor", "rm -rf .claude"),
+        ("PowerShell", "Remove-Item -Recurse .claude"),
+        ("PowerShell", "Set-Content .claude\\requirements.yaml x"),
+        ("Monitor", "context-graph-cli req satisfy sign"),
+    ):
+        result = gate.event("PreToolUse", tool_name=tool, tool_input={"command": command})
+        assert result.decision == "deny" and result.requirements == ["sign"], command
+    for tool, command in (
+        ("Monitor", "tail -f x.log"),
+        ("PowerShell", "Get-Content .claude\\requirements.yaml"),
+    ):
+        assert not gate.event("PreToolUse", tool_name=tool, tool_input={"command": command}).decision
+
+
+def test_the_client_s_settings_are_the_gates_too(gate: Gate) -> None:
+    """Without our hooks in them no gate is asked."""
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    for path in (".claude/settings.json", ".claude/settings.local.json"):
+        assert gate.edit(path=path).decision == "deny"
+    for path in (
+        ".claude/skills/x.md",
+        ".claude/plans/p.md",
+        ".claude/agents/a.md",
+        ".mcp.json",
+        "settings.json",
+    ):
+        assert not gate.edit(path=path).decision
+
+
+def test_a_refusal_says_plainly_what_is_the_matter(gate: Gate) -> None:
+    """ "say it in plain words" was not plain."""
+    own = gate.bash("context-graph-cli req satisfy plan sign")
+    assert own.requirements == ["sign"]
+    assert own.reason.startswith(
+        "Only a person may satisfy, clear or switch off sign (human_only).\nAsk the user"
+    )
+    assert named(own) == {"sign"}
+    file = gate.bash("rm -rf .claude")
+    assert "`.claude` is, or holds, a file that the requirements depend on" in file.reason and named(
+        file
+    ) == {"sign"}
+
+
 def test_a_project_without_such_requirements_has_none_of_these_checks(gate: Gate) -> None:
     gate.config({"plan": {}})
     assert not gate.bash("context-graph-cli req satisfy plan").decision
     assert not gate.bash("rm .claude/requirements.yaml").decision
+
+
+def _lose(gate: Gate, how: str) -> None:
+    folder = gate.repo / ".claude"
+    config = folder / "requirements.yaml"
+    if how == "moved":
+        folder.rename(gate.repo / "away")
+    elif how == "removed":
+        config.unlink()
+    elif how == "broken":
+        config.write_text("requirements: [\n")
+    elif how == "unreadable":
+        config.unlink()
+        config.mkdir()
+    elif how == "no git":
+        gate.common.rename(gate.repo / "git-away")
+    elif how == "no HEAD":
+        (gate.common / "HEAD").write_text("")
+    elif how == "detached":
+        git(gate.repo, "checkout", "-q", "--detach")
+    else:
+        git(gate.repo, "checkout", "-q", "-b", "other")
+        gate.config({"plan": {"trigger_tools": ["Task"]}})
+
+
+WAYS = ["moved", "removed", "broken", "unreadable", "no git", "no HEAD", "detached", "other branch"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_a_session_has_seen_holds_when_the_file_is_out_of_sight(gate: Gate, how: str) -> None:
+    """Moved away, broken, HEAD detached: each lifted human_only."""
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    _lose(gate, how)
+    result = gate.edit()
+    assert result.decision == "deny" and result.requirements == ["sign"] and named(result) == {"sign"}
+    assert "still holds for this session" in result.reason
+    assert gate.bash("rm -rf .claude/requirements.yaml away").decision == "deny"
+    assert not gate.event("PreToolUse", tool_name="Read", tool_input={"file_path": "x"}).decision
+    assert not gate.bash("git status").decision and not gate.bash("ls -la").decision
+    assert not gate.edit(B).decision, "another session has not seen it"
+    gate.event("SessionEnd", reason="other")
+    assert not gate.edit().decision and not list((gate.home / "cache").glob("held/*"))
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_any_call_is_enough_to_have_seen_it(gate: Gate, how: str) -> None:
+    gate.config({"sign": {"human_only": True}})
+    assert not gate.bash("ls").decision
+    _lose(gate, how)
+    assert gate.edit().requirements == ["sign"]
+
+
+@pytest.mark.parametrize("how", ["removed", "broken", "detached"])
+def test_what_a_person_has_satisfied_stays_satisfied(gate: Gate, how: str) -> None:
+    gate.config({"sign": {"human_only": True}})
+    gate.edit()
+    commands.satisfy(gate.place(terminal=True), ["sign"], session=A)
+    _lose(gate, how)
+    assert not gate.edit().decision
+
+
+def test_a_person_may_edit_the_file_and_another_project_is_another(gate: Gate, tmp_path: Path) -> None:
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    gate.config({"plan": {"trigger_tools": ["Task"]}})
+    assert not gate.edit().decision, "on the branch on which it was seen the file decides"
+    gate.config({"sign": {"human_only": True}})
+    assert named(gate.edit()) == {"sign"}
+    (gate.repo / ".claude").rename(gate.repo / "away")
+    other = Gate(tmp_path / "second")
+    other.config({"plan": {"trigger_tools": ["Task"]}})
+    given = {"cwd": str(other.repo), "project_dir": str(other.repo), "home": str(gate.home)}
+    assert not gate.event(
+        "PreToolUse", tool_name="Edit", tool_input={"file_path": str(other.repo / "x")}, **given
+    ).decision
+    (gate.repo / "away").rename(gate.repo / ".claude")
+    assert gate.edit().reason.startswith("Blocked by a requirement")
+
+
+def test_memory_that_is_damaged_or_can_t_be_written_stops_nothing(gate: Gate) -> None:
+    gate.config({"sign": {"human_only": True, "trigger_tools": ["Task"]}})
+    assert not gate.edit().decision
+    (kept,) = (gate.home / "cache" / "held").iterdir()
+    for damage in ("", "[]", '{"projects": 7}', '{"projects": {"/x": 3}}', "\0"):
+        kept.write_text(damage)
+        assert not gate.edit().decision
+    kept.unlink()
+    kept.parent.rmdir()
+    kept.parent.write_text("in the way")
+    assert not gate.edit().decision and not gate.edit().system_message

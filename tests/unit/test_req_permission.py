@@ -26,6 +26,37 @@ from context_graph.requirements.permission import danger
         "psql -c 'drop table t'",
         "echo hi; DROP  DATABASE x",
         "(git push -f)",
+        "bash -c 'git push -f'",
+        'sh -c "cd x && git reset --hard"',
+        "eval 'git clean -fdx'",
+        "env A=1 git push --force",
+        "/usr/bin/git -c a=b push -f",
+        "xargs git push -f",
+        "echo $(git push -f)",
+        "cat <<'E' | sh\nrm -rf /\nE",
+        "echo 'rm -rf ~' | bash",
+        "x() { rm -rf /; }; x",
+        "rm -rf ./",
+        "rm -rf ./*",
+        "rm -rf .//.",
+        "rm -rf ${HOME}",
+        'rm -rf "$HOME"/',
+        "rm -rf $HOME/*",
+        "rm -rf ~/*",
+        "rm -rf .git",
+        "rm -rf ./.git/",
+        "rm -rf ../",
+        "rm -rf ../..",
+        "rm -Rf -- /",
+        "rm -rf /home/u/../../",
+        "rm -rf *",
+        "rm -rf {/,x}",
+        "x=/; rm -rf $x",
+        "find . | xargs rm -rf / x",
+        "psql db <<'E'\ndrop table t;\nE",
+        "echo 'drop table t' | psql db",
+        "docker exec db psql -c 'truncate table t'",
+        "mysql -e 'Drop Schema x'",
     ],
 )
 def test_what_can_t_be_taken_back_is_refused(command: str) -> None:
@@ -47,6 +78,29 @@ def test_what_can_t_be_taken_back_is_refused(command: str) -> None:
         "git clean -n",
         "echo rm -rf /",
         "grep dropped table",
+        "git commit -m 'Add migration to drop table users'",
+        "git commit -m 'x; git push -f; rm -rf /'",
+        "grep -rn 'DROP TABLE' migrations/",
+        "rg 'git push -f' docs",
+        "cat <<'EOF' > notes.md\ndrop table later\nrm -rf /\nEOF",
+        "echo 'rm -rf /' >> notes.md",
+        "git clean -nfd",
+        "git clean -f --dry-run",
+        "git log --grep 'drop table'",
+        "psql -c 'select 1' # drop table",
+        "rm -rf ./build",
+        "rm -rf ../x/build",
+        "rm -rf build/*",
+        "rm -rf $BUILD",
+        "rm -rf .github",
+        "rm -rf .git/index.lock",
+        "rm -rf /tmp/x/.git",
+        "cd /tmp/x && rm -rf .git",
+        "rm -rf /usr/local/x",
+        "git push -u origin fix",
+        "git push origin :old",
+        "git -C x reset",
+        "git stash",
         "git",
     ],
 )
@@ -58,5 +112,15 @@ def test_the_home_and_the_project_are_whole_trees_too() -> None:
     own = {"/home/u", "/work/app"}
     for command in ("rm -rf /home/u", "rm -r /home/u/", "cd /tmp; rm -rf '/work/app'"):
         assert danger(command, own) and not danger(command)
+    for command in (
+        "rm -rf /work/app/*",
+        "rm -rf /work/app/./",
+        "rm -rf /work/app/.git",
+        "rm -rf '/home/u'/*",
+    ):
+        assert danger(command, own), command
+    for command in ("rm -rf ~", "rm -rf $HOME/.", "rm -rf $PWD", "rm -rf $(pwd)/*", "cd /tmp; rm -rf `pwd`"):
+        assert danger(command, own, cwd="/work/app", home="/home/u"), command
+    assert not danger("rm -rf $PWD/build $HOME/x", own, cwd="/work/app", home="/home/u")
     assert not danger("rm -rf /work/app/build /home/u/x", own)
     assert not danger("rm /work/app", own)

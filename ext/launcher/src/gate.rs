@@ -12,6 +12,8 @@ use crate::sys::{self, CStrings, Deadline};
 /// First line of what the slow path answers. Without it nothing was decided, whatever else was printed.
 const ANSWER: &[u8] = b"context-graph gate 1\n";
 const CONFIG: &[u8] = b"/.claude/requirements.yaml";
+/// There while a session is held to what only a person may satisfy (requirements/held.py), its file gone or not.
+const HELD: &[u8] = b"/cache/requirements/held";
 
 /// What the slow path has decided.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +38,13 @@ pub fn within_ms(kind: Kind) -> u32 {
         Kind::SessionEnd => 1_400,
         _ => 4_000,
     }
+}
+
+/// Whether some session is held to requirements that it has seen, wherever their file is now.
+pub fn holds(arena: &Arena, root: &[u8]) -> bool {
+    let mut folder = arena.builder();
+    let fits = folder.push(root).and_then(|()| folder.push(HELD));
+    fits.and_then(|()| folder.peek()).is_some_and(|path| sys::stat(path).is_ok())
 }
 
 /// Whether a project file stands in or above one of `folders`; those that are not absolute are skipped.

@@ -358,7 +358,8 @@ impl Hook<'_> {
         let named = || if in_body { self.field(b"cwd") } else { Vec::new() };
         gate::decides(kind, self.options().format)
             && (gate::is_governed(self.arena, &[event.places.cwd.bytes(), event.places.project.bytes()])
-                || gate::is_governed(self.arena, &[&named()]))
+                || gate::is_governed(self.arena, &[&named()])
+                || gate::holds(self.arena, event.places.root.bytes()))
     }
 
     /// A text of the input's top level, empty if there is none.

@@ -74,26 +74,94 @@ def _lack(wanted: dict[str, Any], path: str, modified: float, now: float) -> str
     return ""
 
 
-def _has_verdict(text: str, verdict: str) -> bool:
-    """Whether ``verdict`` stands as a word of its own in a section headed Verdict, case not counting.
+_NEGATIONS = frozenset(
+    (
+        *("not", "never", "no", "nor", "neither", "cannot", "without", "non", "un", "hardly"),
+        *("unless", "until", "if", "once", "would", "could", "should", "awaiting", "pending", "before"),
+    )
+)
+"""Words before a verdict that take it back, or put it off."""
 
-    The heading's own line belongs to its section: ``## Verdict: APPROVED`` says it.
+_AFTER = frozenset(
+    (("no",), ("false",), ("pending",), ("never",), ("not", "yet"), ("tbd",), ("todo",), ("not",))
+)
+"""What stands alone behind a verdict and takes it back: `APPROVED: no`."""
+
+_REACH = 4
+_ITEM = ("-", "*", "+", "#", ">", "|", "[")
+
+
+def _has_verdict(text: str, verdict: str) -> bool:
+    """Whether ``verdict`` is said in a section headed Verdict, case not counting.
+
+    The heading's own line belongs to its section: ``## Verdict: APPROVED`` says it. ``NOT APPROVED``, an
+    unticked box before it, a struck out or commented word say the opposite.
     """
-    inside, found = False, []
-    for line in text.splitlines():
-        words = _words(line)
-        if line.startswith("## ") or line.rstrip() == "##":
-            inside = words[:1] == ["verdict"]
-            words = words[1:]
+    wanted = _words(verdict)
+    return bool(wanted) and any(_says(part, wanted) for part in _paragraphs(_without_comments(text)))
+
+
+def _without_comments(text: str) -> str:
+    parts = text.split("<!--")
+    return parts[0] + "".join(part.partition("-->")[2] for part in parts[1:])
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs of the sections headed Verdict, each on one line; an item of a list is its own."""
+    inside, lines = False, list[str]()
+    for line in [*text.splitlines(), ""]:
+        plain = line.strip()
+        heads = line.startswith("## ") or line.rstrip() == "##"
+        if lines and (heads or not plain or plain.startswith(_ITEM)):
+            yield " ".join(lines)
+            lines = []
+        if heads:
+            inside = _words(line)[:1] == ["verdict"]
+            plain = plain.casefold().partition("verdict")[2]
         elif line.startswith("# "):
             inside = False
-        if inside:
-            found += words
-    wanted = _words(verdict)
-    size = len(wanted)
-    return bool(size) and any(found[at : at + size] == wanted for at in range(len(found) - size + 1))
+        if inside and plain:
+            lines.append(plain)
+            if heads:
+                yield " ".join(lines)
+                lines = []
+
+
+def _says(paragraph: str, wanted: list[str]) -> bool:
+    """Whether the paragraph says ``wanted`` and nothing takes it back."""
+    for number, part in enumerate(_boxes(paragraph)):
+        if number and not part.startswith(("[x]", "[X]")):
+            continue
+        text = part[3:] if number else part
+        clauses = [_words(clause) for clause in _clauses(text)]
+        for at, words in enumerate(clauses):
+            for start in range(len(words) - len(wanted) + 1):
+                if words[start : start + len(wanted)] != wanted:
+                    continue
+                before = set(words[max(0, start - _REACH) : start])
+                after = tuple(words[start + len(wanted) :])
+                follows = after or tuple(word for more in clauses[at + 1 : at + 2] for word in more)
+                if not before & _NEGATIONS and follows not in _AFTER:
+                    return True
+    return False
+
+
+def _boxes(paragraph: str) -> list[str]:
+    """The paragraph cut before each check box; the first part has none."""
+    for box in ("[ ]", "[]", "[x]", "[X]", "[-]"):
+        paragraph = paragraph.replace(box, "\n" + ("[ ]" if box == "[]" else box))
+    return paragraph.split("\n")
+
+
+def _clauses(text: str) -> list[str]:
+    text = text.casefold().replace("n\u2019t", " not").replace("n't", " not")
+    for sign in (*".;,!?:|()\u2014\u2013\u2192", " - "):
+        text = text.replace(sign, "\n")
+    return [clause for clause in text.split("\n") if _words(clause)]
 
 
 def _words(text: str) -> list[str]:
+    struck = text.split("~~")
+    text = " ".join(struck[::2]) if len(struck) % 2 else text
     plain = "".join(char if char.isalnum() or char in "_-" else " " for char in text.casefold())
     return [word for part in plain.split() if (word := part.strip("-_"))]

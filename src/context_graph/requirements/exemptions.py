@@ -6,39 +6,102 @@ import os
 
 from context_graph.requirements.client_memory import chosen_folders, is_client_memory
 from context_graph.requirements.config import layers
+from context_graph.requirements.files import read_bytes
 from context_graph.requirements.own_commands import is_own_command
 from context_graph.requirements.project import Project, is_inside
 from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
 from context_graph.requirements.rules import SHELLS, Rules
 from context_graph.requirements.triggers import command_of, targets_of
 
-__all__ = ["human_only_objection", "is_exempt"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from context_graph.requirements.event import GateEvent
 
+__all__ = ["human_only_objection", "is_exempt", "objection_of"]
+
+_SETTINGS_BYTES = 1 << 20
 _FILE_TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
 def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: str, cwd: str) -> bool:
     """Whether the call writes a plan or the client's own memory, or is one of our own commands alone.
 
-    A plan lies below the client's plans folder, or .claude/plans or docs/plans of this very project; links
-    are resolved first, so that none leads out.
+    A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
+    docs/plans of this very project; links are resolved first, so that none leads out.
     """
     if tool_name in SHELLS:
         return is_own_command(command_of(tool_input))
-    if tool_name not in _FILE_TOOLS:
+    if (tool_name not in _FILE_TOOLS and not tool_name.startswith("mcp__")) or command_of(tool_input):
         return False
-    targets = targets_of(tool_input)
+    targets = targets_of(tool_input, project.root)
+    if not targets:
+        return False
+    folders = _plan_folders(project, claude_dir)
+    left = [path for path in targets if not any(is_inside(path, folder, cwd) for folder in folders)]
+    left = [path for path in left if not _is_memory(path, project, claude_dir, cwd)]
+    if not left:
+        return True
+    # Behind a link, or where the client's settings put plans, only a Markdown file is one.
+    if not all(path.endswith(".md") for path in left):
+        return False
+    linked = [*map(os.path.realpath, folders), *_plans_directory(project, claude_dir)]
+    return all(any(_is_markdown_inside(path, folder, cwd) for folder in linked) for path in left)
+
+
+def _is_memory(path: str, project: Project, claude_dir: str, cwd: str) -> bool:
+    """Whether it is a file of the client's own memory."""
+    tops = {project.root, project.repo.top} if project.repo else {project.root}
+    chosen = chosen_folders(claude_dir, project.root)
+    return is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen)
+
+
+def _plan_folders(project: Project, claude_dir: str) -> list[str]:
     folders = [os.path.realpath(claude_dir) + "/plans"] if claude_dir else []
     tops = {project.root, project.repo.top} if project.repo else {project.root}
-    folders += [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
-    chosen: list[str] | None = None
-    for path in targets:
-        if any(is_inside(path, folder, cwd) for folder in folders):
+    return folders + [f"{top.rstrip('/')}/{name}" for top in tops for name in (".claude/plans", "docs/plans")]
+
+
+def _is_markdown_inside(path: str, folder: str, cwd: str) -> bool:
+    try:
+        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+    except (OSError, ValueError):
+        return False
+    return real.endswith(".md") and is_inside(real, folder)
+
+
+def _plans_directory(project: Project, claude_dir: str) -> list[str]:
+    """Where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
+    from context_graph.requirements import plain_json
+
+    home = f"{project.root.rstrip('/')}/.claude"
+    for path in (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json"):
+        try:
+            settings = plain_json.loads(read_bytes(path, _SETTINGS_BYTES))
+        except (OSError, ValueError, RecursionError):
             continue
-        chosen = chosen_folders(claude_dir, project.root) if chosen is None else chosen
-        if not is_client_memory(path, claude_dir, cwd=cwd, tops=tops, chosen=chosen):
-            return False
-    return bool(targets)
+        given = settings.get("plansDirectory") if isinstance(settings, dict) else None
+        if isinstance(given, str) and given and "\0" not in given:
+            try:
+                folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
+            except (OSError, ValueError):
+                return []
+            above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
+            return [] if above else [folder]
+    return []
+
+
+def objection_of(event: GateEvent, project: Project, rules: Rules) -> Touch:
+    """``human_only_objection`` to the call of ``event``."""
+    return human_only_objection(
+        event.tool_name,
+        event.tool_input,
+        project,
+        rules,
+        event.claude_dir,
+        event.cwd,
+        home=event.home,
+        cache_dir=event.cache_dir,
+    )
 
 
 def human_only_objection(
@@ -52,26 +115,44 @@ def human_only_objection(
     home: str = "",
     cache_dir: str = "",
 ) -> Touch:
-    """The human_only requirements that the call might satisfy or switch off behind a person's back, and how."""
+    """The human_only requirements that the call might satisfy or switch off by itself, and how."""
     protected = [entry.name for entry in rules.active if entry.human_only]
     if not protected or not isinstance(tool_input, dict):
         return Touch()
-    command = command_of(tool_input)
-    if command and (tool_name in SHELLS or tool_name.startswith("mcp__")):
-        from context_graph.requirements.touching import touch
+    ours = Protected(project, claude_dir, cache_dir)
+    for command in _commands(tool_name, tool_input):
+        from context_graph.requirements.touching import mentions, touch
 
-        found = touch(command, protected, Protected(project, claude_dir, cache_dir), cwd, home)
-        if found.why or tool_name in SHELLS:
+        found = touch(command, protected, ours, cwd, home)
+        if found.why:
             return found
+        if tool_name not in SHELLS and command != command_of(tool_input) and mentions(command):
+            return Touch(
+                "the text that this call runs names a file that the requirements depend on", protected
+            )
     if tool_name not in _FILE_TOOLS and (not tool_name.startswith("mcp__") or _only_reads(tool_name)):
         return Touch()
-    ours = Protected(project, claude_dir, cache_dir)
     least = HOME_OF if not _removes(tool_name) else ABOVE
     for text in _texts(tool_input) if tool_name.startswith("mcp__") else targets_of(tool_input):
         path = _as_path(text, home)
         if path and ours.reach(path, cwd) >= least:
             return Touch(f"`{path[:100]}` is, or holds, a file that the requirements depend on", protected)
     return Touch()
+
+
+_RUN = ("command", "cmd", "commandLine", "command_line", "script", "code")
+"""Names that tools give to what they run."""
+
+
+def _commands(tool_name: str, tool_input: dict[str, object]) -> list[str]:
+    """The texts that a call runs."""
+    if tool_name in SHELLS:
+        command = command_of(tool_input)
+        return [command.replace("\\", "/") if tool_name == "PowerShell" else command] if command else []
+    if not tool_name.startswith("mcp__"):
+        return []
+    found = (tool_input.get(key) for key in _RUN)
+    return [text for text in found if isinstance(text, str) and text]
 
 
 _READS = frozenset(

@@ -199,18 +199,11 @@ def _ungoverned(event: GateEvent, rules: Rules, result: GateResult, cache: GateC
 
 
 def _behind_a_persons_back(event: GateEvent, project: Project, rules: Rules) -> Touch | None:
-    from context_graph.requirements.exemptions import human_only_objection
+    from context_graph.requirements.exemptions import objection_of
+    from context_graph.requirements.held import remember
 
-    found = human_only_objection(
-        event.tool_name,
-        event.tool_input,
-        project,
-        rules,
-        event.claude_dir,
-        event.cwd,
-        home=event.home,
-        cache_dir=event.cache_dir,
-    )
+    remember(event, project, rules)
+    found = objection_of(event, project, rules)
     return found if found.why else None
 
 

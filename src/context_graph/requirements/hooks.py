@@ -46,7 +46,7 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
 
 def _handler(name: str) -> Callable[[GateEvent, GateCache | None, bool], GateResult] | None:
     if name == "PreToolUse":
-        from context_graph.requirements.gate import before_tool
+        from context_graph.requirements.holding import before_tool
 
         return before_tool
     if name in ("PostToolUse", "PostToolUseFailure"):

@@ -6,6 +6,7 @@ from context_graph.protocol.origin import is_typed
 from context_graph.requirements import failures
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import enter_registry, governed, keep, project_of, scene_of
+from context_graph.requirements.held import forget
 from context_graph.requirements.project import Project
 from context_graph.requirements.registry import Registry
 from context_graph.requirements.rules import Requirement, Rules
@@ -192,6 +193,7 @@ def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
         return result
     Registry(event.claude_dir, cache).leave(event.session_id)
     failures.ended(event)
+    forget(event)
     project = project_of(event)
     if project is None or project.repo is None:
         return result

@@ -11,6 +11,7 @@ __all__ = [
     "denial",
     "escape",
     "guidance",
+    "held_denial",
     "human_only_denial",
     "one_line",
     "shell_word",
@@ -35,16 +36,28 @@ def denial(verdicts: list[Verdict], scene: Scene) -> str:
 
 
 def human_only_denial(why: str, names: list[str], scene: Scene) -> str:
-    """The reason of a call refused because it might do what only a person may; ``why`` "own": by our program."""
+    """The reason of a call that might do what only a person may; ``why`` "own": by our own program."""
     one = len(names) == 1
     listed = ", ".join(names)
     head = f"Only a person may satisfy, clear or switch off {listed} (human_only)"
     if why == "own":
         return f"{head}.\nAsk the user to run, in a terminal of their own: `{escape(names, scene)}`"
     return (
-        f"{head}: {why}. Reading it is fine. To do something else, name the files you mean in a simple command.\n"
+        f"{head}: {why}. Reading it is fine. If you mean other files, name them in a simple command.\n"
         f"If {'it is' if one else 'they are'} met, ask the user to run, in a terminal of their own: "
         f"`{escape(names, scene)}`"
+    )
+
+
+def held_denial(why: str, names: list[str], session_id: str) -> str:
+    """The reason of a call held by human_only requirements that the session has seen, their file away."""
+    one = len(names) == 1
+    command = f"{PROGRAM} req satisfy {' '.join(map(shell_word, names))} --session {shell_word(session_id)}"
+    return (
+        f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
+        f"{'holds' if one else 'hold'} for this session.\n"
+        "Ask the user to put things back, or to go on in a new session if it was meant so.\n"
+        f"Once it is back, a person may run: `{command}`"
     )
 
 

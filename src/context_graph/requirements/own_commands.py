@@ -1,4 +1,4 @@
-"""Commands of ours in a shell line: those that no gate may hold back, and those that only a person may give."""
+"""Our own commands in a shell line: those that no gate holds back, those that only a person may give."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_own_command(command: str) -> bool:
             return False
         if one.ends not in ("", "&&", ";", "\n") or one.source is not None or one.shell != (0,):
             return False
-        if not all(map(is_plain, one.words)):
+        if not one.words or not all(map(is_plain, one.words)):
             return False
         if one.words[0] == "cd" and one.ends == "&&":
             continue
@@ -93,7 +93,7 @@ def _after_program(rest: list[str]) -> list[str] | None:
         return []
     if rest[0] == _ALIAS:
         return rest[1:]
-    if rest[0] == "setup":
+    if rest[0] in ("setup", "hooks"):
         return rest
     return [rest[0], *rest[1:]] if any(ord(char) < 6 for char in rest[0]) else None
 
@@ -113,6 +113,8 @@ def opened(words: list[str], protected: Collection[str], *, more: bool = False) 
         return []  # an agent's pause does not cover what only a person may satisfy
     if verb == "setup":
         return every if "--remove" in rest else []
+    if verb == "hooks":
+        return [] if rest[:1] in ([], ["generate-config"]) else every  # an event that the client has not sent
     if verb == "config":
         return every if rest[:1] not in ([], ["show"]) else []
     if verb == "disable" or verb == "enable":
@@ -144,6 +146,6 @@ def _named(rest: list[str], every: list[str], *, more: bool) -> list[str]:
 
 
 def named_in(text: str) -> bool:
-    """Whether a program's text, quotes and signs between left out, names our program and how to open a gate."""
+    """Whether a program's text, quotes and signs between left out, names our program."""
     plain = text.translate(_DROPPED)
     return "context_graph" in plain or "context-graph" in plain or "reqsatisfy" in plain

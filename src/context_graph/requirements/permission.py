@@ -11,37 +11,48 @@ import re
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.gate import governed, keep, scene_of
 from context_graph.requirements.patterns import matches
-from context_graph.requirements.triggers import SHELL, command_of
+from context_graph.requirements.rules import SHELLS
+from context_graph.requirements.shell_runs import git_words, runs
+from context_graph.requirements.shell_words import STAR, UNKNOWN
+from context_graph.requirements.triggers import command_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from context_graph.requirements.cache import GateCache
+    from context_graph.requirements.shell_command import Command
 
 __all__ = ["danger", "on_permission_request"]
 
-_PARTS = re.compile(r"[;&|\n(){}]+")
-_ROOTS = re.compile(
-    r"^(/|/\*|~|~/|~/\*|\$HOME/?|/(home|usr|etc|var|bin|lib|opt|root|boot|srv)/?\*?|\.|\.\.|\*)$"
+_SYSTEM = frozenset(
+    f"/{name}"
+    for name in ["home", "usr", "etc", "var", "bin", "lib", "opt", "root", "boot", "srv", "Users", "System"]
 )
-_SQL = re.compile(r"\b(drop (table|database|schema)|truncate table)\b", re.IGNORECASE)
+_WHOLE = frozenset(("", "/", "~", ".", ".."))
+_SQL = re.compile(r"\b(drop\s++(table|database|schema)|truncate\s++table)\b", re.IGNORECASE)
+_SQL_PROGRAMS = frozenset(
+    (
+        *("psql", "pgcli", "mysql", "mycli", "mariadb", "sqlite3", "litecli", "sqlcmd", "sqlplus", "duckdb"),
+        *("clickhouse-client", "cockroach", "snowsql", "usql", "bq", "wrangler", "heroku", "prisma", "cqlsh"),
+    )
+)
 
 
 def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Deny a Bash command that is on the list; say nothing about any other."""
+    """Deny a command that is on the list; say nothing about any other."""
     result = GateResult()
-    if event.tool_name != SHELL:
+    if event.tool_name not in SHELLS and not event.tool_name.startswith("mcp__"):
         return result
     found = governed(event, cache, result)
     if found is None:
         return result
     project, rules = found
-    if not rules.readable or not rules.enabled:
-        return result
     command = command_of(event.tool_input)
+    if not command or not rules.readable or not rules.enabled:
+        return result
     own = {event.home, project.root, project.repo.top if project.repo else ""} - {""}
-    why = danger(command, own) if rules.hooks.auto_deny_dangerous else ""
+    why = danger(command, own, cwd=event.cwd, home=event.home) if rules.hooks.auto_deny_dangerous else ""
     for pattern in rules.hooks.deny_patterns:
         why = why or (f"it matches {pattern}" if matches(pattern, command) else "")
     if why:
@@ -54,51 +65,87 @@ def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bo
     return result
 
 
-def danger(command: str, own: Collection[str] = ()) -> str:
-    """What about the command can't be taken back; empty if nothing is known. ``own``: home and project."""
-    if _SQL.search(" ".join(command.split())):
-        return "it drops database tables"
-    for part in _PARTS.split(command):
-        words = [word.strip("'\"") for word in part.split()]
-        while words and (words[0] in ("sudo", "command", "env", "nohup") or "=" in words[0]):
-            words.pop(0)
-        if words:
-            why = _of_words(words, own)
-            if why:
-                return why
+def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str = "") -> str:
+    """What about the command can't be taken back; empty if nothing is known. ``own``: home and project.
+
+    What would run is judged, inner shells and substitutions too; text in a message or a search is not.
+    """
+    moved = False
+    for one in runs(command, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
+        if one.wraps or not one.words:
+            continue
+        why = _of_program(one, own, moved=moved) or _of_sql(one)
+        if why:
+            return why
+        moved |= one.program in ("cd", "pushd")
     return ""
 
 
-def _of_words(words: list[str], own: Collection[str]) -> str:
-    program, rest = words[0].rpartition("/")[2], words[1:]
-    if program == "rm":
-        return _of_rm(rest, own)
-    if program == "git":
-        return _of_git(rest)
-    return ""
+def _of_program(one: Command, own: Collection[str], *, moved: bool) -> str:
+    if one.program == "rm":
+        return _of_rm(one.words[1:], own, moved=moved)
+    return _of_git(one.words[1:]) if one.program in ("git", "git.exe") else ""
 
 
-def _of_rm(words: list[str], own: Collection[str]) -> str:
+def _of_sql(one: Command) -> str:
+    """A database's own program that is given such a statement, as a word or on its input."""
+    given = one.words[1:] if _SQL_PROGRAMS.intersection(word.rpartition("/")[2] for word in one.words) else []
+    if given:
+        given = [*given, one.stdin or "", *([] if one.source is None else _said(one.source))]
+    elif one.program.lower() in ("drop", "truncate"):
+        given = [" ".join(one.words)]
+    return "it drops database tables" if any(_SQL.search(text) for text in given) else ""
+
+
+def _said(source: Command) -> list[str]:
+    return [source.stdin or "", *(source.words[1:] if source.program in ("echo", "printf") else [])]
+
+
+def _of_rm(words: list[str], own: Collection[str], *, moved: bool) -> str:
     flags = "".join(word for word in words if word.startswith("-") and not word.startswith("--"))
-    recursive = "r" in flags.lower() or "--recursive" in words
+    if "r" not in flags.lower() and "--recursive" not in words:
+        return ""
     targets = [word for word in words if not word.startswith("-")]
-    whole = {folder.rstrip("/") for folder in own}
-    if recursive and any(_ROOTS.match(target) or target.rstrip("/") in whole for target in targets):
+    if any(_is_whole(target, own, moved=moved) for target in targets):
         return "it removes a whole tree of the system, the home or the project"
     return ""
 
 
+def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
+    """Whether a path is the system, the home, the project or its history, or all that is in one of them."""
+    path = _plain(target)
+    whole = {_plain(folder) for folder in own}
+    if path == ".git" or path.removesuffix("/.git") in whole:
+        return path != ".git" or not moved
+    folder, _, last = path.rpartition("/")
+    if last in (STAR, f".{STAR}", UNKNOWN) and (folder or path != UNKNOWN):
+        path = folder or ("/" if target.startswith("/") else ".")
+    return path in _WHOLE or path in _SYSTEM or path in whole or set(path.split("/")) == {".."}
+
+
+def _plain(path: str) -> str:
+    """``path`` without its empty and `.` parts; `..` takes a known part with it."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] not in ("..", "~"):
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
+
+
 def _of_git(words: list[str]) -> str:
-    while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in ("-C", "-c") else words[1:]
-    if not words:
-        return ""
-    verb, rest = words[0], words[1:]
+    verb, rest, _ = git_words(words)
     short = "".join(word[1:] for word in rest if word.startswith("-") and not word.startswith("--"))
     if verb == "push" and ("--force" in rest or "f" in short or any(word.startswith("+") for word in rest)):
         return "a forced push replaces commits of others"
     if verb == "reset" and "--hard" in rest:
         return "a hard reset discards uncommitted work"
-    if verb == "clean" and ("f" in short or "--force" in rest):
+    if (
+        verb == "clean"
+        and ("f" in short or "--force" in rest)
+        and "n" not in short
+        and "--dry-run" not in rest
+    ):
         return "it deletes untracked files"
     return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from context_graph.requirements.protected import ABOVE, HOME_OF
 
 TYPE_CHECKING = False
@@ -19,15 +21,21 @@ PRINTERS = frozenset(
 """What prints what it is given, for another command to take."""
 
 READERS = frozenset(
-    """
-    cat bat batcat less more most head tail tac nl grep egrep fgrep zgrep rg ag ack ls ll la dir vdir tree exa eza
-    lsd wc stat file diff colordiff delta cmp comm sum cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum
-    shasum b2sum od xxd hexdump strings jq yq sed awk gawk mawk cut sort uniq tr column fold fmt pr paste join
-    rev expand du df fd fdfind test [ [[ echo printf realpath readlink basename dirname pwd cd pushd popd true
-    false : sleep which type command whereis man help mkdir export declare local readonly typeset unset set for read
-    case select function return exit wait jobs history yamllint jsonlint check-jsonschema ajv shellcheck glow mdcat
-    namei getfacl lsattr lsof fuser zcat date id whoami seq
-    """.split()
+    (
+        *("cat", "bat", "batcat", "less", "more", "most", "head", "tail", "tac", "nl", "grep", "egrep"),
+        *("fgrep", "zgrep", "rg", "ag", "ack", "ls", "ll", "la", "dir", "vdir", "tree", "exa", "eza"),
+        *("lsd", "wc", "stat", "file", "diff", "colordiff", "delta", "cmp", "comm", "sum", "cksum"),
+        *("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum"),
+        *("od", "xxd", "hexdump", "strings", "jq", "yq", "sed", "awk", "gawk", "mawk", "cut", "sort"),
+        *("uniq", "tr", "column", "fold", "fmt", "pr", "paste", "join", "rev", "expand", "du", "df"),
+        *("fd", "fdfind", "test", "[", "[[", "echo", "printf", "realpath", "readlink", "basename"),
+        *("dirname", "pwd", "cd", "pushd", "popd", "true", "false", ":", "sleep", "which", "type"),
+        *("command", "whereis", "man", "help", "mkdir", "export", "declare", "local", "readonly"),
+        *("typeset", "unset", "set", "for", "read", "case", "select", "function", "return", "exit"),
+        *("wait", "jobs", "history", "yamllint", "jsonlint", "check-jsonschema", "ajv", "shellcheck"),
+        *("glow", "mdcat", "namei", "getfacl", "lsattr", "lsof", "fuser", "zcat", "date", "id"),
+        *("whoami", "seq", "Get-Content", "Get-ChildItem", "Select-String", "Test-Path"),
+    )
 )
 """Programs that leave the files alone that they are given (but see ``writes_anyway``)."""
 
@@ -51,10 +59,11 @@ REMOVERS = frozenset(
 """Programs that take a folder away with all that is in it."""
 
 INTERPRETERS = frozenset(
-    """
-    python python2 python3 pypy pypy3 perl ruby node nodejs bun deno php lua tclsh osascript Rscript julia groovy
-    java jshell expect ed ex vi vim nvim emacs gdb sqlite3 make
-    """.split()
+    (
+        *("python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs", "bun"),
+        *("deno", "php", "lua", "tclsh", "osascript", "Rscript", "julia", "groovy", "java", "jshell"),
+        *("expect", "ed", "ex", "vi", "vim", "nvim", "emacs", "gdb", "sqlite3", "make"),
+    )
 )
 """Programs whose text, given on the command line, can do anything."""
 
@@ -133,7 +142,7 @@ def _of_archiver(rest: list[str]) -> list[str]:
         for word in rest[:1]
     ) or any(word.endswith((".zip", ".7z")) for word in rest)
     if reads and "--remove-files" not in rest:
-        return []
+        return [word for word in rest[1:2] if not word.startswith("-")]
     return [word.partition("=")[2] if word.startswith("--directory=") else word for word in rest]
 
 
@@ -153,19 +162,16 @@ def git_writes(verb: str, rest: list[str], reaches: Callable[[str, int], bool]) 
     """
     flags = [word for word in rest if word.startswith("-")]
     plain = [word for word in rest if not word.startswith("-")]
-    paths = rest[rest.index("--") + 1 :] if "--" in rest else plain
-    specs = [word.removeprefix(":/").removeprefix(":(top)") or "." for word in paths]
     if verb == "stash":
-        return _of_stash(plain, specs, "--" in rest, reaches)
-    hit = next((word for word in specs if reaches(word, ABOVE)), "")
+        return _of_stash(rest, reaches)
+    if verb == "clean":
+        return _of_clean(rest, reaches)
+    paths = rest[rest.index("--") + 1 :] if "--" in rest else plain
+    hit = next((word for word in map(_pathspec, paths) if reaches(word, ABOVE)), "")
     if verb in ("rm", "mv", "checkout", "restore") and hit:
         return hit
     if verb in _TREE_WIDE and any(flag in _TREE_WIDE[verb] for flag in flags):
         return f"git {verb} {flags[0]}"
-    if verb == "clean":
-        short = "".join(word[1:] for word in flags if not word.startswith("--"))
-        forced = ("f" in short or "--force" in flags) and "n" not in short and "--dry-run" not in flags
-        return (hit or ("" if specs else "git clean")) if forced else ""
     if verb == "worktree":
         return hit if plain[:1] in (["remove"], ["move"]) else ""
     if verb in ("checkout-index", "read-tree", "filter-branch", "filter-repo", "sparse-checkout"):
@@ -173,16 +179,38 @@ def git_writes(verb: str, rest: list[str], reaches: Callable[[str, int], bool]) 
     return _of_output(flags, rest, reaches)
 
 
-def _of_stash(plain: list[str], specs: list[str], dashes: bool, reaches: Callable[[str, int], bool]) -> str:
-    if plain[:1] and plain[0] not in ("push", "save"):
+_STASH_VERBS = frozenset(("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store"))
+
+
+def _of_stash(rest: list[str], reaches: Callable[[str, int], bool]) -> str:
+    dashes = rest.index("--") if "--" in rest else len(rest)
+    plain = [word for word in rest[:dashes] if not word.startswith("-")]
+    if plain[:1] and plain[0] in _STASH_VERBS:
         return ""
-    paths = specs if dashes else specs[1:]
-    if not paths or plain[:1] == ["save"]:
+    paths = rest[dashes + 1 :] or (plain[1:] if plain[:1] == ["push"] else [])
+    if not paths:
         return "git stash"
-    return next((word for word in paths if reaches(word, ABOVE)), "")
+    return next((word for word in map(_pathspec, paths) if reaches(word, ABOVE)), "")
+
+
+def _of_clean(rest: list[str], reaches: Callable[[str, int], bool]) -> str:
+    short = "".join(word[1:] for word in rest if word.startswith("-") and not word.startswith("--"))
+    if ("f" not in short and "--force" not in rest) or "n" in short or "--dry-run" in rest:
+        return ""
+    spared = [b for a, b in pairwise(rest) if a in ("-e", "--exclude") or (a[:1] == "-" and a.endswith("e"))]
+    spared += [word.partition("=")[2] for word in rest if word.startswith("--exclude=")]
+    if any(reaches(word, HOME_OF) for word in spared):
+        return ""
+    paths = [_pathspec(word) for word in rest if not word.startswith("-") and word not in spared]
+    return next((word for word in paths if reaches(word, ABOVE)), "") if paths else "git clean"
+
+
+def _pathspec(word: str) -> str:
+    """One of git's paths from where it is given; `:/` is the top, which holds everything."""
+    return word.removeprefix(":/").removeprefix(":(top)") or "."
 
 
 def _of_output(flags: list[str], rest: list[str], reaches: Callable[[str, int], bool]) -> str:
     outputs = [word.partition("=")[2] for word in flags if word.startswith("--output=")]
-    outputs += [b for a, b in zip(rest, rest[1:], strict=False) if a in ("-o", "--output")]
+    outputs += [b for a, b in pairwise(rest) if a in ("-o", "--output")]
     return next((word for word in outputs if reaches(word, HOME_OF)), "")

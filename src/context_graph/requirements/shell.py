@@ -7,21 +7,19 @@ system would (globs) stays in the words as a mark. Time and memory grow with the
 
 from __future__ import annotations
 
+from context_graph.requirements.shell_command import Command, learn, printed
 from context_graph.requirements.shell_words import CLOSE, COMMA, ONE, OPEN, STAR, UNKNOWN, ansi_c, spread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-__all__ = ["LIMIT", "Command", "Reading", "read"]
+__all__ = ["LIMIT", "Reading", "read"]
 
 LIMIT = 200_000
 """Characters that are read at all, inner texts included; what is longer is ``broken``."""
 
 _DEPTH = 12
-_VALUE = 4096
-"""Longest value of a variable that is followed."""
-
 _BLANK = " \t\r"
 _ENDS = " \t\r\n;&|<>()"
 _SPECIAL = frozenset(_ENDS + "'\"\\$`*?[{,}~")
@@ -29,36 +27,6 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _MARKED = frozenset(UNKNOWN + STAR + ONE + OPEN + COMMA + CLOSE)
 _LEADING = frozenset(("if", "then", "else", "elif", "while", "until", "do", "!", "{", "coproc", "time"))
 _CLOSING = frozenset(("fi", "done", "esac", "}"))
-_DECLARING = frozenset(("export", "declare", "local", "readonly", "typeset"))
-
-
-class Command:
-    """One simple command.
-
-    ``words`` hold marks (``shell_words``) where they can't be told. ``assigned`` are its ``NAME=value``;
-    ``redirects`` pairs of operator and target; ``stdin`` the text of its here-document or here-string;
-    ``source`` the command that is piped into it; ``ends`` the operator after it; ``shell`` the subshells it
-    stands in, outermost first; ``more`` says that further words come at run time; ``captured`` that its
-    output becomes part of another command; ``wraps`` that what it runs follows as commands of its own.
-    """
-
-    __slots__ = (
-        *("assigned", "captured", "ends", "more", "redirects"),
-        *("shell", "source", "stdin", "words", "wraps"),
-    )
-
-    def __init__(self, shell: tuple[int, ...] = (0,), source: Command | None = None) -> None:
-        self.words: list[str] = []
-        self.assigned: list[tuple[str, str]] = []
-        self.redirects: list[tuple[str, str]] = []
-        self.stdin: str | None = None
-        self.source, self.shell, self.ends = source, shell, ""
-        self.more = self.captured = self.wraps = False
-
-    @property
-    def program(self) -> str:
-        """The program's name without its folders; empty if there is none."""
-        return self.words[0].rpartition("/")[2] if self.words else ""
 
 
 class Reading:
@@ -207,38 +175,7 @@ class _Reader:
         command.ends, command.captured = operator, self.capturing > 0
         self.into.commands.append(command)
         self.last = command
-        self._learn(command)
-
-    def _learn(self, command: Command) -> None:
-        """The variables that the command sets."""
-        for name, value in command.assigned:
-            self._set(name, value)
-        if command.words:
-            self._learn_from_words(command)
-
-    def _learn_from_words(self, command: Command) -> None:
-        first, rest = command.words[0], command.words[1:]
-        if first in _DECLARING:
-            for word in rest:
-                name, equals, value = word.partition("=")
-                if equals:
-                    self._set(name, value)
-        elif first == "for" and rest[1:2] == ["in"]:
-            self._set(rest[0], OPEN + COMMA.join(rest[2:]) + CLOSE if len(rest) > 3 else "".join(rest[2:]))
-        elif first == "read" and command.stdin is not None:
-            for name in rest:
-                self._set(name, command.stdin.strip())
-        elif first in ("read", "mapfile", "readarray", "printf", "getopts", "select"):
-            for name in rest:
-                self.into.variables.pop(name, None)
-        elif first == "set" and rest[:1] == ["--"]:
-            for number, word in enumerate(rest[1:10], 1):
-                self._set(str(number), word)
-
-    def _set(self, name: str, value: str) -> None:
-        if name.endswith("+"):
-            name, value = name[:-1], self.into.variables.get(name[:-1], UNKNOWN) + value
-        self.into.variables[name] = value if len(value) <= _VALUE else UNKNOWN
+        learn(command, self.into.variables)
 
     # Redirections
 
@@ -514,22 +451,3 @@ class _Reader:
         for command in self.into.commands[first:]:
             command.captured = True
         return printed(self.into.commands[first:], self.into.variables)
-
-
-def printed(commands: Iterable[Command], variables: Mapping[str, str]) -> str:
-    """What the commands print, where that is plain: one echo, printf or pwd; else the mark."""
-    found = list(commands)
-    if len(found) != 1 or found[0].redirects or not found[0].words:
-        return UNKNOWN
-    program, words = found[0].program, found[0].words[1:]
-    if program == "echo":
-        while words and words[0] in ("-n", "-e", "-E", "-ne", "-en"):
-            words = words[1:]
-        return " ".join(words)
-    if program == "printf" and words and words[0] != "-v":
-        if "%" not in words[0]:
-            return words[0]
-        return " ".join(words[1:]) if words[0].strip("\\n") in ("%s", "%s ", "%b") else UNKNOWN
-    if program == "cat" and found[0].stdin is not None and not words:
-        return found[0].stdin
-    return variables.get("PWD", UNKNOWN) if program == "pwd" else UNKNOWN

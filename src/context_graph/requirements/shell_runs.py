@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from context_graph.requirements.shell import Command, Reading, printed, read
+from context_graph.requirements.shell import Reading, read
+from context_graph.requirements.shell_command import Command, printed
 from context_graph.requirements.shell_words import UNKNOWN
 
 TYPE_CHECKING = False

@@ -6,9 +6,12 @@ so does what can't be read but says that it is about them.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from context_graph.requirements import own_commands, programs
 from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
-from context_graph.requirements.shell import Command, Reading
+from context_graph.requirements.shell import Reading
+from context_graph.requirements.shell_command import Command
 from context_graph.requirements.shell_runs import SHELLS, git_words, runs
 from context_graph.requirements.shell_words import UNKNOWN, is_plain
 
@@ -21,7 +24,10 @@ __all__ = ["mentions", "touch"]
 _MENTIONS = (".claude", "requirements.yaml", "requirements.local", ".git/HEAD", ".git/requirements")
 _QUOTING = str.maketrans("", "", "'\"\\+ ,()\n")
 _CWDS = 4
-_RUN_TEXT = programs.INTERPRETERS | {"sed", "awk", "gawk", "mawk"}
+_STARTS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_ACTS = _STARTS | {"-delete", "-fprint", "-fprintf", "-fls"}
+_IN_PATHS = ("claude", ".git", "req", "settings")
+_RUN_TEXT = programs.INTERPRETERS | {"sed", "awk", "gawk", "mawk", "crontab"}
 _WRITTEN = 20
 
 
@@ -40,20 +46,21 @@ def touch(command: str, protected: Collection[str], ours: Protected, cwd: str, h
 def mentions(text: str) -> bool:
     """Whether a program's text names one of the files or their folder, quotes and signs between left out."""
     plain = text.translate(_QUOTING)
-    at = 0
     for word in _MENTIONS:
         at = plain.find(word)
         while at >= 0:
-            rest = plain[at + len(word) :]
-            if (
-                word != ".claude"
-                or not rest.startswith("/")
-                or rest[1:2] in ("", "r", "s", "*", "?", "$", "{")
-            ):
-                if not rest.startswith(("/skills", "/rules")):
-                    return True
+            if word != ".claude" or _is_home_of(plain, at + len(word)):
+                return True
             at = plain.find(word, at + 1)
     return False
+
+
+def _is_home_of(text: str, at: int) -> bool:
+    """Whether what follows `.claude` names the folder itself or one of the files, and no other in it."""
+    if text[at : at + 1] != "/":
+        return True
+    rest = text[at + 1 : at + 12]
+    return rest[:1] in ("", "*", "?", "$", "{") or rest.startswith(("req", "set", "ses"))
 
 
 class _Judge:
@@ -110,6 +117,8 @@ class _Judge:
         passes_on = command.captured or id(command) in self.sources
         words = command.words if passes_on else command.words if command.program in ("for", "read") else []
         texts = [value for _, value in command.assigned] + ([command.stdin] if command.stdin else [])
+        if passes_on and any("claude" in word for word in words):
+            self.fed = True
         near = any(self.reach(word, command) >= HOME_OF for word in [*words[1:], *texts[:-1]])
         data = command.program in programs.PRINTERS or command.program in ("for", "read", "")
         taken = command.more and command.stdin is not None and mentions(command.stdin)
@@ -162,14 +171,23 @@ class _Judge:
             if ">" in operator and not target.startswith("&"):
                 if self.reach(target, command) >= HOME_OF:
                     return target
-                if len(self.written) < _WRITTEN:
-                    self.written[target] = "\n".join([*command.words[1:], command.stdin or ""])
+                self._note(target, command)
+        if command.program == "tee":
+            for target in command.words[1:]:
+                self._note(target, command)
         return ""
+
+    def _note(self, target: str, command: Command) -> None:
+        """Keep what is written to a file: a later command may run it."""
+        if len(self.written) < _WRITTEN:
+            source = command.source
+            given = [*source.words[1:], source.stdin or ""] if source is not None else []
+            self.written[target] = "\n".join([*command.words[1:], command.stdin or "", *given])
 
     def _given(self, command: Command) -> str:
         """The word of the command that one of the files may be written by; empty if there is none."""
         program = command.program
-        if not program or program in programs.READERS and not programs.writes_anyway(command.words):
+        if not program or (program in programs.READERS and not programs.writes_anyway(command.words)):
             return ""
         if program in ("git", "git.exe"):
             return self._git(command)
@@ -189,15 +207,16 @@ class _Judge:
         words = programs.targets(command.words)
         if program == "mv" and len(words) > 1:
             return self._first(words[:-1], command, ABOVE) or self._first(words[-1:], command, HOME_OF)
-        return self._first(words, command, ABOVE if program in programs.REMOVERS else HOME_OF)
+        clears = program in programs.REMOVERS or any(word.startswith("--delete") for word in command.words)
+        return self._first(words, command, ABOVE if clears else HOME_OF)
 
     def _first(self, words: list[str], command: Command, least: int) -> str:
         return next((word for word in words if self.reach(word, command) >= least), "")
 
     def _find(self, command: Command) -> str:
         words = command.words[1:]
-        acts = {"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls"} & set(words)
-        if not acts or (acts <= {"-exec", "-execdir", "-ok", "-okdir"} and _runs_readers(words)):
+        acts = _ACTS & set(words)
+        if "-empty" in words or not acts or (acts <= _STARTS and _runs_readers(words)):
             return ""
         starts: list[str] = []
         for word in words:
@@ -205,19 +224,19 @@ class _Judge:
                 break
             starts.append(word)
         start = self._first(starts or ["."], command, ABOVE)
-        if not start:
+        if not start or not self._may_find(words):
             return ""
+        wide = "-delete" in acts or "rm" in words or self.reach(start, command) >= HOME_OF
+        return start if wide or _filters(words) != ([], []) else ""
+
+    def _may_find(self, words: list[str]) -> bool:
+        """Whether what a find asks for may be one of the files."""
         from context_graph.requirements.rules import glob_match
 
-        names = [
-            _glob(name)
-            for option, name in zip(words, words[1:], strict=False)
-            if option in ("-name", "-iname")
-        ]
-        inside = self.reach(start, command) >= HOME_OF
+        names, paths = _filters(words)
         if names and not any(glob_match(name, one) for name in names for one in self.ours.names):
-            return ""
-        return start if names or inside or "-delete" in acts or "rm" in words else ""
+            return False
+        return not paths or any(part in path for path in paths for part in _IN_PATHS)
 
     def _git(self, command: Command) -> str:
         import os
@@ -251,10 +270,22 @@ def _texts(command: Command) -> list[str]:
 
 def _runs_readers(words: list[str]) -> bool:
     """Whether every program that a find starts is a reader."""
-    started = [
-        b for a, b in zip(words, words[1:], strict=False) if a in ("-exec", "-execdir", "-ok", "-okdir")
-    ]
+    started = [b for a, b in pairwise(words) if a in _STARTS]
     return all(one.rpartition("/")[2] in programs.READERS for one in started)
+
+
+def _filters(words: list[str]) -> tuple[list[str], list[str]]:
+    """The globs for names and the patterns for paths that a find asks for; those it leaves out are none."""
+    names: list[str] = []
+    paths: list[str] = []
+    for at, word in enumerate(words[:-1]):
+        if words[max(at - 1, 0) : at] in (["!"], ["-not"]):
+            continue
+        if word in ("-name", "-iname"):
+            names.append(_glob(words[at + 1]))
+        elif word in ("-path", "-ipath", "-wholename", "-regex", "-iregex"):
+            paths.append(words[at + 1])
+    return names, paths
 
 
 def _glob(word: str) -> str:

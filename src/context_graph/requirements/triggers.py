@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SHELL", "SHELLS", "command_of", "described", "git_hits", "matching", "targets_of"]
 
-_PATHS = ("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri")
+_PATHS = (
+    *("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri"),
+    *("target_file", "source", "destination", "paths", "files"),
+)
+"""Names that tools, MCP servers' too, give to their arguments for files."""
 
 
 def matching(
@@ -122,9 +126,16 @@ def command_of(tool_input: object) -> str:
     return command if isinstance(command, str) else ""
 
 
-def targets_of(tool_input: object) -> list[str]:
-    """The files that a call names."""
+def targets_of(tool_input: object, root: str = "") -> list[str]:
+    """The files that a call names; those that are given relative to a project stand below ``root``."""
     if not isinstance(tool_input, dict):
         return []
-    found = (tool_input.get(key) for key in _PATHS)
-    return [path.removeprefix("file://") for path in found if isinstance(path, str) and path]
+    found: list[str] = []
+    for key in _PATHS:
+        value = tool_input.get(key)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, str) and path:
+                path = path.removeprefix("file://")
+                joined = f"{root}/{path}" if root and key == "relative_path" and path[0] != "/" else path
+                found += [] if "://" in path else [joined]
+    return found
