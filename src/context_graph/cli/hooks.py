@@ -54,7 +54,8 @@ Stdin = Annotated[
     typer.Option(
         "--stdin",
         metavar="[true|false]",
-        help="Read the event as JSON from standard input: the client's flat form or seed 001's HookInput. "
+        help="Read the event as JSON from standard input: the client's flat form or the specification's "
+        "HookInput. "
         "Read anyway with --format claude or without --session-id; never from a terminal.",
     ),
 ]
@@ -62,7 +63,8 @@ Output = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="json, json-compact, text: seed 001's HookOutput. claude: one document of the client's schema, "
+        help="json, json-compact, text: the specification's HookOutput. claude: one document of the client's "
+        "schema, "
         "or nothing.",
     ),
 ]
@@ -104,7 +106,7 @@ def pre_tool(
         typer.Option(
             "--fast-path",
             metavar="[true|false]",
-            help="Kept from seed 001; the answer is always the cached state.",
+            help="Kept for older scripts; the answer is always the cached state.",
         ),
     ] = "true",
     output: Output = Format.JSON,
@@ -275,7 +277,7 @@ def generate_config(
         bool, typer.Option("--dry-run", help="Print the changes as a diff; write nothing.")
     ] = False,
 ) -> None:
-    """Write the hook configuration of this project: settings.json merged, five scripts (seed 001).
+    """Write the hook configuration of this project: settings.json merged, five scripts.
 
     The settings call the CLI directly and stay harmless where it is missing; the scripts are for those
     who want to wrap it. Other hooks and keys keep their bytes; a second run changes nothing. A settings
