@@ -36,7 +36,7 @@ __all__ = ["MAX_INPUT_BYTES", "HookInput", "check_session_id", "parse_hook_input
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
 """The launcher refuses more as well; this end must not trust it to."""
 
-_CURE: Final = "send the client's hook JSON or the specification's HookInput (docs/commands.md, Hook input)"
+_CURE: Final = "send the client's hook JSON, or hook_type, session_id, timestamp_ms and payload {type, data}"
 _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
