@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from enum import StrEnum
@@ -296,5 +297,8 @@ def generate_config(
         print(f"wrote {path}")
     if not any(change.is_needed for change in changes):
         print("nothing to change")
-    if shutil.which("context-graph-cli") is None:
-        print("note: context-graph-cli is not on PATH; the hooks do nothing until it is", file=sys.stderr)
+    searched = f"{os.environ.get('PATH', '')}:{Path.home() / '.local' / 'bin'}"
+    if shutil.which("context-graph-cli", path=searched) is None:
+        print(
+            "note: no hook finds context-graph-cli; `context-graph-cli setup --link` helps", file=sys.stderr
+        )
