@@ -60,7 +60,7 @@ rust: build ## cargo test, clippy, format of the launcher (skipped with a word w
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
 	else echo "rust: no cargo here, launcher not linted"; fi
 
-realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient or $$REALCLIENT_DIR
+realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient (or the folder REALCLIENT_DIR)
 	@$(PYTHON) tests/realclient/installed.py
 
 e2e: build ## Drive the real Claude Code client: scripted model, sealed on loopback (some 5 minutes)

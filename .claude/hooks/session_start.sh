@@ -2,7 +2,7 @@
 # Claude Code hook: SessionStart
 # Implements: REQ-HOOKS-01, REQ-HOOKS-17, REQ-HOOKS-22, REQ-HOOKS-31
 # Written by `context-graph-cli hooks generate-config --shell bash`; --force overwrites changes.
-# Budget of this event in seed 001: 5000 ms; the CLI keeps it, and waits 1000 ms at most.
+# Budget of this event: 5000 ms; the CLI keeps it, and waits 1000 ms at most.
 # Standard input goes to the CLI unread. Never exit 2: that would block the client.
 command -v context-graph-cli >/dev/null 2>&1 || exit 0
 context-graph-cli hooks session-start --stdin --format claude

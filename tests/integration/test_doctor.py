@@ -249,6 +249,17 @@ def test_a_server_that_does_not_serve_is_told(project: Cli) -> None:
     assert code == 1 and "memory tools: initialize" in problems(report)
 
 
+def test_a_program_that_only_hooks_find_is_told_with_what_helps(project: Cli) -> None:
+    """Hooks look into ~/.local/bin by themselves; the client starts the memory tools by PATH alone."""
+    project.run("setup", "--yes")
+    project.run("setup", "--link", env={"PATH": "/usr/bin:/bin"})
+    code, report = examine(project, PATH="/usr/bin:/bin")
+    (told,) = [one for one in report["findings"] if one["level"] != "note"]
+    assert code == 1 and "context-graph-cli of" in told["what"] and "not on PATH" in told["what"]
+    assert "setup --link" in told["cure"]
+    assert report["hooks"]["recorded"] == 10
+
+
 def test_a_server_that_was_refused_in_the_client_s_dialog_is_told_with_the_way_back(project: Cli) -> None:
     """What Enter writes at "New MCP server found in this project"."""
     project.run("setup", "--yes")

@@ -63,7 +63,7 @@ def summary_of(events: list[dict[str, Any]], logs: Path, markers: Sequence[str])
 
 
 def _agent_version(requests: list[dict[str, Any]]) -> str | None:
-    """As an interactive client tells it: `claude-cli/2.1.330 (external, cli)`."""
+    """As an interactive client tells it: `claude-cli/1.2.3 (external, cli)`."""
     agents = (one.get("agent", "") for one in requests if one.get("turn") is not None)
     return next((agent.partition("/")[2].split(" ")[0] for agent in agents if "/" in agent), None)
 

@@ -66,7 +66,7 @@ def test_a_project_s_file_can_t_set_what_is_the_user_s(cli: Cli, tmp_path: Path,
 
 
 def test_the_user_s_own_file_may_set_it(isolated_home: Path, tmp_path: Path) -> None:
-    (isolated_home / ".config" / "context-graph").mkdir(parents=True)
+    (isolated_home / ".config" / "context-graph-cli").mkdir(parents=True)
     own = isolated_home / ".config" / "context-graph-cli" / "config.toml"
     own.write_text(f'wal_dir = "{tmp_path}"\n')
     assert load_settings(tmp_path).wal_dir == str(tmp_path)

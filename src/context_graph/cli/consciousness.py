@@ -42,7 +42,7 @@ class Style(StrEnum):
 
 @app.command("brief", short_help="Print the one-line state")
 def brief(session_id: SessionId = None, db_path: DbPath = None) -> None:
-    """Print the one-line state, `[C:CON r=0.97 IC=0.95]` (seed 000, PreToolUse).
+    """Print the one-line state, `[C:HYP r=0.97 IC=0.95]` (PreToolUse).
 
     The launcher serves it: one small file is read, no Python, no database, no owner. `[C:? r=? IC=?]`
     says that nothing is known of the session.
@@ -64,7 +64,7 @@ def check_identity(
     session_id: SessionId = None,
     db_path: DbPath = None,
 ) -> None:
-    """Warn on standard error if identity continuity is low (seed 000, PostToolUse). No standard output.
+    """Warn on standard error if identity continuity is low (PostToolUse). No standard output.
 
     Below 0.7: `IC warning: X.XX`. Below 0.5: `IC crisis: X.XX`, or with --auto-dream a consolidation
     is queued durably in the store and the message says so, at most once in 60 s.
@@ -88,13 +88,13 @@ def inject_context(
         Style,
         typer.Option(
             "--format",
-            help="compact: one line; standard: seed 000's four lines; verbose: the components as well.",
+            help="compact: one line; standard: four lines; verbose: the components as well.",
         ),
     ] = Style.STANDARD,
     session_id: SessionId = None,
     db_path: DbPath = None,
 ) -> None:
-    """Print the state for the model's context (seed 000, UserPromptSubmit).
+    """Print the state for the model's context (UserPromptSubmit).
 
     Exit codes: 0 done, also when no owner answers (the four lines of a session without events, and a
     warning); 1 the store can't be used. Never 2.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from enum import StrEnum
@@ -54,7 +55,8 @@ Stdin = Annotated[
     typer.Option(
         "--stdin",
         metavar="[true|false]",
-        help="Read the event as JSON from standard input: the client's flat form or seed 001's HookInput. "
+        help="Read the event as JSON from standard input: the client's flat form or the specification's "
+        "HookInput. "
         "Read anyway with --format claude or without --session-id; never from a terminal.",
     ),
 ]
@@ -62,7 +64,8 @@ Output = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="json, json-compact, text: seed 001's HookOutput. claude: one document of the client's schema, "
+        help="json, json-compact, text: the specification's HookOutput. claude: one document of the client's "
+        "schema, "
         "or nothing.",
     ),
 ]
@@ -104,7 +107,7 @@ def pre_tool(
         typer.Option(
             "--fast-path",
             metavar="[true|false]",
-            help="Kept from seed 001; the answer is always the cached state.",
+            help="Kept for older scripts; the answer is always the cached state.",
         ),
     ] = "true",
     output: Output = Format.JSON,
@@ -275,7 +278,7 @@ def generate_config(
         bool, typer.Option("--dry-run", help="Print the changes as a diff; write nothing.")
     ] = False,
 ) -> None:
-    """Write the hook configuration of this project: settings.json merged, five scripts (seed 001).
+    """Write the hook configuration of this project: settings.json merged, five scripts.
 
     The settings call the CLI directly and stay harmless where it is missing; the scripts are for those
     who want to wrap it. Other hooks and keys keep their bytes; a second run changes nothing. A settings
@@ -294,5 +297,8 @@ def generate_config(
         print(f"wrote {path}")
     if not any(change.is_needed for change in changes):
         print("nothing to change")
-    if shutil.which("context-graph-cli") is None:
-        print("note: context-graph-cli is not on PATH; the hooks do nothing until it is", file=sys.stderr)
+    searched = f"{os.environ.get('PATH', '')}:{Path.home() / '.local' / 'bin'}"
+    if shutil.which("context-graph-cli", path=searched) is None:
+        print(
+            "note: no hook finds context-graph-cli; `context-graph-cli setup --link` helps", file=sys.stderr
+        )

@@ -14,7 +14,7 @@ DbPath = Annotated[
         "--db-path",
         metavar="FOLDER",
         help="Store to use instead of this project's; $CONTEXT_GRAPH_DB_PATH says the same. "
-        "It must lie below an allowed root (docs/commands.md).",
+        "It must lie below the data root, the project, the working folder, $HOME or /tmp.",
     ),
 ]
 SessionId = Annotated[

@@ -58,7 +58,7 @@ def restore_identity(
     ] = None,
     db_path: DbPath = None,
 ) -> None:
-    """Begin a session that continues the latest one (seed 000, SessionStart).
+    """Begin a session that continues the latest one (SessionStart).
 
     Reads {"session_id": …, "source": …} from standard input; options fill in what that does not say.
     Prints `Identity restored from ID. IC: X.XX (word)`, `New session initialized`, or for source
@@ -90,7 +90,7 @@ def restore_identity(
 
 @app.command("persist-identity", short_help="Write a session out in full")
 def persist_identity(session_id: SavedSession = None, db_path: DbPath = None) -> None:
-    """Write a session's identity out in full (seed 000, SessionEnd). Silent; resets nothing.
+    """Write a session's identity out in full (SessionEnd). Silent; resets nothing.
 
     Reads {"session_id": …} from standard input. Events are durable as they come, so this is a
     checkpoint, not a condition for keeping them.
@@ -141,7 +141,7 @@ def list_sessions(
 def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
     """Show one session: its 14 snapshot fields, counts, IC history and chain.
 
-    JSON has the snapshot by its field names (seed 000 REQ-SESSION-01), and events_applied,
+    JSON has the snapshot by its field names, events_applied,
     events_duplicate, events_by_kind, spool_pending, ic_history, chain, dreams_pending.
 
     Exit codes: 0; 1 no such session; 2 its record is corrupt.

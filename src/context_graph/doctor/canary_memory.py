@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -146,9 +147,18 @@ def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryT
         **server.env,
     }
     environment.pop("CLAUDE_CODE_SESSION_ID", None)
+    argv = _argv(server)
+    if shutil.which(argv[0], path=environment.get("PATH", "")) is None:
+        text = f"memory tools: {argv[0]} of {server.source} is not on PATH, so the client can't start it"
+        cure = (
+            "put its folder on the PATH that `claude` is started with; `context-graph-cli setup --link` "
+            "links it into ~/.local/bin"
+        )
+        trial.findings.append(Finding(ERROR, text, cure))
+        return trial
     try:
         began = time.perf_counter()
-        with McpClient(_argv(server), project, environment) as client:
+        with McpClient(argv, project, environment) as client:
             client.begin()
             trial.steps_ms["connect"] = (time.perf_counter() - began) * 1000
             trial.tools = len(_timed(trial, "list", lambda: client.ask("tools/list", {})).get("tools", ()))

@@ -28,7 +28,7 @@ _HEAD: Final = """\
 # Claude Code hook: {name}
 # Implements: {requirements}, REQ-HOOKS-22, REQ-HOOKS-31
 # Written by `context-graph-cli hooks generate-config --shell {shell}`; --force overwrites changes.
-# Budget of this event in seed 001: {budget} ms; the CLI keeps it, and waits 1000 ms at most.
+# Budget of this event: {budget} ms; the CLI keeps it, and waits 1000 ms at most.
 # Standard input goes to the CLI unread. Never exit 2: that would block the client.
 """
 

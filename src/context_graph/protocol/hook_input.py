@@ -1,4 +1,4 @@
-"""A hook's input, schema-checked: the client's flat JSON, seed 001's HookInput, or arguments alone.
+"""A hook's input, schema-checked: the client's flat JSON, the specification's HookInput, or arguments alone.
 
 REQ-HOOKS-03, 10..12 and 29. Everything wrong raises InvalidInputError naming the field, the limit
 and the cure. Nothing is redacted here: a HookInput holds raw text and must not be stored or logged.
@@ -36,7 +36,7 @@ __all__ = ["MAX_INPUT_BYTES", "HookInput", "check_session_id", "parse_hook_input
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
 """The launcher refuses more as well; this end must not trust it to."""
 
-_CURE: Final = "send the client's hook JSON or seed 001's HookInput (docs/commands.md, Hook input)"
+_CURE: Final = "send the client's hook JSON, or hook_type, session_id, timestamp_ms and payload {type, data}"
 _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
@@ -271,7 +271,7 @@ def _from_nested(kind: EventKind, wire: Wire) -> HookInput:
 
 
 def _missing(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{name}: missing from seed 001's HookInput; {_CURE}")
+    return InvalidInputError(f"{name}: missing from the specification's HookInput; {_CURE}")
 
 
 def _take_data(given: HookInput, data: object) -> None:

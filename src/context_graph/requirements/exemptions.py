@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from context_graph.requirements.client_memory import chosen_folders, is_client_memory
-from context_graph.requirements.config import layers
 from context_graph.requirements.files import read_bytes
 from context_graph.requirements.own_commands import is_own_command
 from context_graph.requirements.project import Project, is_inside

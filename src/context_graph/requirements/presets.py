@@ -6,7 +6,8 @@ __all__ = ["PRESETS"]
 
 _HEAD = """\
 # Requirements of this project: what must be met before a tool runs, or a session stops.
-# Every key is told in docs/requirements.md; `context-graph-cli req status` shows what holds.
+# `context-graph-cli req status` shows what holds, `context-graph-cli req doctor` what is wrong here.
+# All keys are in docs/requirements.md of context-graph's repository.
 version: "1.0"
 enabled: true
 """
