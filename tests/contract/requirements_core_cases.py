@@ -370,11 +370,11 @@ CORE_CASES: dict[str, Requirement] = {
         ("tests/integration/test_inject.py::test_level_0_names_memories_in_some_hundred_tokens",),
     ),
     "TC-CORE-026": Requirement(
-        "Level 1 is about 200 tokens",
+        "Level 1 is about 200 tokens: missed, 311 on average; the test holds it below 330",
         ("tests/integration/test_inject.py::test_level_1_gives_texts_and_ids_in_some_two_hundred_tokens",),
     ),
     "TC-CORE-027": Requirement(
-        "Level 2 is about 800 tokens",
+        "Level 2 is about 800 tokens: 641 on average; the test holds 450 to 900",
         (
             "tests/integration/test_inject.py::test_level_2_tells_all_that_is_known_in_some_eight_hundred_tokens",
         ),
@@ -397,7 +397,10 @@ CORE_CASES: dict[str, Requirement] = {
     ),
     "TC-CORE-032": Requirement(
         "What makes a valuable shortcut",
-        ("tests/unit/test_memory_model.py::test_a_valuable_shortcut_is_used_and_rewarded",),
+        (
+            "tests/integration/test_memory_cli.py::test_show_says_which_link_is_a_valuable_shortcut",
+            "tests/unit/test_memory_model.py::test_a_valuable_shortcut_is_used_and_rewarded",
+        ),
     ),
     "TC-CORE-033": Requirement(
         "An edge's round trip",

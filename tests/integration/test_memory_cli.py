@@ -299,3 +299,25 @@ def test_the_id_of_a_session_s_summary_is_what_show_takes(cli: Cli) -> None:
     )
     hook(cli, "session-end", "s-1", reason="other")
     assert memory(cli, "show", str(capture_id("s-1")))["source"] == "capture"
+
+
+@pytest.mark.parametrize(
+    ("traversals", "reward", "valuable"), [(10, 0.5, True), (5, 0.5, False), (10, 0.3, False)]
+)
+def test_show_says_which_link_is_a_valuable_shortcut(
+    cli: Cli, traversals: int, reward: float, valuable: bool
+) -> None:
+    """TC-CORE-032: more than 5 traversals and a reward above 0.3, as seed 003 has it; text and JSON."""
+    ids = [
+        cli.run("memory", "store", text, "--rationale", "kept by a test").stdout.strip()
+        for text in ("one plain note", "another plain note")
+    ]
+    assert cli.run("memory", "link", *ids).returncode == 0
+    lines = [json.loads(line) for line in cli.run("memory", "export").stdout.splitlines()]
+    (link,) = (line for line in lines if line.get("type") == "link")
+    link |= {"is_amortized_shortcut": True, "traversal_count": traversals, "steering_reward": reward}
+    done = cli.run("memory", "import", "--overwrite", stdin=json.dumps(link) + "\n")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(cli.run("memory", "show", ids[0], "--format", "json").stdout)
+    assert [edge["is_valuable_shortcut"] for edge in shown["edges"]] == [valuable]
+    assert ("a valuable shortcut" in cli.run("memory", "show", ids[0]).stdout) is valuable

@@ -130,7 +130,8 @@ def node_text(node: Mapping[str, Any]) -> str:
 def edge_text(edge: Mapping[str, Any]) -> str:
     """A link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
-    return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f})"
+    worth = ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
+    return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
 
 
 def stats_text(stats: Mapping[str, Any]) -> str:

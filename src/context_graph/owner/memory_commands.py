@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # what memory needs is imported when the first of these verbs
     from context_graph.mcp_server.arguments import Arguments
     from context_graph.memory.filters import RecallFilters
     from context_graph.memory.memex import Memex
+    from context_graph.model.edge import GraphEdge
     from context_graph.owner.memory_imports import Imports
 
 __all__ = ["HANDLERS"]
@@ -135,7 +136,7 @@ def _tombstones(memex: Memex, limit: int, cursor: str | None) -> dict[str, Any]:
 
 
 def _show(call: Call) -> Reply:
-    from context_graph.memory.exchange_records import edge_to_json, tombstone_to_json
+    from context_graph.memory.exchange_records import tombstone_to_json
 
     given = arguments(call)
     text, at_ms = given.required("id"), given.instant_ms("as_of")
@@ -148,7 +149,7 @@ def _show(call: Call) -> Reply:
     if stored is None:
         raise GraphQueryError(f"no memory {text!r} in this store")
     found = node_view(stored.node)
-    found["edges"] = [] if stored.deleted else [edge_to_json(edge) for edge in memex.edges(wanted)]
+    found["edges"] = [] if stored.deleted else [_edge_view(edge) for edge in memex.edges(wanted)]
     stone = memex.tombstone(wanted)
     if stone is not None:
         found["tombstone"] = tombstone_to_json(stone)
@@ -158,17 +159,22 @@ def _show(call: Call) -> Reply:
     return answer(found)
 
 
-def _shown_then(memex: Memex, wanted: UUID, at_ms: int) -> dict[str, Any]:
-    """The memory as it was at a time, with the links of that time."""
+def _edge_view(edge: GraphEdge) -> dict[str, Any]:
+    """A link with all its fields, and whether it is a shortcut that proved its worth."""
     from context_graph.memory.exchange_records import edge_to_json
 
+    return {**edge_to_json(edge), "is_valuable_shortcut": edge.is_valuable_shortcut()}
+
+
+def _shown_then(memex: Memex, wanted: UUID, at_ms: int) -> dict[str, Any]:
+    """The memory as it was at a time, with the links of that time."""
     then = memex.as_of(wanted, at_ms)
     if then is None:
         raise GraphQueryError(f"memory {wanted} was not in this store at {iso_time(at_ms)}")
     found = node_view(then.node)
     found["as_of"] = iso_time(at_ms)
     found["forgotten"] = then.deleted
-    found["edges"] = [edge_to_json(edge) for edge in then.edges]
+    found["edges"] = [_edge_view(edge) for edge in then.edges]
     return found
 
 
