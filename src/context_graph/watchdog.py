@@ -111,8 +111,8 @@ def install(limit_s: float, tell: Callable[[Piece | None], None] = _nobody) -> N
     """
     global _limit_s, _tell
     _limit_s, _tell = limit_s, tell
+    # Without SA_RESTART: a wait for a lock or a pipe is left for the handler to run; RocksDB tries again.
     signal.signal(signal.SIGALRM, _look)
-    signal.siginterrupt(signal.SIGALRM, False)  # a system call in C goes on
 
 
 def run(piece: Piece, work: Callable[[], T]) -> T:

@@ -12,6 +12,7 @@ use crate::input::{self, Input};
 use crate::json::top_text;
 use crate::paths::{self, Places};
 use crate::sys::{self, Deadline};
+use crate::trouble::{Heard, Silence};
 use crate::wire::{self, Progress, Request};
 
 /// The client asks some times a second at most, and shows the old line until it has the new one.
@@ -77,6 +78,9 @@ fn body(started_us: i64) -> Vec<u8> {
 }
 
 fn from_owner(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) -> Option<Vec<u8>> {
+    if Silence::new(arena, places.root)?.heard() == Heard::JustNow {
+        return None;
+    }
     let client = Client::new(arena, places.root)?;
     let deadline = Deadline::from_now(OWNER_MS);
     let socket = client.connect(deadline).ok()?;

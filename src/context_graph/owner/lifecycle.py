@@ -87,22 +87,7 @@ class Owner:
         Raises:
             StartRefusedError: If the socket can't be bound.
         """
-        # Before anybody can see it ready and ask it to go.
-        self._loop.add_signal_handler(signal.SIGUSR2, _nothing)  # the loop wakes up for signals from now on
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._told_to_leave)
-            signal.siginterrupt(number, False)
-        work = WorkFile(self._root)
-        work.write()
-
-        def tell(piece: Piece | None) -> None:
-            if piece is None:
-                work.write()
-            else:
-                work.write(piece.what, piece.where, piece.key, piece.began_ms)
-
-        watchdog.install(self._settings.work_limit_s, tell)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
+        self._prepare()  # before anybody can see it ready and ask it to go
         listener = bind(self._root)
         found = os.lstat(self._socket_path)
         self._socket_id = (found.st_dev, found.st_ino)
@@ -125,6 +110,23 @@ class Owner:
         gc.enable()
         self._loop.run_forever()
         return self._close()
+
+    def _prepare(self) -> None:
+        """Take signals, and have work limited and told of."""
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
+        self._loop.add_signal_handler(signal.SIGUSR2, _nothing)  # the loop wakes up for signals from now on
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told_to_leave)
+        work = WorkFile(self._root)
+        work.write()
+
+        def tell(piece: Piece | None) -> None:
+            if piece is None:
+                work.write()
+            else:
+                work.write(piece.what, piece.where, piece.key, piece.began_ms)
+
+        watchdog.install(self._settings.work_limit_s, tell)
 
     def leave(self, why: str) -> None:
         """Stop accepting, finish what is in flight, then end. Later calls change nothing."""
@@ -176,7 +178,8 @@ class Owner:
     def _told_to_leave(self, number: int, _frame: FrameType | None) -> None:
         """Between two steps of Python, also when the loop has no turn: what is in hand has a second more."""
         watchdog.hurry()
-        self._loop.call_soon_threadsafe(self._on_signal, number)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it is leaving
+            self._loop.call_soon_threadsafe(self._on_signal, number)
 
     def _on_signal(self, number: int) -> None:
         if self._leaving:
