@@ -23,7 +23,7 @@ MIN_SHARED_WORDS: Final = 3
 
 _TOKEN: Final = re.compile(
     r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<sign>[=:<>]+)"""
-    r"""|(?P<word>(?:\w[\w%]*+|%[\w%]++|[@#$%][@#$./:+-]{0,32}+[\w%]++)(?:[@#$./:+-]{1,32}+[\w%]++)*+)"""
+    r"""|(?P<word>(?:\w[\w%]*+|%[\w%]++|[@#$%][@#$./:+-]{0,32}+[\w%]++)(?:[@#$./:+-]{1,200}+[\w%]++)*+)"""
 )
 _CONTRACTED: Final = re.compile(r"(?i)\b(\w{1,24}?)n['’]t\b")
 _FULL: Final = {"wo": "will", "sha": "shall", "can": "can"}
