@@ -110,7 +110,7 @@ _LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s++){LEAD_IN}(?:\s++that\b\s*+|\s*+[:
 _TAIL: Final = re.compile(rf"(?i)[,;—–-]\s*+{LEAD_IN}(?:\s++that)?+\s*+([.!]*+)\s*+$")
 _NAMED: Final = re.compile(r"[\w`\"'“‘$#@/~]")
 _MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{64})")
-_MARGIN: Final = 64
+_MARGIN: Final = 200
 """Signs before the first word of a line; more of them are no quotation, list or heading."""
 _QUIET: Final = frozenset(".,;:()[]{}…•·_'\"`’‘“”-–—")
 _ENDS: Final = frozenset(".!?;…")
