@@ -1,4 +1,4 @@
-"""A proof that a pattern of Python's `re` can't backtrack for long: one pass over the text, whatever it holds.
+"""A proof that a pattern of Python's `re` takes one pass over the text, whatever stands in it.
 
 `re` tries a pattern at a place, and where that fails, at the next. Two things make it slow: a try that comes
 back to the same characters in many ways, and tries that each read far before they fail. Harmless is
@@ -18,9 +18,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from re import _compiler  # type: ignore[attr-defined]
+from re import (
+    _compiler,  # type: ignore[attr-defined]
+    _parser,  # type: ignore[attr-defined]
+)
 from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
 __all__ = ["why_not_one_pass"]
@@ -121,6 +123,8 @@ def _is_last(tree: list[_Node]) -> bool:
     for at, (kind, value) in enumerate(tree):
         if _is_bounded([(kind, value)]):
             continue
+        if not _is_bounded(tree[:at]):
+            return False
         if any(not _may_be_left_out(*one) or not _is_last([one]) for one in tree[at + 1 :]):
             return False
         if kind is op.BRANCH:
@@ -131,7 +135,7 @@ def _is_last(tree: list[_Node]) -> bool:
             return False
         low, _, body = value
         return _is_one(list(body)) or (low <= 1 and _is_last(list(body)))
-    return True
+    return _is_bounded(tree)
 
 
 def _may_be_left_out(kind: Any, value: Any) -> bool:
@@ -149,8 +153,9 @@ def _is_one(tree: list[_Node]) -> bool:
 
 def _keeps(tree: list[_Node], *, inside: bool) -> bool:
     """Whether each repeat without bound keeps what it took, and none can fail far along inside another."""
-    return all(
-        _is_bounded([one]) or _keeps_one(*one, last=at == len(tree) - 1 and not inside)
+    bounded = [one for one in tree if _is_bounded([one])]
+    return _is_bounded(bounded) and all(
+        one in bounded or _keeps_one(*one, last=at == len(tree) - 1 and not inside)
         for at, one in enumerate(tree)
     )
 
@@ -164,13 +169,13 @@ def _keeps_one(kind: Any, value: Any, *, last: bool) -> bool:
         body = list(value[2])
         return _is_one(body) or _is_last(body) or _ends_where_it_fails(body)
     if kind is op.MAX_REPEAT:
-        low, high, body = value
+        _, high, body = value
         return (last and _is_one(list(body))) or (high == 1 and _keeps(list(body), inside=True))
     return False
 
 
 def _ends_where_it_fails(body: list[_Node]) -> bool:
-    """Whether the ways of a repeated body begin differently, and each fails as a whole: then it fails once."""
+    """Whether the ways of a repeated body begin differently and each fails as a whole: it fails once."""
     ways = _alternatives(body)
     flat = all(
         _is_bounded([one]) or (one[0] is op.POSSESSIVE_REPEAT and _is_one(list(one[1][2])))

@@ -1,15 +1,9 @@
-"""Finding every pattern of the program, texts that are hard for it, and whether its time grows linearly."""
+"""Finding every pattern of the program."""
 
 from __future__ import annotations
 
 import ast
-import importlib
-import re
-import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,16 +11,14 @@ from typing import Any, Final
 
 import context_graph
 
+__all__ = ["ENGINES", "Found", "locals_in", "modules", "patterns_in", "said"]
+
 SOURCE: Final = Path(context_graph.__file__).parent
-_RUNS: Final = frozenset({"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"})
-_HEADS: Final = ("", "a", "git commit -m \"", "{", "`", "'", "https://u:p@h/", "- ")
-_TAILS: Final = ("", "!", "\x00", "\n", '"')
-_PIECES: Final = (
-    *("a", "A", "1", " ", "\n", "\t", "-", "_", ".", ":", "/", "\\", "'", '"', "`", "=", "(", "<", "[", "{"),
-    *(",", ";", "$", "#", "*", ">", "~", "|", "&", "…", "’", "é", "中", "。", "\u2003", "\U0001f600", "\x1b["),
-    *("ab ", "Ab ", "The ", "a-", "a.", "a_", "-1", "a'", "' ", '" ', "``", "```", "\\\\", "\\n", ") ", ". "),
-    *("x=1 ", "a: ", "n't", "aA", "A. ", "\r\n", " \n", "://", "--", "a/", "...", "1.", "é ", "中 ", "a,", "${"),
+ENGINES: Final = frozenset({"re", "re2", "regex", "sre_compile", "patterns"})
+_RUNS: Final = frozenset(
+    {"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn", "found"}
 )
+_MAKES: Final = frozenset({"compile", "template", "linear", "linear_bytes", "options", "Prefilter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +35,8 @@ class Found:
     """compile, or what is run at once: search, sub, …"""
     runs: frozenset[str]
     """What is run on a constant in its module."""
+    argument: ast.expr | None
+    """The pattern, where it is given in place."""
 
     @property
     def where(self) -> str:
@@ -76,35 +70,44 @@ def patterns_in(path: Path, module: str) -> tuple[Found, ...]:
         if maker is None:
             continue
         name = names.get(id(node), "")
-        found.append(Found(module, name, node.lineno, *maker, frozenset(runs.get(name, ()))))
+        argument = node.args[0] if node.args else None
+        found.append(Found(module, name, node.lineno, *maker, frozenset(runs.get(name, ())), argument))
     return tuple(found)
 
 
 def _makers(tree: ast.AST) -> Callable[[ast.expr], tuple[str, str] | None]:
     """(engine, function) of what a call calls, however it was imported."""
-    modules_: dict[str, str] = {}
-    functions: dict[str, tuple[str, str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name in ("re", "re2", "regex", "sre_compile"):
-                    modules_[alias.asname or alias.name] = alias.name
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                engine = (node.module or "").removeprefix("context_graph.")
-                if engine in ("re", "re2", "regex", "patterns"):
-                    functions[alias.asname or alias.name] = (engine, alias.name)
+    imported = dict(_imported(tree))
+    modules_ = {name: engine for name, (engine, function) in imported.items() if not function}
+    functions = {name: found for name, found in imported.items() if found[1]}
 
     def maker(called: ast.expr) -> tuple[str, str] | None:
         if isinstance(called, ast.Name):
             engine, name = functions.get(called.id, ("", ""))
-            return (engine, name) if name in _RUNS | {"compile", "linear"} else None
+            return (engine, name) if name in _RUNS | _MAKES else None
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
             engine = modules_.get(called.value.id, "")
-            return (engine, called.attr) if engine and called.attr in _RUNS | {"compile"} else None
+            return (engine, called.attr) if engine and called.attr in _RUNS | _MAKES else None
         return None
 
     return maker
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, tuple[str, str]]]:
+    """(name in the module, (engine, function or "" for the engine itself))."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        source = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            whole = f"{source}.{alias.name}" if source == "context_graph" else alias.name
+            engine = source.removeprefix("context_graph.")
+            if engine in ENGINES:
+                yield alias.asname or alias.name, (engine, alias.name)
+            elif whole.removeprefix("context_graph.") in ENGINES and (
+                source == "context_graph" or not source
+            ):
+                yield alias.asname or alias.name, (whole.removeprefix("context_graph."), "")
 
 
 def _assigned(tree: ast.Module) -> dict[int, str]:
@@ -116,3 +119,24 @@ def _assigned(tree: ast.Module) -> dict[int, str]:
             if isinstance(target, ast.Name):
                 names.update({id(node): target.id for node in ast.walk(statement.value)})
     return names
+
+
+def said(argument: ast.expr | None, scope: dict[str, Any]) -> Any:
+    """The text of a pattern that is given in place, names taken from ``scope``; None if it is none."""
+    if argument is None:
+        return None
+    try:
+        return eval(compile(ast.Expression(argument), "<pattern>", "eval"), dict(scope))
+    except NameError:
+        return None
+
+
+@cache
+def locals_in(path: Path) -> dict[str, Any]:
+    """Texts that functions of the module give names to, as far as they can be told."""
+    known: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr):
+            value = said(node.value, known)
+            known.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
+    return known

@@ -440,12 +440,15 @@ cdef class Encoder:
         cdef const uint8_t* data = self.text.bytes
         cdef Py_ssize_t i = start
         cdef Py_ssize_t parts = 0
+        cdef Py_ssize_t script = start
         cdef Py_ssize_t stop
         while i < end:
             if data[i] == 95:
                 i += 1
                 continue
-            stop = script_end(&self.text, i, end)
+            if i >= script:  # once a run: a part of two letters must not look at all that follow it
+                script = script_end(&self.text, i, end)
+            stop = script
             if not add_joined(&self.terms, &self.text, i, stop):
                 stop = part_end(&self.text, i, stop)
                 self._add_word_term(i, stop)

@@ -48,6 +48,10 @@ class Linear:
         """The match that is all of ``text``, or None."""
         return self._run("fullmatch", text)
 
+    def search(self, text: str) -> Any:
+        """The first match, or None."""
+        return self._run("search", text)
+
     def match(self, text: str) -> Any:
         """The match at the start of ``text``, or None."""
         return self._run("match", text)

@@ -12,7 +12,7 @@ from tests.support import Cli
 @pytest.mark.parametrize("closing", ['"', ""], ids=["closed", "open"])
 @pytest.mark.parametrize("words", [24, 40, 200])
 def test_a_commit_message_of_plain_words_stalls_nobody(cli: Cli, words: int, closing: str) -> None:
-    """REQ-CORE-014: the session is captured, and a hook of another project is answered by the same owner."""
+    """The session is captured, and a hook of another project is answered by the same owner."""
     plain = " ".join(f"{'and' if at % 5 else 'words'}" for at in range(words))
     command = f'git commit -m "Fix. The bucket refills {plain}{closing}'
     hook(cli, "session-start", "s-1", source="startup")

@@ -116,6 +116,8 @@ def _read_value(text: str, number: int) -> Any:
         return text
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise InvalidInputError(f"line {number}: the JSON is nested too deep") from error
     except ValueError as error:
         if text[:1] in ('"', "[", "{"):
             raise InvalidInputError(f"line {number}: {text[:40]!r} is no JSON: {error}") from error

@@ -22,7 +22,8 @@ MAX_OPPOSED_WORDS: Final = 60
 MIN_SHARED_WORDS: Final = 3
 
 _TOKEN: Final = re.compile(
-    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<word>[\w@#$%][\w@#$%./:+-]{0,200}[\w%]|\w)|(?P<sign>[=:<>]+)"""
+    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<sign>[=:<>]+)"""
+    r"""|(?P<word>(?:\w[\w%]*+|%[\w%]++|[@#$%][@#$./:+-]{0,32}+[\w%]++)(?:[@#$./:+-]{1,200}+[\w%]++)*+)"""
 )
 _CONTRACTED: Final = re.compile(r"(?i)\b(\w{1,24}?)n['’]t\b")
 _FULL: Final = {"wo": "will", "sha": "shall", "can": "can"}

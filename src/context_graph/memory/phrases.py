@@ -96,8 +96,8 @@ _LOOKUPS: Final = _words(
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
 _GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
-_CHANGES_DIR: Final = linear(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
-_SETS_ENV: Final = linear(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
+_CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
+_SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 _DESCRIPTION: Final = linear(r" [A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+$")
 
 _TODO: Final = linear(r"(?m)^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)(?:\W|$)")
@@ -164,8 +164,11 @@ def command_of(input_text: str, limit: int = 90) -> str:
     lines = [line.strip() for line in input_text.strip().splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if first == (lines[-1] if lines else ""):
-        first = _DESCRIPTION.sub("", first)
-    first = _SETS_ENV.sub("", _CHANGES_DIR.sub("", first))
+        told = _DESCRIPTION.search(first)
+        first = first[: told.start()] if told else first
+    for leading in (_CHANGES_DIR, _SETS_ENV):
+        found = leading.match(first)
+        first = first[found.end() :] if found else first
     return shortened(first, limit)
 
 
@@ -188,11 +191,15 @@ def removed_by(command: str) -> list[str]:
 
 def error_line(text: str, limit: int = 140) -> str:
     """The line of an error text that tells most: the last that names an error, else the last at all."""
-    lines = [line.strip() for line in _COLOURS.sub("", text).splitlines()]
-    lines = [line for line in lines if line and not _NOISE.fullmatch(line)]
-    telling = [line for line in lines if _TELLING.found(line)]
-    chosen = (telling or lines or [text.strip()])[-1]
-    return shortened(" ".join(chosen.split()), limit)
+    last = ""
+    for line in map(str.strip, reversed(_COLOURS.sub("", text).splitlines())):
+        if not line or _NOISE.fullmatch(line):
+            continue
+        last = last or line
+        if _TELLING.found(line):
+            last = line
+            break
+    return shortened(" ".join((last or text).split()), limit)
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -79,7 +79,7 @@ class Saying:
 
 _WORD: Final = (
     r"(?:(?<![\w)])[-+](?=\d)|[@#$~]|\.{0,2}/|~/|(?<![\w-])--?(?=[A-Za-z]))?"
-    r"\w++(?:(?:[.@/\\-]|:(?=\d)){1,32}+\w++)*+(?:%|\+\+|\#(?!\w))?/?"
+    r"\w++(?:(?:[.@/\\-]|:(?=\d)){1,200}+\w++)*+(?:%|\+\+|\#(?!\w))?/?"
 )
 _TOKEN: Final = re.compile(
     rf"""(?P<quote>`[^`\n]{{1,400}}`|"[^"\n]{{1,200}}"|“[^”\n]{{1,200}}”|«[^»\n]{{1,200}}»|(?<!\w)'[^'\n]{{1,200}}'(?!\w)
@@ -109,6 +109,9 @@ _FOLLOWING: Final = re.compile(r"\s++(\w++)")
 _LEAD: Final = re.compile(rf"(?i)(^|[.!?;]\s++){LEAD_IN}(?:\s++that\b\s*+|\s*+[:,—–-]++\s*+)")
 _TAIL: Final = re.compile(rf"(?i)[,;—–-]\s*+{LEAD_IN}(?:\s++that)?+\s*+([.!]*+)\s*+$")
 _NAMED: Final = re.compile(r"[\w`\"'“‘$#@/~]")
+_MARKS: Final = re.compile(r"([^\w\s\x00-\x7f]{64})")
+_MARGIN: Final = 200
+"""Signs before the first word of a line; more of them are no quotation, list or heading."""
 _QUIET: Final = frozenset(".,;:()[]{}…•·_'\"`’‘“”-–—")
 _ENDS: Final = frozenset(".!?;…")
 _BREAKS: Final = frozenset(",:()[]–—-")
@@ -228,7 +231,9 @@ class _Reader:
         return sign in _AT_LINE and self._begins_line(at)
 
     def _begins_line(self, at: int) -> bool:
-        start = self._text.rfind("\n", 0, at) + 1
+        start = self._text.rfind("\n", max(0, at - _MARGIN - 1), at) + 1
+        if not start and at > _MARGIN:
+            return False
         return not self._text[start:at].strip(" >*#|\t")
 
     def _word(self, token: str, end: int) -> None:
@@ -300,9 +305,18 @@ class _Reader:
         )
 
 
+def _composed(text: str) -> str:
+    """A letter and its marks as one character. A run of marks that no script has stays as it is: normalizing
+    takes the square of its length."""
+    if text.isascii():
+        return text
+    parts = _MARKS.split(text)
+    return "".join([unicodedata.normalize("NFC", part) for part in parts])
+
+
 def spelt(text: str) -> str:
     """Without what only announces, and with contractions in full."""
-    text = unicodedata.normalize("NFC", text)
+    text = _composed(text)
     text = _LEAD.sub(r"\1", text.strip())
     if tail := _TAIL.search(text):
         text = text[: tail.start()].rstrip() + tail[1]

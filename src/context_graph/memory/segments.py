@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Final
 
 from context_graph.memory.words import STOP_WORDS
-from context_graph.patterns import linear
 
 __all__ = ["Kind", "Segment", "segments", "telling_words"]
 
@@ -19,13 +18,15 @@ SHORT: Final = 2000
 _FENCE: Final = re.compile(r"^\s*+(```|~~~)")
 _ITEM: Final = re.compile(r"^\s*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s++|>\s?)")
 _SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?]) (?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
-_STARTS_CODE: Final = linear(
-    r"^\s*(?:def \w+\(|class \w+[(:{]|async \w|import [\w.]+;?$|from [\w.]+ import |return(?:\W|$)|@\w|"
-    r"#include|\$ \w|(?:if|for|while|with|try|else|elif)(?:\W.*)?[:{]\s*$|[{}\])]+[;,)]*\s*$|"
-    r"(?:SELECT|INSERT|CREATE|UPDATE) |(?:pub )?(?:fn|func|function)(?:\W.*)?\(|(?:let|const|var)(?:\W.*)?=|"
-    r"(?:struct|impl|enum|interface)(?:\W.*)?\{)"
+_STARTS_CODE: Final = re.compile(
+    r"\s*+(?:def \w++\(|class \w++[(:{]|async \w|import [\w.]++;?$|from [\w.]++ import |return\b|@\w|"
+    r"#include|\$ \w|[{}\])]++[;,)]*+\s*+$|(?:SELECT|INSERT|CREATE|UPDATE) |"
+    r"(?P<block>(?:if|for|while|with|try|else|elif)\b)|(?P<call>(?:pub )?(?:fn|func|function)\b)|"
+    r"(?P<value>(?:let|const|var)\b)|(?P<body>(?:struct|impl|enum|interface)\b))"
 )
-_ENDS_CODE: Final = linear(r"(?:[;{]|\)\s*[:{]|=>|\\)\s*$|^\s*[\w.\[\]]+\s*(?:[-+*/]?=|:=)\s*\S")
+_SIGN_AFTER: Final = {"call": "(", "value": "=", "body": "{"}
+"""What must stand somewhere behind such a word."""
+_ASSIGNS: Final = re.compile(r"\s*+[\w.\[\]]++\s*+(?:[-+*/]?=|:=)\s*+\S")
 _INDENTED: Final = re.compile(r"^(?: {2,}+|\t)\S")
 _WORD: Final = re.compile(r"[^\W_]{2,}|\d")
 _COMMON: Final = frozenset(word.decode() for word in STOP_WORDS)
@@ -84,7 +85,21 @@ def _is_code(line: str, *, after_code: bool) -> bool:
         return False
     if after_code and line[0] in " \t" and _INDENTED.match(line):
         return True
-    return bool(_STARTS_CODE.found(line) or _ENDS_CODE.found(line))
+    return _starts_code(line) or _ends_code(line.rstrip()) or _ASSIGNS.match(line) is not None
+
+
+def _starts_code(line: str) -> bool:
+    found = _STARTS_CODE.match(line)
+    if found is None:
+        return False
+    if found.lastgroup == "block":
+        return line.rstrip().endswith((":", "{"))
+    return found.lastgroup is None or _SIGN_AFTER[found.lastgroup] in line
+
+
+def _ends_code(line: str) -> bool:
+    """Whether a line without spaces at its end ends as code does: `;`, `{`, `=>`, a backslash, `):`."""
+    return line.endswith((";", "{", "=>", "\\")) or (line.endswith(":") and line[:-1].rstrip().endswith(")"))
 
 
 def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:

@@ -20,6 +20,8 @@ __all__ = ["same_order"]
 
 MAX_WORDS: Final = 80
 """Of a sentence whose phrases are moved; longer ones must have one order."""
+MAX_REWORDED: Final = 40
+"""Sentences that are told in other words, one by one; texts in which more are differ."""
 _STAYS: Final = frozenset(["", "'s", "of", "or", "than", "versus"])
 """Marks of words that do not move by themselves."""
 
@@ -42,15 +44,36 @@ def same_order(
     rest, others = _units(one), _units(other)
     if len(rest) != len(others):
         return len(ours) <= MAX_WORDS and _reworded(ours, theirs, optional)
-    for unit in list(rest):
-        twin = next((there for there in others if _alike(unit, there)), None)
-        if twin is not None:
-            rest.remove(unit)
-            others.remove(twin)
+    rest, others = _without_twins(rest, others)
+    if len(rest) > MAX_REWORDED or Counter(map(_bag, rest)) != Counter(map(_bag, others)):
+        return False
     return all(
         any(_bag(unit) == _bag(there) and _reworded(unit, there, optional) for there in others)
         for unit in rest
-    ) and Counter(map(_bag, rest)) == Counter(map(_bag, others))
+    )
+
+
+def _without_twins(
+    ours: Sequence[list[Word]], theirs: Sequence[list[Word]]
+) -> tuple[list[list[Word]], list[list[Word]]]:
+    """Both without the sentences that the other has too, wherever it has them."""
+    waiting: dict[tuple[tuple[str, str], ...], list[list[Word]]] = {}
+    for unit in theirs:
+        waiting.setdefault(_joined(unit), []).append(unit)
+    rest = []
+    for unit in ours:
+        alike = waiting.get(_joined(unit), [])
+        at = next((at for at, there in enumerate(alike[:MAX_REWORDED]) if _alike(unit, there)), None)
+        if at is None:
+            rest.append(unit)
+        else:
+            alike[at] = alike[-1]
+            alike.pop()
+    return rest, [unit for units in waiting.values() for unit in units]
+
+
+def _joined(words: Words) -> tuple[tuple[str, str], ...]:
+    return tuple((word.word, word.mark) for word in words)
 
 
 def _bag(words: Words) -> tuple[str, ...]:

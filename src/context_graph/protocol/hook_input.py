@@ -179,10 +179,9 @@ def _without_lone_surrogates(body: bytes, error: msgspec.DecodeError) -> bytes:
     if b"\\u" not in body:
         raise InvalidInputError(f"stdin: not JSON: {error}; {_CURE}") from error
     try:
-        value = json.loads(body)
+        return json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
     except (ValueError, RecursionError) as again:
         raise InvalidInputError(f"stdin: not JSON: {again}; {_CURE}") from again
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _refuse(error: msgspec.ValidationError, under: str = "") -> NoReturn:

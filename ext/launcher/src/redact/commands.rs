@@ -18,16 +18,18 @@ fn words(text: &[u8], mut at: usize, end: usize) -> impl Iterator<Item = (usize,
 
 pub(super) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let mut at = 0;
-    let mut line = 0;
+    // Up to here the words of a line were looked at for an earlier command of the same kind.
+    let (mut passwords, mut mysql, mut users) = (0, 0, 0);
     while at < text.len() {
         let end = stretch(text, at, usize::MAX, is_word).max(at + 1);
         let word = text.get(at..end).unwrap_or(&[]);
         let near = text.len().min(end + LINE_MAX);
         match word {
-            b"\n" => line = end,
-            b"sshpass" => option_values(text, line.max(at), b"-p", 0, spans),
-            b"mysql" | b"mysqldump" | b"mysqladmin" => option_values(text, line.max(at), b"-p", 3, spans),
-            b"curl" | b"wget" | b"http" | b"https" => user_options(text, at, spans),
+            b"sshpass" if at >= passwords => passwords = option_values(text, at, b"-p", 0, spans),
+            b"mysql" | b"mysqldump" | b"mysqladmin" if at >= mysql => {
+                mysql = option_values(text, at, b"-p", 3, spans);
+            }
+            b"curl" | b"wget" | b"http" | b"https" if at >= users => users = user_options(text, at, spans),
             b"set" | b"setx" | b"ENV" | b"ARG" | b"export" => named_value(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"identified") => identified_by(text, end, near, spans),
             _ if word.eq_ignore_ascii_case(b"login") => login_password(text, end, near, spans),
@@ -48,10 +50,11 @@ fn push_bare(text: &[u8], start: usize, stop: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// `-p VALUE` and `-pVALUE` (then of at least `joined` bytes) on the rest of the line.
-fn option_values(text: &[u8], at: usize, option: &[u8], joined: usize, spans: &mut Vec<Span>) {
+/// `-p VALUE` and `-pVALUE` (then of at least `joined` bytes) on the rest of the line; returns where that ends.
+fn option_values(text: &[u8], at: usize, option: &[u8], joined: usize, spans: &mut Vec<Span>) -> usize {
     let mut previous_was_option = false;
-    for (start, stop, word) in words(text, at, line_end(text, at)) {
+    let end = line_end(text, at);
+    for (start, stop, word) in words(text, at, end) {
         match word.strip_prefix(option) {
             _ if previous_was_option && joined == 0 => push_bare(text, start, stop, spans),
             Some(value) if value.len() > joined.max(1) - 1 => push_bare(text, start + option.len(), stop, spans),
@@ -59,12 +62,14 @@ fn option_values(text: &[u8], at: usize, option: &[u8], joined: usize, spans: &m
         }
         previous_was_option = word == option;
     }
+    end
 }
 
-/// `-u name:password`, `--user=name:password`.
-fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) {
+/// `-u name:password`, `--user=name:password` on the rest of the line; returns where that ends.
+fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) -> usize {
     let mut expected = false;
-    for (start, stop, word) in words(text, at, line_end(text, at)) {
+    let end = line_end(text, at);
+    for (start, stop, word) in words(text, at, end) {
         let is_option = word.starts_with(b"-u") || word.starts_with(b"--user");
         if expected || is_option {
             if let Some(colon) = word.iter().position(|byte| *byte == b':') {
@@ -73,6 +78,7 @@ fn user_options(text: &[u8], at: usize, spans: &mut Vec<Span>) {
         }
         expected = matches!(word, b"-u" | b"--user");
     }
+    end
 }
 
 /// `ENV API_TOKEN value`, `set -gx DB_PASSWORD value`.

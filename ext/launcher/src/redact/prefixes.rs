@@ -106,13 +106,19 @@ fn prefixed(text: &[u8], at: usize) -> Option<Span> {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'%' | b'~' | b'$' | b',')
     };
-    let end = stretch(text, behind, usize::MAX, keep);
+    // The two-letter prefixes are Twilio's: 32 letters and digits in one piece, or else half the dictionary fits.
+    let pair = prefix.len() == 2;
+    let enough = stretch(text, behind, *least, |byte| byte.is_ascii_alphanumeric() || !pair && keep(byte));
+    if enough - behind < *least {
+        return None; // before all of the run is read: each of its words may have such a prefix
+    }
+    let end = stretch(text, enough, usize::MAX, keep);
     let stops = text.get(behind..end)?.iter().rev().take_while(|byte| b".,".contains(byte)).count();
     let end = end - stops;
-    let plain = stretch(text, behind, usize::MAX, |byte| byte.is_ascii_alphanumeric()) - behind;
-    // The two-letter prefixes are Twilio's: 32 letters and digits in one piece, or else half the dictionary fits.
-    let long_enough = if prefix.len() == 2 { plain >= *least } else { end - behind >= *least };
-    long_enough.then_some(Span { start: at, end, rule: if *prefix == b"eyJ" { "jwt" } else { "key" } })
+    if end - behind < *least {
+        return None;
+    }
+    Some(Span { start: at, end, rule: if *prefix == b"eyJ" { "jwt" } else { "key" } })
 }
 
 /// `://user:password@`, also without user or without password; `git@` alone names no secret.

@@ -1,0 +1,200 @@
+"""What the owner does with text from outside takes time in proportion to its length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from itertools import chain, pairwise
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+import pytest
+from tests.hard_texts import Text, hard_texts, why_not_linear
+
+from context_graph.dream import actions, distinct, labels, telling
+from context_graph.errors import ContextGraphError
+from context_graph.hooks_config.json_text import parse_json_text
+from context_graph.identity.prediction import command_head
+from context_graph.identity.text import flatten_text, relative_paths
+from context_graph.mcp_server import rpc
+from context_graph.memory import blend, fence, ledger, likeness, phrases, saying, segments, selection
+from context_graph.memory.embed import default_provider
+from context_graph.memory.exchange_markdown import file_name, read_markdown
+from context_graph.memory.relevance import Asked
+from context_graph.memory.summary import SessionWork
+from context_graph.model import EventKind, HookEvent
+from context_graph.model.memory import MAX_CONTENT_CHARS
+from context_graph.protocol.hook_input import parse_hook_input
+from context_graph.redact.detector import Redactor
+from context_graph.requirements import own_commands, permission
+from context_graph.wire.messages import MessageSplitter
+
+
+def _event(kind: EventKind, text: str, tool: str = "", **more: Any) -> HookEvent:
+    given = {"session_id": "s", "event_id": "e", "at_ms": 1, "cwd": "/a", "tool_name": tool, **more}
+    return HookEvent(kind=kind, input_text=text, output_text=text, **given)
+
+
+def summary(text: str) -> None:
+    """A session all of whose events say it: prompt, commands that work and fail, edits, list, last words."""
+    kinds = (
+        (EventKind.PROMPT_SUBMIT, ""),
+        *((EventKind.POST_TOOL, tool) for tool in ("Bash", "Edit", "Read", "TodoWrite")),
+        (EventKind.POST_TOOL_FAILURE, "Bash"),
+        (EventKind.STOP, ""),
+    )
+    work = SessionWork()
+    work.absorb(enumerate([_event(kind, text, tool) for kind, tool in kinds], 1))
+    SessionWork.from_json(work.to_json()).text()
+
+
+@cache
+def redactor() -> Redactor:
+    return Redactor()
+
+
+def quoted(text: str) -> None:
+    fence.quoted(text)
+    fence.inert(text)
+    fence.best_passage(text, fence.words_of(text), 40, lambda part: len(part) // 4)
+
+
+def relevance(text: str) -> None:
+    asked = Asked(text, default_provider(), 3)
+    asked.relevance(text, {"terms": 0.5, "cosine": 0.5})
+    blend.asks_when(text)
+    phrases.is_small_talk(text)
+
+
+def capped(run: Callable[[str], Any]) -> Callable[[str], Any]:
+    """For what only meets a memory's content, which is no longer than that."""
+    return lambda text: run(text[:MAX_CONTENT_CHARS])
+
+
+def pairs(text: str) -> None:
+    """Two texts of the same words in another order, and one that denies the other."""
+    words = text.split(" ")
+    backwards = " ".join(reversed(words))
+    likeness.same_saying(text, backwards)
+    likeness.same_saying(text, ". ".join(reversed(text.split(". "))))
+    likeness.opposition(text, backwards)
+    likeness.opposition(text, f"{text} not")
+    likeness.short_name(text)
+
+
+def told(text: str) -> None:
+    segments.segments.__wrapped__(text)
+    segments.telling_words(text)
+    source = selection.Source(text, 1.0, 4)
+    selection.selected(text[:400], [source], 200, default_provider())
+
+
+def consolidated(text: str) -> None:
+    actions.actions(text)
+    distinct.rough_sum(text)
+    telling.telling(text)
+    labels._stems.__wrapped__(text)
+
+
+def imported(text: str) -> None:
+    for document in (text, f"---\nid: {text}\n---\n{text}", f"---\nrationale: {text}\ntags: [{text}\n---\n"):
+        with suppress(ContextGraphError):
+            read_markdown(document)
+    file_name({"content": text, "created_at_ms": 0, "id": str(UUID(int=1))})
+
+
+def hooked(text: str) -> None:
+    body = orjson.dumps({"session_id": "s", "tool_name": "Bash", "tool_input": {"command": text}})
+    for given in (body, text.encode(), body.replace(b"Bash", b"\\ud800")):
+        with suppress(ContextGraphError):
+            parse_hook_input(EventKind.POST_TOOL, given, {})
+    flatten_text({"password": text, "list": [text, text[:100]]}, 2048)
+    relative_paths(text, "/a/")
+    command_head(text)
+
+
+def framed(text: str) -> None:
+    data = text.encode()
+    for spread in (False, True):
+        splitter = MessageSplitter(1 << 20, spread=spread)
+        for at in range(0, len(data), 4096):
+            list(splitter.feed(data[at : at + 4096]))
+        splitter.tail()
+    with suppress(rpc.RpcError):
+        rpc.parse(data)
+
+
+def gated(text: str) -> None:
+    for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
+        own_commands.is_own_command(command)
+        own_commands.may_reach_gates(command, {"plan"})
+        permission.danger(command, {"/home/u"})
+
+
+def configured(text: str) -> None:
+    for document in (text, f'{{"a": "{text}"}}', f"[{text}"):
+        with suppress(ContextGraphError, ValueError):
+            parse_json_text(document)
+
+
+def observed(text: str) -> None:
+    ledger.distinctive_words(text, text[:200])
+
+
+WORK: Final[dict[str, Callable[[str], Any]]] = {
+    "summary": summary,
+    "decisions": lambda text: (phrases.decisions_in(text, by_user=True), phrases.what_is_left(text)),
+    "quoting": capped(quoted),
+    "relevance": relevance,
+    "redaction": lambda text: redactor().redact(text),
+    "redaction of secrets": lambda text: redactor().redact(
+        f"password={text} api_key: '{text}' --token {text}"
+    ),
+    "redaction of a start": lambda text: redactor().redact_cut(text, 2048),
+    "saying": capped(saying.saying),
+    "pairs": capped(pairs),
+    "segments": capped(told),
+    "consolidation": capped(consolidated),
+    "Markdown": imported,
+    "hook input": hooked,
+    "messages": framed,
+    "gates": gated,
+    "settings": configured,
+    "ledger": observed,
+}
+
+
+def _names(many: int) -> Iterator[str]:
+    for at in range(many):
+        yield "".join(chr(97 + at // 26**place % 26) for place in range(3))
+
+
+def _sentences(size: int) -> str:
+    """Short sentences, each of other words."""
+    names = list(_names(max(2, size // 17)))
+    return " ".join(f"{one} calls {other}." for one, other in pairwise(names))
+
+
+def _same_sentences(size: int) -> str:
+    """Sentences of the same words, each in another voice than the next."""
+    return "The gateway calls the store. The gateway is called by the store. " * (size // 65 + 1)
+
+
+def _secrets(size: int) -> str:
+    return "password=password=token: secret_key='" * (size // 37 + 1)
+
+
+def _items(size: int) -> str:
+    """A list whose entries rest on each other."""
+    return "\n".join(f"- {one}: then it uses {one}" for one in _names(size // 26 + 1))
+
+
+TEXTS: Final[tuple[Text, ...]] = (_sentences, _same_sentences, _secrets, _items)
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_work_grows_with_the_text_alone(work: str) -> None:
+    named = "password token sudo git requirements.json .git req https eyJ BEGIN PRIVATE KEY Error decided"
+    assert why_not_linear(WORK[work], chain(TEXTS, hard_texts(named))) == ""

@@ -1,0 +1,221 @@
+"""No text makes a pattern of ours slow: each is RE2's or proved to take one pass, and all are measured."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+from tests.hard_texts import hard_texts, why_not_linear
+from tests.pattern_proof import why_not_one_pass
+from tests.pattern_support import Found, locals_in, modules, patterns_in, said
+
+from context_graph.patterns import Linear, PatternError, linear
+
+DOOR: Final = "context_graph.patterns"
+"""The one module that calls RE2."""
+
+OTHERS: Final = {
+    "context_graph.requirements.patterns": "runs what users write, within a time limit",
+    "context_graph.requirements.fields": "compiles what users write, to tell them whether it is a pattern",
+    "context_graph.requirements.schema": "compiles what users write, to tell them whether it is a pattern",
+}
+"""Modules that compile patterns which are not ours."""
+
+OUR_OWN_TEXT: Final = {
+    "context_graph.redact.extract": "reads the rules of an installed package, in a process of its own",
+    "context_graph.patterns": "reads our own patterns when they are compiled",
+}
+"""Modules whose use of `re` meets no text from outside."""
+
+PYTHONS: Final = {
+    "context_graph._kernels._reference_features": "one call a token, and standard library only",
+    "context_graph.doctor.canary_memory": "a front end, which loads no RE2",
+    "context_graph.doctor.hooks_in_use": "a front end, which loads no RE2",
+    "context_graph.doctor.surroundings": "a front end, which loads no RE2",
+    "context_graph.dream.actions": "one call a word",
+    "context_graph.dream.distinct": "one call a text, all words of it",
+    "context_graph.dream.labels": "one call a text, all words of it",
+    "context_graph.dream.telling": "one call a word",
+    "context_graph.hooks_config.json_text": "a front end, which loads no RE2",
+    "context_graph.hooks_config.settings": "a front end, which loads no RE2",
+    "context_graph.identity.prediction": "several calls a hook",
+    "context_graph.identity.text": "several calls a hook",
+    "context_graph.mcp_server.tools": "one id",
+    "context_graph.memory.blend": "all words of a query",
+    "context_graph.memory.exchange_markdown": "the start of a value",
+    "context_graph.memory.fence": "all words of a text, and its tags",
+    "context_graph.memory.ledger": "all words of a text",
+    "context_graph.memory.likeness": "all words of a text",
+    "context_graph.memory.phrases": "all words or stops of a text",
+    "context_graph.memory.relevance": "all words of a query",
+    "context_graph.memory.saying": "all words of a text",
+    "context_graph.memory.segments": "each line of a text",
+    "context_graph.memory.unseen": "single characters",
+    "context_graph.owner.server": "a version",
+    "context_graph.owner.spool": "names of files",
+    "context_graph.protocol.shapes": "names of events",
+    "context_graph.redact.detector": "one call a secret",
+    "context_graph.redact.keyed": "several calls a value, on bytes from a place on",
+    "context_graph.redact.runs": "several calls a token, on bytes",
+    "context_graph.requirements.own_commands": "a gate's bare interpreter, which has no RE2",
+    "context_graph.requirements.permission": "a gate's bare interpreter, which has no RE2",
+    "context_graph.store.listing": "an id",
+    "context_graph.store.repair": "names of files",
+    "context_graph.store.scrub": "lines that RocksDB writes",
+    "context_graph.store.seal": "names of files",
+    "context_graph.wire.messages": "single bytes",
+}
+"""Where `re` stays: a call of RE2 costs ten times as much, or RE2 can't be loaded. Each pattern is proved."""
+
+
+def found_patterns() -> Iterator[Found]:
+    for module, path in modules().items():
+        yield from patterns_in(path, module)
+
+
+def ours() -> list[Found]:
+    """What is applied to text from outside."""
+    return [
+        one
+        for one in found_patterns()
+        if one.module not in {*OTHERS, *OUR_OWN_TEXT} and (one.engine, one.module) != ("re2", DOOR)
+    ]
+
+
+def compiled(found: Found) -> list[Any]:
+    """The pattern objects that a place makes; [] where they are made from what is known at run time only."""
+    module = importlib.import_module(found.module)
+    if found.name:
+        made = getattr(module, found.name)
+        return list(made) if isinstance(made, tuple) else [made]
+    text = said(found.argument, {**vars(module), **locals_in(modules()[found.module])})
+    return [re.compile(text)] if isinstance(text, str | bytes) and found.engine == "re" else []
+
+
+def runs_of(found: Found) -> frozenset[str]:
+    return found.runs or frozenset({"search"} if found.call in ("compile", "linear") else {found.call})
+
+
+def test_re2_has_one_door() -> None:
+    assert {found.module for found in found_patterns() if found.engine == "re2"} <= {DOOR}
+
+
+def test_re_stays_where_it_is_listed_and_nowhere_else() -> None:
+    """A new module that imports `re` must say why, or use context_graph.patterns."""
+    using = {found.module for found in found_patterns() if found.engine == "re"}
+    assert using == {*PYTHONS, *OTHERS, *OUR_OWN_TEXT}
+
+
+def test_each_pattern_is_there_to_be_looked_at() -> None:
+    """A pattern is a constant of its module or stands in the call; none is put together at run time."""
+    blind = {found.where for found in ours() if not compiled(found)}
+    assert {where.rpartition(":")[0] for where in blind} <= {
+        "context_graph.redact.detector",  # RE2's, from the rules; test_redact runs them
+        "context_graph.memory.phrases",  # _any_of's, which are constants where it is called
+        "context_graph.redact.extract",
+    }, blind
+
+
+@pytest.mark.parametrize("found", [one for one in ours() if one.engine == "re"], ids=lambda one: one.where)
+def test_what_python_runs_takes_one_pass(found: Found) -> None:
+    for pattern in compiled(found):
+        assert why_not_one_pass(pattern, runs_of(found)) == "", pattern.pattern
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"(a+)+$", r"(a|a)*b", r" [A-Z][a-z]+(?: [^\"]+)+$", r"\s+$", r"\w+@", r"a*a*b", r"x\s*\S*y"),
+        *(
+            r"\w*?n't",
+            r"(?:a+b?)*c",
+            r"\$\{[^}]*\}",
+            r'"(?:[^"\\]|\\.)*"',
+            r"(?m)^\s*x",
+            r"a{1,200}a{1,200}b",
+        ),
+    ],
+)
+def test_the_proof_refuses_what_can_be_made_slow(pattern: str) -> None:
+    assert why_not_one_pass(re.compile(pattern), frozenset({"search"}))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "run"),
+    [
+        (r"(a+)+b", "match"),
+        (r"(?:\w+-?)*", "fullmatch"),
+        (r"(?:(?:a*+b)?+a)*+c", "match"),
+        (r".*x.*y", "match"),
+    ],
+)
+def test_it_refuses_it_at_one_place_too(pattern: str, run: str) -> None:
+    assert why_not_one_pass(re.compile(pattern), frozenset({run}))
+
+
+@pytest.mark.parametrize("slow", [r"\s+$", r" [A-Z][a-z]+(?: [^\"'|&;$<>`\\{}=]+)+$"])
+def test_the_measure_sees_what_is_quadratic_and_what_is_exponential(slow: str) -> None:
+    assert why_not_linear(re.compile(slow).search, hard_texts())
+
+
+def _measured(found: Found) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """(pattern, what runs it on a text) for each pattern of a place and each method it is used by."""
+    for pattern in compiled(found):
+        of_bytes = isinstance(pattern.pattern, bytes)
+        shown = pattern.pattern.decode("latin-1") if of_bytes else pattern.pattern
+        for run in runs_of(found):
+            method = getattr(pattern, run)
+            if run in ("sub", "subn"):
+                method = _with(method, b"" if of_bytes else "")
+            elif run == "finditer":
+                method = _all_of(method)
+            yield shown, _encoded(method) if of_bytes else method
+
+
+def _with(method: Callable[..., Any], replacement: Any) -> Callable[[Any], Any]:
+    return lambda text: method(replacement, text)
+
+
+def _all_of(method: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Any]:
+    return lambda text: [None for _ in method(text)]
+
+
+def _encoded(method: Callable[[bytes], Any]) -> Callable[[str], Any]:
+    return lambda text: method(text.encode())
+
+
+@pytest.mark.parametrize("found", ours(), ids=lambda one: one.where)
+def test_time_grows_with_the_text_alone(found: Found) -> None:
+    for shown, run in _measured(found):
+        assert why_not_linear(run, hard_texts(shown)) == "", shown
+
+
+def test_a_pattern_that_re2_does_not_take_fails_where_it_is_made() -> None:
+    for pattern in (r"(?=a)", r"(a)\1", r"\bword\b", r"[^\W_]", r"[a[b]", "("):
+        with pytest.raises(PatternError):
+            linear(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"\w+", ("naïve", "中文", "über_1", "٣", "x̂", "", "-", "ﬁ", "²")),
+        (r"\d+", ("12", "٣٤", "²", "Ⅷ", "a")),
+        (r"\s+", (" ", "\u2003", "\x85", "\x1c", "\u200b", "\v", "\n", "\xa0")),
+        (r"[\w.]+[^\s]", ("a.é", "中.", "..", ". ")),
+        (r"\W\D\S", ("-a-", "中a-", "  1", "-\u2003x")),
+    ],
+)
+def test_classes_mean_what_they_mean_in_python(pattern: str, texts: tuple[str, ...]) -> None:
+    for text in texts:
+        theirs = re.compile(pattern).fullmatch(text)
+        assert (linear(pattern).fullmatch(text) is not None) == (theirs is not None), text
+
+
+def test_a_lone_surrogate_is_a_sign_like_any_other() -> None:
+    assert linear("a.b").found("a\ud800b") and linear("b").sub("c", "\udfffab") == "?ac"
+    assert [found.span() for found in linear("b").finditer("\ud800b\ud800b")] == [(1, 2), (3, 4)]
+    assert isinstance(linear("b"), Linear)
