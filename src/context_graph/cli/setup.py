@@ -55,6 +55,13 @@ def setup(
     status_line: Annotated[
         bool, typer.Option("--status-line", help="Also a status line, if there is none.")
     ] = False,
+    strict_gates: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict-gates/--no-strict-gates",
+            help="In projects with requirements a tool call is blocked where our hook fails or is gone.",
+        ),
+    ] = None,
     autostart: Annotated[
         bool,
         typer.Option(
@@ -90,7 +97,7 @@ def setup(
         _remove(scope, yes=yes, dry_run=dry_run)
         return
     record = Record(data_root(), scope.key)
-    made = plan_setup(scope, record, Options(servers, skills, permissions, status_line))
+    made = plan_setup(scope, record, Options(servers, skills, permissions, status_line, strict_gates))
     if _is_wanted(made, yes=yes, dry_run=dry_run):
         _write(scope, record, made)
         print("next: `context-graph-cli doctor` tries it out, then start `claude`")

@@ -44,13 +44,15 @@ ALLOWED: Final = tuple(
 Path = tuple[str | int, ...]
 
 
-def add_to_settings(text: str, *, permissions: bool, status_line: bool) -> str:
+def add_to_settings(
+    text: str, *, permissions: bool, status_line: bool, strict_gates: bool | None = None
+) -> str:
     """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
 
     Raises:
         InvalidInputError: The file can't be merged; see `merge_settings`.
     """
-    merged = merge_settings(text, EVENTS)
+    merged = merge_settings(text, EVENTS, strict=strict_gates)
     if permissions:
         merged = _with_permissions(merged)
     if status_line and "statusLine" not in _parsed(merged).members:

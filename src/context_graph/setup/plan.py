@@ -41,6 +41,7 @@ class Options:
     skills: bool = True
     permissions: bool = True
     status_line: bool = False
+    strict_gates: bool | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +77,9 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
     made.changes.append(
         _merged(
             scope.settings,
-            lambda text: add_to_settings(text, permissions=wanted[0], status_line=wanted[1]),
+            lambda text: add_to_settings(
+                text, permissions=wanted[0], status_line=wanted[1], strict_gates=options.strict_gates
+            ),
         )
     )
     if scope.name != "user" and scope.settings == user_scope().settings:
