@@ -6,7 +6,7 @@ __all__ = ["PRESETS"]
 
 _HEAD = """\
 # Requirements of this project: what must be met before a tool runs, or a session stops.
-# Every key is told in docs/requirements.md; `context-graph-cli req status` shows what holds.
+# `context-graph-cli req keys` tells every key, `context-graph-cli req status` what holds.
 version: "1.0"
 enabled: true
 """
