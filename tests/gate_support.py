@@ -26,6 +26,8 @@ EVENTS = {
     "post-tool": "PostToolUse",
     "post-tool-failure": "PostToolUseFailure",
     "prompt-submit": "UserPromptSubmit",
+    "prompt-expansion": "UserPromptExpansion",
+    "permission-denied": "PermissionDenied",
     "stop": "Stop",
     "subagent-stop": "SubagentStop",
     "session-start": "SessionStart",

@@ -110,8 +110,11 @@ class Gate:
         return decide(GateEvent(name, session_id=session, **given), cache=self.cache, may_run=may_run)
 
     def edit(self, session: str = A, path: str = "src/a.py", **fields: Any) -> GateResult:
+        """PreToolUse of Edit of a file below the working folder."""
         fields.setdefault("tool_name", "Edit")
-        return self.event("PreToolUse", session, tool_input={"file_path": str(self.repo / path)}, **fields)
+        cwd = str(fields.get("cwd", ""))
+        folder = Path(cwd) if cwd.startswith("/") and "\0" not in cwd else self.repo
+        return self.event("PreToolUse", session, tool_input={"file_path": str(folder / path)}, **fields)
 
     def bash(self, command: str, session: str = A, **fields: Any) -> GateResult:
         return self.event("PreToolUse", session, tool_name="Bash", tool_input={"command": command}, **fields)

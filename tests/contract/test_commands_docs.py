@@ -47,7 +47,7 @@ REQ = (
         "enable",
         "disable",
     ),
-    *("config show", "init", "check", "doctor", "log", "statusline"),
+    *("config show", "init", "check", "keys", "doctor", "log", "statusline"),
 )
 
 

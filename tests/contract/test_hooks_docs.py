@@ -25,7 +25,7 @@ def budgets() -> dict[str, int]:
     body = text.split("fn budget_ms", 1)[1].split("\n    }\n", 1)[0]
     most = int(re.findall(r"CLAUDE_BUDGET_MS: u32 = ([\d_]+)", (LAUNCHER / "hook.rs").read_text())[0])
     found = {}
-    for kinds, number in re.findall(r"((?:Kind::\w+[ |]*)+)=> ([\d_]+)", body):
+    for kinds, number in re.findall(r"((?:Kind::\w+[\s|]*)+)=> ([\d_]+)", body):
         for kind in re.findall(r"Kind::(\w+)", kinds):
             found[re.sub(r"(?<!^)([A-Z])", r"-\1", kind).lower()] = min(int(number), most)
     return found

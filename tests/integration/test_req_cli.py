@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pty
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 from tests.gate_support import A, B, GateProject, no_owner
 from tests.support import Cli
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 CONFIG = """
 version: "1.0"
@@ -174,10 +177,12 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
 
 def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject) -> None:
     """Settings that call nobody, all hooks off, an entry that is dropped; 1 for errors only."""
-    assert "no settings file calls the hooks of PreToolUse" in project.req("doctor")
+    said = project.req("doctor", code=1)
+    assert "no settings file calls the hooks of PreToolUse" in said and "context-graph-cli setup" in said
+    assert "are sound" not in said
     project.cli.run("hooks", "generate-config")
     sound = json.loads(project.req("doctor", "--json"))
-    assert sound["sound"] is True and not [one for one in sound["findings"] if "settings file" in one["what"]]
+    assert sound["sound"] is True and "no settings file" not in json.dumps(sound)
     local = project.root / ".claude" / "settings.local.json"
     local.write_text('{"disableAllHooks": true}')
     assert "disableAllHooks" in project.req("doctor", code=1)
@@ -236,3 +241,91 @@ def test_a_plain_command_loads_neither_typer_nor_the_client(project: GateProject
     loaded = {name.split(".")[0] for name in done.stderr.split()}
     # yaml once, to compile the configuration; json, re and the like come with it.
     assert not {"typer", "click", "asyncio", "dataclasses", "pathlib", "socket"} & loaded
+
+
+def test_check_ends_with_1_where_the_call_would_be_held(project: GateProject) -> None:
+    """So that a git hook can ask."""
+    assert "plan" in project.req("check", "Edit", "--session", A, code=1)
+    assert json.loads(project.req("check", "Edit", "--session", A, "--json", code=1))["decision"] == "deny"
+    assert project.req("check", "Read", "--session", A).startswith("allow")
+
+
+def test_the_doctor_is_not_sound_where_the_configuration_is_a_link_to_nothing(project: GateProject) -> None:
+    project.cli.run("setup", "--yes", "--no-mcp", "--no-skills")
+    assert "sound" in project.req("doctor")
+    path = project.root / ".claude" / "requirements.yaml"
+    path.unlink()
+    path.symlink_to("elsewhere.yaml")
+    said = project.req("doctor", code=1)
+    assert "is a link to elsewhere.yaml, which is not there" in said and "are sound" not in said
+
+
+def test_the_doctor_says_whether_the_gates_are_strict(project: GateProject) -> None:
+    for option, words in (("--strict-gates", "gates are strict"), ("--no-strict-gates", "pass unchecked")):
+        assert project.cli.run("setup", "--yes", "--no-mcp", "--no-skills", option).returncode == 0
+        assert words in project.req("doctor")
+
+
+def test_init_says_that_no_hooks_are_registered(project: GateProject) -> None:
+    (project.root / ".claude" / "requirements.yaml").unlink()
+    assert "context-graph-cli setup" in project.req("init")
+    project.cli.run("setup", "--yes", "--no-mcp", "--no-skills")
+    assert "context-graph-cli setup" not in project.req("init", "--force")
+    assert "req keys" in (project.root / ".claude" / "requirements.yaml").read_text()
+
+
+def test_the_keys_are_told(project: GateProject) -> None:
+    assert "single_use" in project.req("keys", "scope")
+    assert len(json.loads(project.req("keys", "--json"))["keys"]) > 30
+    assert "no key 'colour'" in project.req("keys", "colour", code=1)
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("disable plan", ".claude"),
+        ("enable plan", ".claude"),
+        ("init --force", ".claude"),
+        ("init --local", ".claude"),
+        ("satisfy plan --session s1", ".git"),
+        ("clear plan --session s1", ".git"),
+        ("pause --session s1", ".git"),
+        ("prune", ".git"),
+        ("doctor", ".git"),
+        ("doctor", ".claude"),
+        ("status --session s1", "home"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_named_with_its_cure(
+    project: GateProject, command: str, folder: str
+) -> None:
+    """One sentence and no traceback, for somebody to whom permissions apply."""
+    place = Path(project.cli.env["HOME"]) if folder == "home" else project.root / folder
+    done = _without_rights(project, command.split(), place)
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said and done.returncode in (0, 1), said
+    if command.split()[0] in ("disable", "enable", "init", "satisfy", "pause"):
+        assert done.returncode == 1
+        assert str(place) in done.stderr and "make it writable" in done.stderr, said
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def _without_rights(project: GateProject, words: list[str], closed: Path) -> subprocess.CompletedProcess[str]:
+    """The command while ``closed`` and all below it is read-only, also for root: without CAP_DAC_OVERRIDE."""
+    for path in (closed, *closed.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    libc = ctypes.CDLL(None)
+
+    def drop() -> None:
+        libc.prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+    return subprocess.run(
+        [str(project.cli.launcher), "req", *words],
+        cwd=project.root,
+        env=project.cli.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=drop,
+    )

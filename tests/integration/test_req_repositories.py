@@ -100,7 +100,7 @@ def test_a_submodule_with_a_file_of_its_own_has_state_of_its_own(gate: Gate, tmp
     assert (gate.common / "modules" / "sub" / "requirements" / "topic.json").is_file()
 
 
-def test_a_worktree_shares_state_and_decides_by_its_own_files(gate: Gate, tmp_path: Path) -> None:
+def test_a_worktree_shares_state_and_keeps_its_own_branch(gate: Gate, tmp_path: Path) -> None:
     wt = tmp_path / "wt"
     git(gate.repo, "worktree", "add", "-q", "-b", "feature/wt", str(wt))
     assert named(gate.edit(cwd=str(wt / "src"))) == {"plan"}
@@ -109,8 +109,8 @@ def test_a_worktree_shares_state_and_decides_by_its_own_files(gate: Gate, tmp_pa
     assert (gate.state_folder / "feature-wt.json").is_file() and not (wt / ".git").is_dir()
     shutil.rmtree(wt / ".claude")
     inside = {"tool_name": "Write", "tool_input": {"file_path": str(wt / "x")}}
-    assert gate.event("PreToolUse", cwd=str(wt), **inside).decision == ""
-    assert named(gate.edit(cwd=str(wt))) == {"plan"}, "its file is in the main checkout"
+    assert gate.event("PreToolUse", cwd=str(wt), **inside).decision == "", "met for its branch"
+    assert named(gate.event("PreToolUse", B, cwd=str(gate.repo), **inside)) == set()
 
 
 def test_a_worktree_of_a_bare_repository(gate: Gate, tmp_path: Path) -> None:

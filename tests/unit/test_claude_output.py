@@ -12,7 +12,8 @@ from context_graph.model import EventKind
 from context_graph.protocol import claude
 
 TAKES = ["SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"]
-SILENT = ["Stop", "PreCompact", "SessionEnd", "PermissionRequest", "SubagentStop"]
+TAKES += ["UserPromptExpansion"]
+SILENT = ["Stop", "PreCompact", "SessionEnd", "PermissionRequest", "SubagentStop", "PermissionDenied"]
 
 
 def test_every_event_kind_has_the_clients_own_name() -> None:

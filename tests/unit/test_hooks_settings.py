@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     document = json.loads(merge_settings("", ALL))
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "Stop", "PermissionRequest", "PreCompact", "SessionEnd"),
+        *("UserPromptSubmit", "UserPromptExpansion", "Stop", "PermissionRequest", "PermissionDenied"),
+        *("PreCompact", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:
@@ -145,7 +147,7 @@ def test_our_hook_among_somebody_elses_is_updated_and_doubles_go() -> None:
     new = json.loads(merge_settings(json.dumps(old, indent=2), events_of("stop")))
     assert new["hooks"]["Stop"] == [
         old["hooks"]["Stop"][0],
-        {"hooks": [our_group(EVENTS[5])["hooks"][0], {"type": "command", "command": "true"}]},
+        {"hooks": [our_group(*events_of("stop"))["hooks"][0], {"type": "command", "command": "true"}]},
     ]
 
 
@@ -340,3 +342,29 @@ def test_every_value_knows_its_place(value: Any, indent: Any) -> None:
             check(inner)
 
     check(parse_json_text(text))
+
+
+def test_strict_gates_block_where_the_hook_fails_and_stay_until_they_are_taken_back(tmp_path: Path) -> None:
+    """The client's `onFailure` beside `timeout` (2.1.330), on the hook of the gates alone."""
+    plain = merge_settings("", ALL)
+    strict = merge_settings(plain, ALL, strict=True)
+    (hook,) = json.loads(strict)["hooks"]["PreToolUse"][0]["hooks"]
+    assert hook["onFailure"] == "block"
+    assert strict.count("onFailure") == 1 and hook_problems(json.loads(strict)) == []
+    assert merge_settings(strict, ALL) == strict, "a later setup leaves them on"
+    assert merge_settings("", ALL, strict=True) == merge_settings(merge_settings("", ALL, strict=True), ALL)
+    assert json.loads(merge_settings(strict, ALL, strict=False)) == json.loads(plain)
+    assert hook_problems({"hooks": {"Stop": [{"hooks": [{**hook, "onFailure": "refuse"}]}]}})
+    governed, free = tmp_path / "governed", tmp_path / "free"
+    (governed / ".claude").mkdir(parents=True)
+    (governed / ".claude" / "requirements.yaml").write_text("requirements: {}\n")
+    free.mkdir()
+    codes = {}
+    for folder in (governed, free):
+        env = {"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(folder)}
+        done = subprocess.run(
+            ["sh", "-c", hook["command"]], env=env, cwd=folder, capture_output=True, check=False, timeout=30
+        )
+        codes[folder.name] = done.returncode
+        assert (b"could not be checked" in done.stderr) == bool(done.returncode)
+    assert codes == {"governed": 1, "free": 0}, "without our program"

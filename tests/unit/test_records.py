@@ -303,6 +303,8 @@ def test_the_kind_numbers_stay() -> None:
         EventKind.SESSION_END: 8,
         EventKind.PERMISSION_REQUEST: 9,
         EventKind.SUBAGENT_STOP: 10,
+        EventKind.PROMPT_EXPANSION: 11,
+        EventKind.PERMISSION_DENIED: 12,
     }
 
 

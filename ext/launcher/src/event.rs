@@ -23,11 +23,13 @@ pub enum Kind {
     SessionEnd,
     PermissionRequest,
     SubagentStop,
+    PromptExpansion,
+    PermissionDenied,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::SessionStart,
         Kind::PreTool,
         Kind::PostTool,
@@ -38,6 +40,8 @@ impl Kind {
         Kind::SessionEnd,
         Kind::PermissionRequest,
         Kind::SubagentStop,
+        Kind::PromptExpansion,
+        Kind::PermissionDenied,
     ];
 
     /// The verb on the owner's socket; the command is what stands behind the dot.
@@ -53,6 +57,8 @@ impl Kind {
             Kind::SessionEnd => b"hooks.session-end",
             Kind::PermissionRequest => b"hooks.permission-request",
             Kind::SubagentStop => b"hooks.subagent-stop",
+            Kind::PromptExpansion => b"hooks.prompt-expansion",
+            Kind::PermissionDenied => b"hooks.permission-denied",
         }
     }
 
@@ -74,20 +80,36 @@ impl Kind {
             Kind::SessionEnd => "SessionEnd",
             Kind::PermissionRequest => "PermissionRequest",
             Kind::SubagentStop => "SubagentStop",
+            Kind::PromptExpansion => "UserPromptExpansion",
+            Kind::PermissionDenied => "PermissionDenied",
         }
     }
 
     /// Whether the client shows the model what such a hook gives as additional context. Stop would be forced into another
     /// turn by it, SessionEnd fails the client's schema.
     pub fn takes_context(self) -> bool {
-        matches!(self, Kind::SessionStart | Kind::PreTool | Kind::PostTool | Kind::PostToolFailure | Kind::PromptSubmit)
+        matches!(
+            self,
+            Kind::SessionStart
+                | Kind::PreTool
+                | Kind::PostTool
+                | Kind::PostToolFailure
+                | Kind::PromptSubmit
+                | Kind::PromptExpansion
+        )
     }
 
     /// Seed 001's time budget, milliseconds (the events that it does not have as UserPromptSubmit).
     pub fn budget_ms(self) -> u32 {
         match self {
             Kind::PreTool => 100,
-            Kind::PromptSubmit | Kind::Stop | Kind::PreCompact | Kind::PermissionRequest | Kind::SubagentStop => 2_000,
+            Kind::PromptSubmit
+            | Kind::PromptExpansion
+            | Kind::Stop
+            | Kind::PreCompact
+            | Kind::PermissionRequest
+            | Kind::PermissionDenied
+            | Kind::SubagentStop => 2_000,
             Kind::PostTool | Kind::PostToolFailure => 3_000,
             Kind::SessionStart => 5_000,
             Kind::SessionEnd => 30_000,

@@ -14,6 +14,8 @@ const ANSWER: &[u8] = b"context-graph gate 1\n";
 const CONFIG: &[u8] = b"/.claude/requirements.yaml";
 /// There while a session is held to what only a person may satisfy (requirements/held.py), its file gone or not.
 const HELD: &[u8] = b"/cache/requirements/held";
+/// What is read of the client's list of sessions: some thousand of them.
+const REGISTRY_MAX: usize = 1 << 20;
 
 /// What the slow path has decided.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub fn decides(kind: Kind, format: Format) -> bool {
 pub fn within_ms(kind: Kind) -> u32 {
     match kind {
         Kind::SessionStart => 4_500,
-        Kind::PostTool | Kind::PostToolFailure => 2_700,
+        Kind::PostTool | Kind::PostToolFailure | Kind::PermissionDenied => 2_700,
         Kind::SessionEnd => 1_400,
         _ => 4_000,
     }
@@ -62,7 +64,7 @@ fn is_governed_above(arena: &Arena, folder: &[u8]) -> bool {
     loop {
         let mut file = arena.builder();
         let fits = file.push(above).and_then(|()| file.push(CONFIG));
-        if fits.and_then(|()| file.peek()).is_some_and(|path| sys::stat(path).is_ok()) {
+        if fits.and_then(|()| file.peek()).is_some_and(|path| sys::lstat(path).is_ok()) {
             return true;
         }
         match above.iter().rposition(|byte| *byte == b'/') {
@@ -70,6 +72,25 @@ fn is_governed_above(arena: &Arena, folder: &[u8]) -> bool {
             None => return false,
         }
     }
+}
+
+/// Whether the client's list of live sessions names `session`: gates have seen it at work, so there may be something to
+/// say although no file governs here, such as that it is gone.
+pub fn is_known(arena: &Arena, env: &Env<'_>, session: &[u8]) -> bool {
+    let (folder, below): (&[u8], &[u8]) = match (env.config_dir, env.home) {
+        (Some(folder), _) => (folder, b"/sessions.json"),
+        (None, Some(home)) => (home, b"/.claude/sessions.json"),
+        (None, None) => return false,
+    };
+    if session.is_empty() {
+        return false;
+    }
+    let Some(fd) = arena.join(&[folder, below]).and_then(|path| sys::open(path, sys::Open::Read).ok()) else {
+        return false;
+    };
+    let mut list = vec![0; REGISTRY_MAX];
+    let read = sys::pread(&fd, &mut list, 0).unwrap_or(0);
+    list.get(..read).unwrap_or(&[]).windows(session.len()).any(|part| part == session)
 }
 
 /// What Python has to know beside the event's own JSON.

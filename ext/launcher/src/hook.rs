@@ -357,9 +357,29 @@ impl Hook<'_> {
         let (event, kind) = (&self.event, self.options().kind);
         let named = || if in_body { self.field(b"cwd") } else { Vec::new() };
         gate::decides(kind, self.options().format)
-            && (gate::is_governed(self.arena, &[event.places.cwd.bytes(), event.places.project.bytes()])
-                || gate::is_governed(self.arena, &[&named()])
-                || gate::holds(self.arena, event.places.root.bytes()))
+            && (gate::is_governed(
+                self.arena,
+                &[event.places.cwd.bytes(), event.places.project.bytes(), event.places.top.bytes()],
+            ) || gate::is_governed(self.arena, &[&named()])
+                || gate::holds(self.arena, event.places.root.bytes())
+                || (in_body && (self.names_governed_files() || self.is_known())))
+    }
+
+    /// Whether a file that the call names lies in a project with requirements: it is held to that project's, wherever
+    /// the client was started.
+    fn names_governed_files(&self) -> bool {
+        let body = self.event.body.as_deref().unwrap_or(&[]);
+        let is_path = |name: &[u8]| name.to_ascii_lowercase().ends_with(b"path");
+        json::inner_texts(body, b"tool_input", is_path).iter().any(|path| {
+            let cwd = self.event.places.cwd.bytes();
+            let whole = if path.starts_with(b"/") { path.clone() } else { [cwd, b"/", path].concat() };
+            gate::is_governed(self.arena, &[&whole])
+        })
+    }
+
+    fn is_known(&self) -> bool {
+        let session = self.event.session_id().unwrap_or_default();
+        gate::is_known(self.arena, &self.event.env, &session)
     }
 
     /// A text of the input's top level, empty if there is none.

@@ -210,6 +210,32 @@ def permission_request(
     _serve()
 
 
+@app.command("prompt-expansion", short_help="UserPromptExpansion", epilog=_CODES)
+def prompt_expansion(
+    session_id: Session = None, stdin: Stdin = None, output: Output = Format.JSON, db_path: DbPath = None
+) -> None:
+    """The user has typed a skill or command (budget 2000 ms); it satisfies what names it.
+
+    Example: context-graph-cli hooks prompt-expansion --session-id abc
+    """
+    _serve()
+
+
+@app.command("permission-denied", short_help="PermissionDenied", epilog=_CODES)
+def permission_denied(
+    session_id: Session = None,
+    tool_name: Tool = None,
+    stdin: Stdin = None,
+    output: Output = Format.JSON,
+    db_path: DbPath = None,
+) -> None:
+    """A tool was refused without a question (budget 2000 ms); what it would have armed is not armed.
+
+    Example: context-graph-cli hooks permission-denied --session-id abc --tool-name Bash
+    """
+    _serve()
+
+
 @app.command("pre-compact", short_help="PreCompact", epilog=_CODES)
 def pre_compact(
     session_id: Session = None, stdin: Stdin = None, output: Output = Format.JSON, db_path: DbPath = None
@@ -263,8 +289,9 @@ def generate_config(
         typer.Option(
             "--hooks",
             metavar="NAME,…",
-            help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, stop, "
-            "permission-request, pre-compact, session-end. Default: all.",
+            help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
+            "user-prompt-expansion, stop, permission-request, permission-denied, pre-compact, session-end. "
+            "Default: all.",
         ),
     ] = "",
     shell: Annotated[Shell, typer.Option("--shell", help="Shell that the scripts are for.")] = Shell.BASH,

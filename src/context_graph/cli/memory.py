@@ -121,8 +121,8 @@ def forget(
 ) -> None:
     """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
 
-    Its text is shown. A pinned memory is forgotten when you say yes, or with --pinned. With --permanent what was
-    merged into it goes too; the answer names a merged memory that stays, and why.
+    Its text is shown. A pinned memory is forgotten when you say yes, or with --pinned. With --permanent
+    what was merged into it goes too; the answer names a merged memory that stays, and why.
 
     Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
     2 the database is corrupt.

@@ -273,7 +273,11 @@ def init(
     )
 
 
-@app.command("check", short_help="What the gate would say", epilog=_CODES)
+@app.command(
+    "check",
+    short_help="What the gate would say",
+    epilog="Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
+)
 def check(
     tool: Annotated[str, typer.Argument(metavar="[TOOL]", help="The tool's name; Edit without.")] = "",
     tool_input: Annotated[
@@ -288,6 +292,18 @@ def check(
     Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
     """
     _run("check", name=tool, input=tool_input, session=session, json=as_json)
+
+
+@app.command("keys", short_help="The keys of requirements.yaml", epilog=_CODES)
+def keys(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="A key; all of them without.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Tell the keys of requirements.yaml: type, default and meaning.
+
+    Example: context-graph-cli req keys scope
+    """
+    _run("keys", name=name, json=as_json)
 
 
 @app.command("doctor", short_help="Look for what keeps the gates from holding", epilog=_CODES)

@@ -11,27 +11,24 @@ if TYPE_CHECKING:
 
     from context_graph.requirements.place import Place
 
-__all__ = ["installation"]
+__all__ = ["installation", "missing_hooks"]
 
 _GATING = ("PreToolUse", "PostToolUse", "Stop", "SessionStart")
-_CURE = "`context-graph-cli hooks generate-config`"
+_CURE = "`context-graph-cli setup`"
 
 
 def installation(place: Place, root: str) -> list[dict[str, str]]:
     """Findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
     found: list[dict[str, str]] = []
-    hooked: set[str] = set()
+    hooked: dict[str, bool] = {}
     for path in _settings_files(place):
         settings, problem = _read(path)
         if problem:
             found.append(_finding("error", f"{path}: {problem}: the client drops the whole file", "mend it"))
         if settings.get("disableAllHooks") is True:
             found.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
-        hooked |= _our_events(settings)
-    missing = [event for event in _GATING if event not in hooked]
-    if missing:
-        text = f"no settings file calls the hooks of {', '.join(missing)}: nothing is enforced there"
-        found.append(_finding("warning", text, _CURE))
+        hooked.update(_our_events(settings))
+    found += _about_hooks(place, hooked)
     folder = root if os.path.isdir(root) else os.path.dirname(root)
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
         text = f"the data root {root} can't be written: refusals are not logged, no owner starts"
@@ -39,9 +36,43 @@ def installation(place: Place, root: str) -> list[dict[str, str]]:
     return found
 
 
+def missing_hooks(place: Place) -> list[str]:
+    """The client's events that a gate needs and no settings file calls us for."""
+    hooked: dict[str, bool] = {}
+    for path in _settings_files(place):
+        hooked.update(_our_events(_read(path)[0]))
+    return [event for event in _GATING if event not in hooked]
+
+
+def _about_hooks(place: Place, hooked: dict[str, bool]) -> list[dict[str, str]]:
+    missing = [event for event in _GATING if event not in hooked]
+    if missing:
+        text = f"no settings file calls the hooks of {', '.join(missing)}"
+        if _is_at_work(place):
+            return [_finding("note", f"{text}; a plugin seems to, for they run", "")]
+        level = "error" if place.governed else "warning"
+        return [_finding(level, f"{text}: nothing is enforced there", _CURE)]
+    if hooked["PreToolUse"]:
+        text = (
+            "gates are strict: where our program fails or is gone, every tool call of this project is blocked"
+        )
+        return [_finding("note", text, "`context-graph-cli setup --no-strict-gates` lets them pass again")]
+    text = "where our program fails or is gone, tool calls pass unchecked"
+    return [
+        _finding("note", text, "`context-graph-cli setup --strict-gates` blocks them (client 2.1.330 on)")
+    ]
+
+
+def _is_at_work(place: Place) -> bool:
+    """Whether hooks have lately entered a live session of this project."""
+    live = place.registry.live(place.now).values()
+    return any(entry.get("project_dir") == place.project.work for entry in live)
+
+
 def _settings_files(place: Place) -> list[str]:
-    project = place.project.root + "/.claude"
-    return [f"{place.claude_dir}/settings.json", f"{project}/settings.json", f"{project}/settings.local.json"]
+    tops = dict.fromkeys((place.project.root, place.project.work, place.repo.top))
+    names = [f"{top}/.claude/{name}" for top in tops for name in ("settings.json", "settings.local.json")]
+    return [f"{place.claude_dir}/settings.json", *names]
 
 
 def _read(path: str) -> tuple[dict[str, Any], str]:
@@ -55,14 +86,15 @@ def _read(path: str) -> tuple[dict[str, Any], str]:
     return (value, "") if isinstance(value, dict) else ({}, "no JSON object")
 
 
-def _our_events(settings: dict[str, Any]) -> set[str]:
-    """Events under which some command names us, however it is written."""
+def _our_events(settings: dict[str, Any]) -> dict[str, bool]:
+    """Events under which some command names us, however it is written, and whether it blocks where it
+    fails."""
     hooks = settings.get("hooks")
-    named = set()
+    named = {}
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
         text = json.dumps(groups)
         if "context-graph" in text and "hooks" in text:
-            named.add(event)
+            named[event] = '"onFailure": "block"' in text
     return named
 
 

@@ -41,7 +41,15 @@ def run(command: str, given: dict[str, Any], site: Site | None = None) -> int:
         UsageError: What the user has to mend; exit code 1.
     """
     as_json = bool(given.pop("json", False))
-    site = site or Site.found()
+    try:
+        return _run(command, given, site or Site.found(), as_json=as_json)
+    except OSError as error:
+        from context_graph.requirements.unwritable import unwritable
+
+        raise unwritable(f"`req {command}` could not be done", error) from error
+
+
+def _run(command: str, given: dict[str, Any], site: Site, *, as_json: bool) -> int:
     try:
         here = os.getcwd()
     except FileNotFoundError as error:
@@ -54,6 +62,7 @@ def run(command: str, given: dict[str, Any], site: Site | None = None) -> int:
         cache_dir=site.root + "/cache/requirements",
         pid=os.getppid(),
         terminal=sys.stdin is not None and sys.stdin.isatty(),
+        session=given.get("session", ""),
     )
     found, code = _RUN[command](place, site, given)
     if isinstance(found, dict):
@@ -164,31 +173,49 @@ def _config_show(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, 
 
 
 def _init(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, int]:
+    from context_graph.cli.req_doctor import missing_hooks
     from context_graph.requirements.setup import init
 
-    return init(
+    made = init(
         place,
         preset=given.get("preset", "relaxed"),
         local=given.get("local", False),
         force=given.get("force", False),
         preview=given.get("preview", False),
-    ), 0
+    )
+    return {**made, "missing_hooks": missing_hooks(place)}, 0
 
 
 def _check(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, int]:
     from context_graph.requirements.commands import check
 
     tool_input = _object(given.get("input", "{}"), "--input")
-    return check(place, given.get("name") or "Edit", tool_input, session=given.get("session", "")), 0
+    found = check(place, given.get("name") or "Edit", tool_input, session=given.get("session", ""))
+    return found, 0 if found["decision"] == "allow" else 1
+
+
+def _keys(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, int]:
+    from context_graph.requirements.reference import KEYS
+
+    name = given.get("name", "")
+    found = [one for one in KEYS if not name or name in (one[0], one[0].rpartition(".")[2])]
+    if not found:
+        raise UsageError(f"no key {name!r}; `context-graph-cli req keys` lists them")
+    shown = [
+        {"key": key, "type": kind, "default": default, "meaning": text} for key, kind, default, text in found
+    ]
+    return {"keys": shown}, 0
 
 
 def _doctor(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, int]:
     from context_graph.cli.req_doctor import installation
-    from context_graph.requirements.upkeep import doctor
+    from context_graph.requirements.upkeep import doctor, sound
 
     findings = [*installation(place, site.root), *doctor(place)]
-    sound = not any(one["level"] == "error" for one in findings)
-    return {"sound": sound, "findings": findings}, 0 if sound else 1
+    if not any(one["level"] in ("error", "warning") for one in findings):
+        findings.append(sound())
+    is_sound = not any(one["level"] == "error" for one in findings)
+    return {"sound": is_sound, "findings": findings}, 0 if is_sound else 1
 
 
 def _log(place: Place, site: Site, given: dict[str, Any]) -> tuple[Any, int]:
@@ -222,6 +249,7 @@ _RUN: dict[str, Callable[[Place, Site, dict[str, Any]], tuple[Any, int]]] = {
     "config show": _config_show,
     "init": _init,
     "check": _check,
+    "keys": _keys,
     "doctor": _doctor,
     "log": _log,
 }

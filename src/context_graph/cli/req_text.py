@@ -70,7 +70,8 @@ def _row(name: str, one: dict[str, Any], width: int, given: dict[str, Any], plac
 
 def _satisfied(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
     whose = f"session {found['session_id']}" if found["session_id"] else "every session"
-    lines = [f"✓ satisfied: {', '.join(found['satisfied'])} on {', '.join(found['branches'])} for {whose}"]
+    lines = [f"! {found['took']}"] if found["took"] else []
+    lines += [f"✓ satisfied: {', '.join(found['satisfied'])} on {', '.join(found['branches'])} for {whose}"]
     for name, expires in found["expires_at"].items():
         if expires:
             lines.append(f"  {name} until {_when(float(expires))}")
@@ -157,13 +158,27 @@ def _config(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
 def _init(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
     if not found["written"]:
         return f"# {found['path']}\n{found['text'].rstrip()}"
-    return f"wrote {found['path']}; `{_CALL} status` shows what holds"
+    lines = [f"wrote {found['path']}; `{_CALL} status` shows what holds"]
+    if found["missing_hooks"]:
+        lines.append("! no hooks are registered, so nothing is enforced yet: run `context-graph-cli setup`")
+    return "\n".join(lines)
 
 
 def _check(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
     if found["decision"] == "allow":
         return f"allow on {found['branch'] or 'no branch'}"
     return f"{found['decision']}: {', '.join(found['requirements'])}\n{found['reason']}"
+
+
+def _keys(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
+    lines = []
+    for one in found["keys"]:
+        about = "; ".join(
+            part for part in (one["type"], f"default {one['default']}" * bool(one["default"])) if part
+        )
+        lines.append(f"{one['key']}{f'  ({about})' if about else ''}")
+        lines.append(f"    {one['meaning']}")
+    return "\n".join(lines)
 
 
 def _doctor(found: dict[str, Any], given: dict[str, Any], place: Place) -> str:
@@ -228,6 +243,7 @@ TEXT: dict[str, Callable[[dict[str, Any], dict[str, Any], Place], str]] = {
     "config show": _config,
     "init": _init,
     "check": _check,
+    "keys": _keys,
     "doctor": _doctor,
     "log": _log,
 }

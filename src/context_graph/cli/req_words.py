@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "config show": (ONE, ("--sources", "--json")),
     "init": ("", ("--preset", "--yes", "--project", "--local", "--force", "--preview", "--json")),
     "check": (ONE, ("--input", "--session", "--json")),
+    "keys": (ONE, ("--json",)),
     "doctor": ("", ("--json",)),
     "log": ("", ("--limit", "--session", "--requirement", "--kind", "--json")),
     "statusline": ("", ()),

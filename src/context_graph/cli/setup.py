@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -65,6 +64,13 @@ def setup(
     status_line: Annotated[
         bool, typer.Option("--status-line", help="Also a status line, if there is none.")
     ] = False,
+    strict_gates: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict-gates/--no-strict-gates",
+            help="In projects with requirements a tool call is blocked where our hook fails or is gone.",
+        ),
+    ] = None,
     autostart: Annotated[
         bool,
         typer.Option(
@@ -110,7 +116,7 @@ def setup(
         _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
         return
     record = Record(data_root(), scope.key)
-    options = Options(servers, server_name, skills, permissions, status_line)
+    options = Options(servers, server_name, skills, permissions, status_line, strict_gates)
     made = plan_setup(scope, record, options)
     wanted = _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff)
     if wanted:

@@ -8,7 +8,10 @@ from typing import Final
 
 from context_graph.errors import InvalidInputError
 
-__all__ = ["EVENTS", "MISSING", "SEARCH", "HookedEvent", "command_line", "events_of"]
+__all__ = ["EVENTS", "GATED", "MISSING", "SEARCH", "HookedEvent", "command_line", "events_of"]
+
+GATED: Final = "PreToolUse"
+"""The event whose hook may be asked to block where it fails (`setup --strict-gates`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,14 @@ EVENTS: Final = (
     HookedEvent(
         "UserPromptSubmit", "prompt-submit", 5, False, "user_prompt_submit", "REQ-HOOKS-04, REQ-HOOKS-20"
     ),
+    # A skill that the user types: the model makes no call of it that PostToolUse would tell of.
+    HookedEvent("UserPromptExpansion", "prompt-expansion", 5),
     HookedEvent("Stop", "stop", 5),
     # Fires only where the user would be asked, so it costs nobody else anything. SubagentStop is served but
     # not registered: a subagent can't satisfy what its parent's Stop is held to.
     HookedEvent("PermissionRequest", "permission-request", 5, True),
+    # A call that was refused without a question has changed nothing, and no other event says so.
+    HookedEvent("PermissionDenied", "permission-denied", 3, True),
     HookedEvent("PreCompact", "pre-compact", 2),
     # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
     HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
@@ -58,13 +65,21 @@ SEARCH: Final = "PATH=$PATH:~/.local/bin"
 MISSING: Final = (
     "context-graph-cli is neither on PATH nor in ~/.local/bin: memory and requirement gates are off here"
 )
+_STRICT_END: Final = (
+    '[ ! -e "${CLAUDE_PROJECT_DIR:-.}/.claude/requirements.yaml" ] || '
+    "{ echo 'the requirement gates could not be checked: context-graph-cli is missing or failed' >&2; "
+    "exit 1; }"
+)
 
 
-def command_line(event: HookedEvent) -> str:
+def command_line(event: HookedEvent, *, strict: bool = False) -> str:
     """The settings' shell command: exit 0 whatever happens.
 
     It names no folder of one machine, since a project's settings are shared. Where the program is missing,
     SessionStart tells the user so, once a session; the other events are silent.
+
+    With ``strict`` it fails where the CLI is missing or crashes in a project that has requirements, which
+    blocks the call together with ``onFailure``; elsewhere it stays silent.
 
     No ``exec``: a binary that can't run here would be read as a shell script and end in exit code 2,
     which blocks every tool call. The fork it saves costs 0.1 ms.
@@ -74,7 +89,7 @@ def command_line(event: HookedEvent) -> str:
     if event.name == "SessionStart":
         said = json.dumps({"systemMessage": MISSING})
         return f"{SEARCH}; if {found}; then {call}; else echo '{said}'; fi || true"
-    return f"{SEARCH}; {found} && {call} || true"
+    return f"{SEARCH}; {found} && {call} || {_STRICT_END if strict else 'true'}"
 
 
 def events_of(names: str) -> list[HookedEvent]:

@@ -17,7 +17,8 @@ KNOWN_EVENTS: Final = frozenset(
     {
         *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse"),
         *("PostToolUseFailure", "PostToolBatch", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
-        *("PreCompact", "PostCompact", "Notification", "PermissionRequest", "InstructionsLoaded"),
+        *("PreCompact", "PostCompact", "Notification", "PermissionRequest", "PermissionDenied"),
+        *("UserPromptExpansion", "InstructionsLoaded"),
     }
 )
 _REQUIRED_TEXTS: Final = {
@@ -88,6 +89,8 @@ def _hook_problems(path: str, hook: Any) -> Iterator[str]:
             yield f"{path}.{name}: must be a text that is not empty, not {hook.get(name)!r}"
     if "timeout" in hook and not _is_seconds(hook["timeout"]):
         yield f"{path}.timeout: must be a number of seconds above 0, not {hook['timeout']!r}"
+    if hook.get("onFailure", "block") not in ("continue", "block"):
+        yield f"{path}.onFailure: must be continue or block, not {hook['onFailure']!r}"
     for name, (wanted, words) in _OPTIONAL.items():
         if name in hook and not isinstance(hook[name], wanted):
             yield f"{path}.{name}: must be {words}, not {hook[name]!r}"

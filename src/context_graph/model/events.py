@@ -50,6 +50,8 @@ class EventKind(StrEnum):
     SESSION_END = "session-end"
     PERMISSION_REQUEST = "permission-request"
     SUBAGENT_STOP = "subagent-stop"
+    PROMPT_EXPANSION = "prompt-expansion"
+    PERMISSION_DENIED = "permission-denied"
 
 
 @dataclass(slots=True)

@@ -157,6 +157,8 @@ class Gates:
             stop_hook_active=given.stop_hook_active,
             interrupted=given.interrupted,
             agent_id=given.agent_id,
+            command_name=given.command_name,
+            background=given.background,
             env=env,
             at=event.at_ms / 1000 + clock_offset(env),
             cache_dir=self._cache_dir,

@@ -244,4 +244,6 @@ HANDLERS: dict[str, Callable[[Call], Reply]] = {
     "hooks.session-end": _session_end,
     "hooks.permission-request": _quiet(EventKind.PERMISSION_REQUEST),
     "hooks.subagent-stop": _quiet(EventKind.SUBAGENT_STOP),
+    "hooks.prompt-expansion": _quiet(EventKind.PROMPT_EXPANSION),
+    "hooks.permission-denied": _quiet(EventKind.PERMISSION_DENIED),
 }

@@ -6,7 +6,11 @@ costs a bare interpreter anything: that path has half a Python start to spend (d
 
 from __future__ import annotations
 
-__all__ = ["CONTEXT_CHARS", "EVENT_OF_VERB", "TAKES_CONTEXT", "cut", "document"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["CONTEXT_CHARS", "EVENT_OF_VERB", "TAKES_CONTEXT", "background_work", "cut", "document"]
 
 CONTEXT_CHARS = 10_000
 """Longest text the client inlines; one more and the model gets a 2 KB preview and a file name."""
@@ -17,16 +21,21 @@ EVENT_OF_VERB = {
     "post-tool": "PostToolUse",
     "post-tool-failure": "PostToolUseFailure",
     "prompt-submit": "UserPromptSubmit",
+    "prompt-expansion": "UserPromptExpansion",
     "stop": "Stop",
     "pre-compact": "PreCompact",
     "session-end": "SessionEnd",
     "permission-request": "PermissionRequest",
+    "permission-denied": "PermissionDenied",
     "subagent-stop": "SubagentStop",
 }
 """Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
 
 TAKES_CONTEXT = frozenset(
-    {"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"}
+    {
+        *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+        *("UserPromptSubmit", "UserPromptExpansion"),
+    }
 )
 """The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""
 
@@ -34,6 +43,16 @@ _DECIDES = {"PreToolUse": "deny", "Stop": "block", "SubagentStop": "block", "Per
 """Events that take a decision, with the only one we make: `allow` would skip the user's own permissions."""
 
 _CUT_MARK = "\n[cut]"
+
+_TASKS, _RUNNING = 200, ("running", "pending")
+
+
+def background_work(tasks: Any) -> list[tuple[str, str]]:
+    """(type, id) of what runs on in the background, of a Stop's ``background_tasks``; an odd entry is
+    none."""
+    given = tasks[:_TASKS] if isinstance(tasks, list) else []
+    running = [task for task in given if isinstance(task, dict) and task.get("status") in _RUNNING]
+    return [(str(task.get("type", "")), str(task.get("id", ""))) for task in running]
 
 
 def document(

@@ -17,6 +17,7 @@ import msgspec
 from context_graph.errors import InvalidInputError
 from context_graph.model import MAX_SESSION_ID_LEN, NOTIFICATION, EventKind
 from context_graph.protocol.claude import EVENT_NAMES
+from context_graph.protocol.documents import background_work
 from context_graph.protocol.origin import is_typed
 from context_graph.protocol.shapes import (
     DATA_TYPES,
@@ -41,7 +42,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 """PowerShell 5 puts one before what it pipes."""
 
 _TOOL_KINDS: Final = frozenset(
-    {EventKind.PRE_TOOL, EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.PERMISSION_REQUEST}
+    {
+        *(EventKind.PRE_TOOL, EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE),
+        *(EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED),
+    }
 )
 
 
@@ -78,6 +82,10 @@ class HookInput:
     interrupted: bool = False
     """PostToolUseFailure: the user ended the call."""
     agent_id: str = ""
+    command_name: str = ""
+    """UserPromptExpansion: the skill or command that the user typed."""
+    background: list[tuple[str, str]] = field(default_factory=list)
+    """Stop: (type, id) of what runs on."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -221,6 +229,8 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         stop_hook_active=wire.stop_hook_active is True,
         interrupted=wire.is_interrupt is True,
         agent_id=wire.agent_id if isinstance(wire.agent_id, str) else "",
+        command_name=wire.command_name if isinstance(wire.command_name, str) else "",
+        background=background_work(wire.background_tasks),
     )
     if actual is EventKind.POST_TOOL:
         given.success = True  # the client fires PostToolUse for nothing else

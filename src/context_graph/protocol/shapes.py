@@ -61,6 +61,8 @@ class Wire(msgspec.Struct):
     stop_hook_active: Any = None
     is_interrupt: Any = None
     agent_id: Any = None
+    command_name: Any = None
+    background_tasks: Any = None
     hook_type: str | None = None
     timestamp_ms: int | None = None
     payload: msgspec.Raw = msgspec.Raw()
@@ -122,4 +124,6 @@ DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
     EventKind.SESSION_END: SessionEnd,
     EventKind.PERMISSION_REQUEST: PreToolUse,
     EventKind.SUBAGENT_STOP: Bare,
+    EventKind.PROMPT_EXPANSION: Bare,
+    EventKind.PERMISSION_DENIED: PreToolUse,
 }

@@ -1,16 +1,20 @@
-"""PostToolUse: skills satisfy, single_use is used up, and leaving plan mode shows what is open.
+"""After a tool: skills satisfy, single_use is used up, and leaving plan mode shows what is open.
 
-PostToolUseFailure: nothing changes, and a tool that fails again and again brings what is open to mind.
+A call that failed or was refused arms nothing, and uses up what it committed with all the same; a tool
+that fails again and again brings what is open to mind.
 """
 
 from __future__ import annotations
 
-from context_graph.requirements import failures
+from context_graph.requirements import failures, metrics
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import governed, keep, scene_of
+from context_graph.requirements.gate import governed, keep, rules_for, scene_of
+from context_graph.requirements.passage import ended
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import satisfaction, use
+from context_graph.requirements.state_files import StateFiles
+from context_graph.requirements.where import Part, acted_on, session_projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,38 +25,75 @@ if TYPE_CHECKING:
     from context_graph.requirements.rules import Rules
     from context_graph.requirements.verdict import Verdict
 
-__all__ = ["after_tool"]
+__all__ = ["after_expansion", "after_tool", "satisfy_by_skill"]
 
 _SKILL = "Skill"
 _PLAN_EXIT = "ExitPlanMode"
 
 
 def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Apply what a successful call satisfies and uses up, in one write. A failed one changes none of it."""
+    """Apply what a call satisfies, arms and uses up, now that it has ended."""
     result = GateResult()
     if not event.session_id:
         return result
+    success = event.success is not False and event.name == "PostToolUse"
+    for part in acted_on(event) or _seen(event, cache):
+        _after(event, part, cache, success, result)
     found = governed(event, cache, result)
     if found is None:
         return result
     project, rules = found
-    if event.success is False or event.name == "PostToolUseFailure":
+    if project.repo is not None and rules.active and event.name != "PermissionDenied":
+        metrics.call_ended(project.repo.common_dir, event.session_id, event.tool_name, event.at, cache)
+    if success:
+        failures.succeeded(event, cache)
+        _of_the_session(event, project, rules, cache, result)
+    elif event.name != "PermissionDenied":
         _after_failure(event, project, rules, cache, result)
-        return result
-    failures.succeeded(event, cache)
-    named = [entry for entry in rules.for_tool(event.tool_name) if entry.scope == "single_use"]
-    if not rules.readable or not (named or event.tool_name in (_SKILL, _PLAN_EXIT)):
-        return result
-    scene = scene_of(event, project, rules, cache, may_run=may_run)
-    if scene is None:
-        return result
-    result.branch = scene.branch
-    met = _met_by_skill(event, scene) if event.tool_name == _SKILL else []
-    used = _used_up(event, scene) if named else []
-    _apply(event, scene, met, used, result)
-    if event.tool_name == _PLAN_EXIT and rules.hooks.plan_exit_summary:
-        _summary(scene, result)
     return result
+
+
+def _seen(event: GateEvent, cache: GateCache | None) -> list[Part]:
+    """Where the session was seen at work: a command may have left the folder that it began in."""
+    return [Part(project, [], []) for project in session_projects(event, cache)]
+
+
+def _after(event: GateEvent, part: Part, cache: GateCache | None, success: bool, result: GateResult) -> None:
+    """What the call's end means for one project."""
+    project = part.project
+    result.project = project.root
+    repo, rules = project.repo, rules_for(event, project, cache)
+    if repo is None or not rules.readable:
+        return
+    files = StateFiles(repo.common_dir, project.work, cache)
+    used = ended(event, repo, files, cache, success=success)
+    named = [entry for entry in rules.for_tool(event.tool_name) if entry.scope == "single_use"]
+    if not used and (used is not None or not success or not named):
+        return
+    scene = scene_of(event, project, rules, cache, may_run=False, detached=True)
+    if scene is None:
+        return
+    result.branch = scene.branch
+    for branch, name in used or ():
+        keep(event, scene.at_branch(files.load(branch, event.at)), result, "consumed", [name])
+    if used is None and scene.branch:
+        _use_up(event, scene, _used_up(event, part, scene), result)
+
+
+def _of_the_session(
+    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, result: GateResult
+) -> None:
+    """Skills satisfy on the branch of the working folder, and plan mode's end shows what is open there."""
+    if not rules.readable or event.tool_name not in (_SKILL, _PLAN_EXIT):
+        return
+    scene = scene_of(event, project, rules, cache, may_run=False)
+    if scene is None:
+        return
+    result.branch = scene.branch
+    if event.tool_name == _SKILL:
+        satisfy_by_skill(event, scene, _skill(event), result)
+    elif rules.hooks.plan_exit_summary:
+        _summary(scene, result)
 
 
 def _after_failure(
@@ -69,11 +110,27 @@ def _after_failure(
         result.context = "\n".join(guidance(event.tool_name, count, _verdicts(scene), scene))
 
 
-def _met_by_skill(event: GateEvent, scene: Scene) -> list[Requirement]:
+def after_expansion(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+    """UserPromptExpansion: a skill that the user types satisfies as one that the model calls."""
+    result = GateResult()
+    found = governed(event, cache, result) if event.session_id and event.command_name else None
+    if found is None or not found[1].readable:
+        return result
+    scene = scene_of(event, *found, cache, may_run=False)
+    if scene is not None:
+        result.branch = scene.branch
+        satisfy_by_skill(event, scene, event.command_name.strip().removeprefix("/")[:200], result)
+    return result
+
+
+def satisfy_by_skill(event: GateEvent, scene: Scene, skill: str, result: GateResult) -> None:
+    """Satisfy what the success of ``skill`` meets."""
     from context_graph.requirements.skills import satisfied_by
 
-    name = _skill(event)
-    return [entry for entry in scene.rules.active if satisfied_by(entry, name)]
+    met = [entry for entry in scene.rules.active if satisfied_by(entry, skill)]
+    if met:
+        scene.files.note(scene.branch, event.at, [_satisfied(entry, event, skill) for entry in met])
+        keep(event, scene, result, "satisfied", [entry.name for entry in met], by="skill", detail=skill)
 
 
 def _skill(event: GateEvent) -> str:
@@ -82,37 +139,23 @@ def _skill(event: GateEvent) -> str:
     return skill.strip().removeprefix("/")[:200] if isinstance(skill, str) else ""
 
 
-def _used_up(event: GateEvent, scene: Scene) -> list[Requirement]:
-    from context_graph.requirements.triggers import matching
-
-    def aliases() -> dict[str, str]:
-        from context_graph.requirements.git_aliases import git_aliases
-
-        return git_aliases(scene.repo.common_dir, event.home)
-
-    found = matching(scene.rules, event.tool_name, event.tool_input, aliases)
-    return [entry for entry in found if entry.scope == "single_use" and entry.type == "blocking"]
+def _used_up(event: GateEvent, part: Part, scene: Scene) -> list[str]:
+    """What a call that nothing was noted of uses up: a client that gives no ids, a note that was not kept."""
+    found = part.triggered(scene.rules, event)
+    return [entry.name for entry in found if entry.scope == "single_use" and entry.type == "blocking"]
 
 
-def _apply(
-    event: GateEvent, scene: Scene, met: list[Requirement], used: list[Requirement], result: GateResult
-) -> None:
-    here = [e.name for e in used if scene.state.is_spent(e.name, event.session_id, event.at)]
-    notes = [use(name, event.session_id, now=event.at) for name in here]
-    notes += [_satisfied(entry, event) for entry in met]
-    if notes:
-        scene.files.note(scene.branch, event.at, notes)
+def _use_up(event: GateEvent, scene: Scene, names: list[str], result: GateResult) -> None:
+    here = [name for name in names if scene.state.is_spent(name, event.session_id, event.at)]
     if here:
+        scene.files.note(scene.branch, event.at, [use(name, event.session_id, now=event.at) for name in here])
         keep(event, scene, result, "consumed", here)
-    if met:
-        keep(
-            event, scene, result, "satisfied", [entry.name for entry in met], by="skill", detail=_skill(event)
-        )
-    for name in [entry.name for entry in used if entry.name not in here]:
-        _use_up_elsewhere(event, scene, name, result)
+    for name in names:
+        if name not in here:
+            _use_up_elsewhere(event, scene, name, result)
 
 
-def _satisfied(entry: Requirement, event: GateEvent) -> dict[str, Any]:
+def _satisfied(entry: Requirement, event: GateEvent, skill: str) -> dict[str, Any]:
     ttl = entry.approval_ttl if entry.type == "dynamic" else entry.replan_ttl
     return satisfaction(
         entry.name,
@@ -121,7 +164,7 @@ def _satisfied(entry: Requirement, event: GateEvent) -> dict[str, Any]:
         now=event.at,
         by="skill",
         expires_at=int(event.at) + ttl if ttl else None,
-        metadata={"skill": _skill(event)},
+        metadata={"skill": skill},
     )
 
 

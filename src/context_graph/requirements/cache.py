@@ -22,11 +22,13 @@ class GateCache:
     May be shared by threads: entries are replaced whole, and documents from here are never changed in place.
     """
 
-    __slots__ = ("_documents", "_rules", "notes")
+    __slots__ = ("_documents", "_rules", "counts", "notes")
 
     def __init__(self) -> None:
         self._rules: dict[tuple[str, str], tuple[list[list[Any]], Rules]] = {}
         self._documents: dict[str, tuple[Signature, Any]] = {}
+        self.counts: dict[tuple[str, str], dict[str, int]] = {}
+        """Calls by tool that are not written down yet, by repository and session."""
         self.notes: dict[str, float] = {}
         """What was said to a session, so that it is not said on every call."""
 

@@ -6,14 +6,17 @@ Rendering is the front end's. ``records`` in a result are those of the journal, 
 from __future__ import annotations
 
 from context_graph.errors import UsageError
-from context_graph.requirements import journal
+from context_graph.requirements import journal, metrics
 from context_graph.requirements.evaluate import evaluate
 from context_graph.requirements.files import LockTimeoutError
+from context_graph.requirements.git import branch_names
 from context_graph.requirements.place import Place
 from context_graph.requirements.rules import Requirement
 from context_graph.requirements.scene import Scene
 from context_graph.requirements.state import BranchState, is_current, satisfaction
+from context_graph.requirements.state_files import read_document
 from context_graph.requirements.triggers import described
+from context_graph.requirements.unwritable import unwritable
 from context_graph.requirements.verdict import HUMAN
 
 TYPE_CHECKING = False
@@ -41,7 +44,7 @@ def status(place: Place, *, session: str = "", branch: str = "") -> dict[str, An
         entry.name: _shown(entry, scene if entry.enabled else quiet) for entry in place.rules.requirements
     }
     return {
-        "project": place.project.root,
+        "project": place.project.work,
         "branch": name,
         "session_id": session_id,
         "governed": place.governed,
@@ -96,27 +99,30 @@ def check(place: Place, tool: str, tool_input: dict[str, Any], *, session: str =
     Returns:
         ``decision`` allow or deny, ``requirements`` (names unmet), ``reason``, ``branch``, ``session_id``.
     """
-    from context_graph.requirements.exemptions import is_exempt
-    from context_graph.requirements.gate import active_here
-    from context_graph.requirements.git_aliases import git_aliases
+    from context_graph.requirements.event import GateEvent
+    from context_graph.requirements.gate import would_deny
     from context_graph.requirements.messages import denial
-    from context_graph.requirements.triggers import matching
 
     session_id = place.session_or_none(session)
     found: dict[str, Any] = {"decision": "allow", "requirements": [], "reason": "", "session_id": session_id}
     found["branch"] = place.head.branch
-    if _why_off(place) or not place.head.branch:
+    if place.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return found
-    scene = place.scene(place.head.branch, session_id)
-    aliases = lambda: git_aliases(place.repo.common_dir, place.env.get("HOME", ""))  # noqa: E731
-    wanted = active_here(matching(place.rules, tool, tool_input, aliases), scene)
-    if is_exempt(tool, tool_input, place.project, place.claude_dir, place.cwd):
-        wanted = []
-    verdicts = [evaluate(entry, scene) for entry in wanted if not entry.stop_only]
-    open_ones = [verdict for verdict in verdicts if not verdict.met]
-    if open_ones:
-        names = [verdict.requirement.name for verdict in open_ones]
-        found.update(decision="deny", requirements=names, reason=denial(open_ones, scene))
+    event = GateEvent(
+        "PreToolUse",
+        session_id=session_id,
+        cwd=place.cwd,
+        project_dir=place.env.get("CLAUDE_PROJECT_DIR", ""),
+        config_dir=place.claude_dir,
+        tool_name=tool,
+        tool_input=tool_input,
+        at=place.now,
+        cache_dir=place.cache_dir,
+    )
+    for scene, verdicts in would_deny(event):
+        names = [verdict.requirement.name for verdict in verdicts]
+        found.update(decision="deny", requirements=names, reason=denial(verdicts, scene), branch=scene.branch)
+        break
     return found
 
 
@@ -136,11 +142,16 @@ def satisfy(
     armed it and left it unmet. A dynamic requirement is approved for its ``approval_ttl``, or ``ttl``.
 
     Returns:
-        ``satisfied`` (names), ``branches``, ``session_id``, ``expires_at`` by name, ``records``.
+        ``satisfied`` (names), ``branches``, ``session_id``, ``expires_at`` by name, ``took`` (what an
+        option was taken for, if not for what it says), ``records``.
 
     Raises:
         UsageError: An unknown name (unless ``force``), no session, an agent where a person must.
     """
+    took = ""
+    if not names and _means_a_requirement(place, branch):
+        names, branch = [branch], place.branch()
+        took = f"--branch {names[0]}: no such branch, so it is the requirement, for all sessions on {branch}"
     entries = [_known(place, name, force=force) for name in dict.fromkeys(names)]
     if not entries:
         raise UsageError("name the requirements to satisfy; `context-graph-cli req status` lists them")
@@ -165,8 +176,17 @@ def satisfy(
         "branches": [target, *left],
         "session_id": session_id,
         "expires_at": expires,
+        "took": took,
         "records": [one],
     }
+
+
+def _means_a_requirement(place: Place, branch: str) -> bool:
+    """Whether what was given as a branch is none but a requirement, as seed 004 writes it."""
+    if not branch or place.rules.get(branch) is None:
+        return False
+    names = branch_names(place.repo)
+    return names is not None and branch not in names
 
 
 def _satisfy_where_armed(
@@ -177,22 +197,34 @@ def _satisfy_where_armed(
     ttl: float | None,
     metadata: dict[str, Any] | None,
 ) -> list[str]:
-    """Other branches on which the session armed one of ``entries`` and left it unmet."""
+    """Other branches on which the session armed one of ``entries`` and left it unmet, or was held for it."""
     if not session_id:
         return []
-    done = []
+    own = [entry for entry in entries if entry.per_session]
+    wanted: dict[str, list[Requirement]] = {}
     for state in place.files.others(session_id, target):
-        wanted = [e for e in entries if e.per_session and _is_open(e, state, session_id, place.now)]
-        if not wanted:
-            continue
-
+        open_ones = [entry for entry in own if _is_open(entry, state, session_id, place.now)]
+        if open_ones:
+            wanted[state.branch] = open_ones
+    for entry in own:
+        branch = _held_on(place, entry.name, session_id)
+        if branch not in ("", target) and entry not in wanted.setdefault(branch, []):
+            wanted[branch].append(entry)
+    for branch, found in wanted.items():
         notes = [
             _satisfaction(place, entry, session_id, _expiry(entry, ttl, place.now), metadata)
-            for entry in wanted
+            for entry in found
         ]
-        _note(place, state.branch, notes)
-        done.append(state.branch)
-    return done
+        _note(place, branch, notes)
+    return list(wanted)
+
+
+def _held_on(place: Place, name: str, session_id: str) -> str:
+    """The branch on which the session was last held for the requirement; empty if it was satisfied since."""
+    for one in reversed(journal.read(place.repo.common_dir)):
+        if one.get("session_id") == session_id and name in one.get("requirements", ()):
+            return str(one.get("branch", "")) if one.get("kind") == "denied" else ""
+    return ""
 
 
 def _satisfaction(
@@ -294,7 +326,7 @@ def pause(place: Place, *, session: str = "", reason: str = "") -> dict[str, Any
     try:
         markers.pause(place.repo.common_dir, session_id, reason=reason, by=by, now=place.now)
     except OSError as error:
-        raise UsageError(f"the session can't be paused: {error.strerror or error}") from error
+        raise unwritable("the session can't be paused", error) from error
     kept = [entry.name for entry in place.rules.active if entry.human_only and by == "agent"]
     one = _keep(place, "paused", [], session_id=session_id, branch=place.head.branch, by=by, detail=reason)
     return {"session_id": session_id, "by": by, "still_enforced": kept, "records": [one]}
@@ -312,7 +344,7 @@ def resume(place: Place, *, session: str = "") -> dict[str, Any]:
     try:
         was = markers.resume(place.repo.common_dir, session_id)
     except OSError as error:
-        raise UsageError(f"the pause can't be ended: {error.strerror or error}") from error
+        raise unwritable("the pause can't be ended", error) from error
     records = []
     if was:
         records = [_keep(place, "resumed", [], session_id=session_id, branch=place.head.branch)]
@@ -338,11 +370,17 @@ def _known(place: Place, name: str, *, force: bool) -> Requirement:
     entry = place.rules.get(name)
     if entry is not None:
         return entry
-    if not force:
+    if not force and (place.rules.readable or not _was_armed(place, name)):
         raise UsageError(_unknown(place, name) + "; --force records it all the same")
     from context_graph.requirements.schema import blank_entry
 
     return Requirement(blank_entry(name))
+
+
+def _was_armed(place: Place, name: str) -> bool:
+    """Whether some session armed it before the configuration was gone: Stop may still ask for it."""
+    documents = [read_document(path) for path in place.files.paths()]
+    return any(document is not None and name in document["requirements"] for document in documents)
 
 
 def _unknown(place: Place, name: str) -> str:
@@ -373,7 +411,7 @@ def _note(place: Place, branch: str, notes: list[dict[str, Any]]) -> None:
     try:
         place.files.note(branch, place.now, notes)
     except OSError as error:
-        raise _cannot_write(error) from error
+        raise unwritable("the state can't be written", error, place.files.folder) from error
 
 
 def _change(place: Place, branch: str, apply: Callable[[BranchState], None]) -> None:
@@ -382,11 +420,7 @@ def _change(place: Place, branch: str, apply: Callable[[BranchState], None]) -> 
     except LockTimeoutError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
-        raise _cannot_write(error) from error
-
-
-def _cannot_write(error: OSError) -> UsageError:
-    return UsageError(f"the state can't be written: {error.strerror or error} ({error.filename})")
+        raise unwritable("the state can't be written", error, place.files.folder) from error
 
 
 def _keep(
@@ -406,4 +440,5 @@ def _keep(
         journal.append(place.repo.common_dir, [one])
     except OSError:
         pass  # the state holds what counts; the caller has the record as well
+    metrics.noted(place.repo.common_dir, session_id, one, place.now)
     return one

@@ -88,7 +88,7 @@ def compile_rules(root: str, claude_dir: str) -> tuple[dict[str, Any], list[list
         The compiled rules, and [path, signature] of all that was looked at.
     """
     from context_graph.requirements import schema
-    from context_graph.requirements.yaml_files import read_messages, read_yaml
+    from context_graph.requirements.yaml_files import read_messages, read_yaml, repeated_keys
 
     inputs: list[list[Any]] = []
     problems: list[list[str]] = []
@@ -100,6 +100,7 @@ def compile_rules(root: str, claude_dir: str) -> tuple[dict[str, Any], list[list
             problems.append(["error", f"{path}: {problem}"])
         if content is not None:
             found[label] = content
+            problems += [["error", f"{path}: {text}"] for text in repeated_keys(path)]
     merged: dict[object, object] = {}
     readable = "project" in found
     if readable:

@@ -17,8 +17,10 @@ class GateEvent:
 
     ``name`` is the client's name of the event; ``at`` is in Unix seconds with CONTEXT_GRAPH_CLOCK_OFFSET
     added, the only clock of a decision; ``pid`` is the client's process (0 unknown); ``cache_dir`` is the
-    folder of compiled configurations ("" for none). A subclass may work out ``pid``, ``tool_input`` and
-    ``prompt`` when they are first read: an untriggered tool reads none of them.
+    folder of compiled configurations ("" for none); ``command_name`` is the skill that the user typed;
+    ``background`` is (type, id) of what runs on when a session wants to stop. A subclass may work out
+    ``pid``, ``tool_input`` and ``prompt`` when they are first read: an untriggered tool reads none of
+    them.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class GateEvent:
         stop_hook_active: bool = False,
         interrupted: bool = False,
         agent_id: str = "",
+        command_name: str = "",
+        background: list[tuple[str, str]] | None = None,
         env: Mapping[str, str] | None = None,
         at: float = 0.0,
         pid: int = 0,
@@ -51,6 +55,7 @@ class GateEvent:
         self.tool_use_id, self.success, self.source, self.reason = tool_use_id, success, source, reason
         self.stop_hook_active, self.interrupted, self.agent_id = stop_hook_active, interrupted, agent_id
         self.env: Mapping[str, str] = {} if env is None else env
+        self.command_name, self.background = command_name, background or []
         self.at, self.cache_dir = at, cache_dir
         self._set_lazy(tool_input, prompt, pid)
 

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from context_graph.requirements import journal
+from context_graph.requirements import journal, metrics
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.files import LockTimeoutError
-from context_graph.requirements.project import Project, find_project
+from context_graph.requirements.noticing import configuration_changed, configuration_gone
+from context_graph.requirements.project import Project
 from context_graph.requirements.rules import Requirement, Rules
 from context_graph.requirements.scene import Scene, rules_of
-from context_graph.requirements.state import arming
+from context_graph.requirements.verdict import Verdict
+from context_graph.requirements.where import Part, acted_on, project_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from context_graph.requirements.cache import GateCache
     from context_graph.requirements.protected import Touch
-    from context_graph.requirements.verdict import Verdict
 
-__all__ = ["active_here", "before_tool", "enter_registry", "governed", "keep", "project_of", "scene_of"]
-
-
-def project_of(event: GateEvent) -> Project | None:
-    """The project that governs the call."""
-
-    def targets() -> list[str]:
-        from context_graph.requirements.triggers import targets_of
-
-        return targets_of(event.tool_input)
-
-    return find_project(event.cwd, event.project_dir, claude_dir=event.claude_dir, targets=targets)
+__all__ = [
+    "active_here",
+    "before_tool",
+    "enter_registry",
+    "governed",
+    "keep",
+    "rules_for",
+    "scene_of",
+    "tell",
+    "would_deny",
+]
 
 
 def governed(event: GateEvent, cache: GateCache | None, result: GateResult) -> tuple[Project, Rules] | None:
-    """The project that governs the call, noted in ``result``, and its rules; None without a repository."""
+    """The project of the working folder, noted in ``result``, and its rules; None without a repository."""
     project = project_of(event)
     if project is None or project.repo is None:
         return None
     result.project = project.root
-    return project, rules_of(project, event.claude_dir, event.cache_dir, cache)
+    return project, rules_for(event, project, cache)
 
 
 def scene_of(
@@ -71,49 +73,76 @@ def scene_of(
 
 
 def before_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Deny with every unmet requirement named, or pass; what passes is armed for Stop."""
+    """Deny with every unmet requirement named, or pass; what passes is armed for Stop.
+
+    A call that acts on several projects passes if each lets it pass.
+    """
     result = GateResult()
-    found = governed(event, cache, result)
-    if found is None:
-        return result
-    project, rules = found
-    if not rules.readable:
-        return _ungoverned(event, rules, result, cache)
-    guarded = any(entry.human_only for entry in rules.active)
-    if not guarded and not rules.for_tool(event.tool_name):
-        return result
-    triggered = _triggered(event, project, rules)
-    objection = _behind_a_persons_back(event, project, rules) if guarded else None
-    if not triggered and objection is None:
-        return result
-    scene = scene_of(event, project, rules, cache, may_run=may_run)
+    parts = acted_on(event)
+    for part in parts:
+        _before(event, part, rules_for(event, part.project, cache), cache, may_run, result)
+        if result.deferred:
+            return result
+        if result.decision:
+            break
+    own = project_of(event)
+    elsewhere = own is not None and not any(own.is_same(part.project) for part in parts)
+    if not result.decision and elsewhere and own is not None and own.repo is not None:
+        _guard(event, own, rules_for(event, own, cache), cache, result)
+    for part in parts:
+        configuration_changed(event, part.project, rules_for(event, part.project, cache), cache, result)
+    if not parts:
+        configuration_gone(event, cache, result)
+    return result
+
+
+def rules_for(event: GateEvent, project: Project, cache: GateCache | None) -> Rules:
+    """The project's rules, read once a call: the slow path has no cache."""
+    if project.rules is None:
+        project.rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    return project.rules
+
+
+def _before(
+    event: GateEvent, part: Part, rules: Rules, cache: GateCache | None, may_run: bool, result: GateResult
+) -> None:
+    project = part.project
+    result.project = project.root
+    if not rules.readable or _guard(event, project, rules, cache, result):
+        return
+    triggered = _triggered(event, part, rules)
+    scene = scene_of(event, project, rules, cache, may_run=may_run) if triggered else None
     if scene is None:
-        return result
+        return
     result.branch = scene.branch
-    if objection:
-        return _deny_human_only(event, scene, objection, result)
     triggered = active_here(triggered, scene)
-    return _decide(event, scene, triggered, result) if triggered else result
+    if triggered:
+        _decide(event, scene, triggered, result)
 
 
-def _triggered(event: GateEvent, project: Project, rules: Rules) -> list[Requirement]:
-    if not rules.for_tool(event.tool_name):
-        return []
-    from context_graph.requirements.triggers import matching
+def _guard(
+    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, result: GateResult
+) -> bool:
+    """Hold the call back if it might do what only a person may; whether it was."""
+    if not any(entry.human_only for entry in rules.active):
+        return False
+    objection = _behind_a_persons_back(event, project, rules)
+    scene = scene_of(event, project, rules, cache, may_run=False) if objection else None
+    if objection is None or scene is None:
+        return False
+    result.branch = scene.branch
+    _deny_human_only(event, scene, objection, result)
+    return True
 
-    found = matching(rules, event.tool_name, event.tool_input, lambda: _aliases(event, project))
+
+def _triggered(event: GateEvent, part: Part, rules: Rules) -> list[Requirement]:
+    found = part.triggered(rules, event) if rules.for_tool(event.tool_name) else []
     if found:
         from context_graph.requirements.exemptions import is_exempt
 
-        if is_exempt(event.tool_name, event.tool_input, project, event.claude_dir, event.cwd):
+        if is_exempt(event.tool_name, event.tool_input, part.project, event.claude_dir, event.cwd):
             return []
     return found
-
-
-def _aliases(event: GateEvent, project: Project) -> dict[str, str]:
-    from context_graph.requirements.git_aliases import git_aliases
-
-    return git_aliases(project.repo.common_dir if project.repo else "", event.home)
 
 
 def active_here(requirements: list[Requirement], scene: Scene) -> list[Requirement]:
@@ -126,76 +155,126 @@ def active_here(requirements: list[Requirement], scene: Scene) -> list[Requireme
     return [] if marker.get("by") == "user" else [entry for entry in requirements if entry.human_only]
 
 
-def _decide(event: GateEvent, scene: Scene, triggered: list[Requirement], result: GateResult) -> GateResult:
-    from context_graph.requirements.evaluate import evaluate
-
+def _decide(event: GateEvent, scene: Scene, triggered: list[Requirement], result: GateResult) -> None:
     enter_registry(event, scene, result)
-    verdicts = [evaluate(entry, scene) for entry in triggered if not entry.stop_only]
+    if any(entry.scope == "single_use" for entry in triggered):
+        _settle(event, scene, result)
+    judged = [entry for entry in triggered if not entry.stop_only]
+    verdicts = _judged(event, judged, scene)
     denied = [verdict for verdict in verdicts if not verdict.met]
     if not denied and any(verdict.deferred for verdict in verdicts):
         result.deferred = True
-        return result
+        return
     _tell_unknown(event, scene, verdicts, result)
+    if not denied:
+        branches = {verdict.requirement.name: verdict.branch for verdict in verdicts}
+        taken = _arm(event, scene, [(branches.get(e.name, scene.branch), e) for e in triggered], result)
+        denied = [Verdict(entry, False, _IN_USE) for entry in triggered if entry.name in taken]
     if denied:
         from context_graph.requirements.messages import denial
 
         result.decision, result.reason = "deny", denial(denied, scene)
         result.requirements = [verdict.requirement.name for verdict in denied]
         keep(event, scene, result, "denied", result.requirements, detail=denied[0].why)
-        return result
-    _arm(event, scene, triggered, result)
-    return result
 
 
-def enter_registry(event: GateEvent, scene: Scene, result: GateResult) -> None:
-    """Note that the session is at work here, where that is not known yet."""
-    if not event.session_id or not scene.registry.needs(event.session_id, scene.root, scene.branch, event.at):
+_IN_USE = "a call that has not ended yet is about to use its satisfaction up; each call needs one of its own"
+
+
+def _judged(event: GateEvent, entries: list[Requirement], scene: Scene) -> list[Verdict]:
+    """The verdicts; what the session met on its working folder's branch counts for another checkout's file
+    too.
+
+    Not for what belongs to a branch or to one use, and never for conditions such as a protected branch.
+    """
+    from context_graph.requirements.evaluate import evaluate
+
+    verdicts = [evaluate(entry, scene) for entry in entries]
+    if all(v.met or v.requirement.type != "blocking" or v.requirement.scope != "session" for v in verdicts):
+        return verdicts
+    own = project_of(event)
+    if own is None or own.repo is None or own.repo.common_dir != scene.repo.common_dir:
+        return verdicts
+    branch = own.head().branch
+    if not branch or branch == scene.branch:
+        return verdicts
+    there = scene.at_branch(scene.files.load(branch, event.at))
+    for at, verdict in enumerate(verdicts):
+        entry = verdict.requirement
+        if not verdict.met and entry.type == "blocking" and entry.scope == "session":
+            other = evaluate(entry, there)
+            verdicts[at] = other if other.met else verdict
+    return verdicts
+
+
+def would_deny(event: GateEvent) -> Iterator[tuple[Scene, list[Verdict]]]:
+    """The projects that would hold the call back and why, without arming or recording anything."""
+    for part in acted_on(event):
+        rules = rules_for(event, part.project, None)
+        triggered = _triggered(event, part, rules) if rules.readable else []
+        scene = scene_of(event, part.project, rules, None) if triggered else None
+        if scene is not None:
+            wanted = [entry for entry in active_here(triggered, scene) if not entry.stop_only]
+            denied = [verdict for verdict in _judged(event, wanted, scene) if not verdict.met]
+            if denied:
+                yield scene, denied
+
+
+def _settle(event: GateEvent, scene: Scene, result: GateResult) -> None:
+    """Take account of calls that committed something and of whose end nothing was heard."""
+    from context_graph.requirements.passage import settle
+
+    try:
+        done = settle(event, scene)
+    except OSError as error:
+        tell(result, f"the state can't be written ({error.strerror or error})")
+        return
+    if done:
+        scene.state = scene.files.load(scene.branch, event.at)
+        keep(event, scene, result, "consumed", done, detail="a commit was made; the call's end was not heard")
+
+
+def enter_registry(event: GateEvent, scene: Scene, result: GateResult, *, told: str | None = None) -> None:
+    """Note that the session is at work here, where that is not known yet, and what it was told, if given."""
+    if not event.session_id:
+        return
+    registry, session = scene.registry, event.session_id
+    known = told is None or registry.told(session, scene.root) == told
+    if known and not registry.needs(session, scene.root, scene.branch, event.at):
         return
     try:
-        scene.registry.enter(
-            event.session_id, project=scene.root, branch=scene.branch, pid=event.pid, now=event.at
+        registry.enter(
+            session, project=scene.root, branch=scene.branch, pid=event.pid, now=event.at, told=told
         )
     except LockTimeoutError:
         return  # the next call enters it
     except OSError as error:
-        _tell(result, f"the session registry can't be written ({error.strerror or error})")
+        tell(result, f"the session registry can't be written ({error.strerror or error})")
 
 
 def _tell_unknown(event: GateEvent, scene: Scene, verdicts: list[Verdict], result: GateResult) -> None:
     unknown = [verdict for verdict in verdicts if verdict.unknown]
     if unknown:
-        _tell(result, "; ".join(verdict.why for verdict in unknown) + "; let pass")
+        tell(result, "; ".join(verdict.why for verdict in unknown) + "; let pass")
         names = [verdict.requirement.name for verdict in unknown]
         keep(event, scene, result, "error", names, detail=unknown[0].why)
 
 
-def _arm(event: GateEvent, scene: Scene, triggered: list[Requirement], result: GateResult) -> None:
+def _arm(
+    event: GateEvent, scene: Scene, armed: list[tuple[str, Requirement]], result: GateResult
+) -> list[str]:
+    """Arm each requirement on its branch; the names whose satisfaction another call is about to use."""
     if not event.session_id:
-        return
-    state, session = scene.state, event.session_id
-    fresh = [e for e in triggered if state.record(e.name, session).get("triggered") is not True]
-    if not fresh:
-        return
+        return []
+    from context_graph.requirements.passage import let_through
 
-    notes = [arming(entry.name, session, scope=entry.scope, now=event.at) for entry in fresh]
     try:
-        scene.files.note(scene.branch, event.at, notes)
+        return let_through(event, scene, armed)
     except OSError as error:
         why = f"the state can't be written ({error.strerror or error}): Stop won't check this call"
-        _tell(result, why)
-        keep(event, scene, result, "error", [entry.name for entry in fresh], detail=why)
-
-
-def _ungoverned(event: GateEvent, rules: Rules, result: GateResult, cache: GateCache | None) -> GateResult:
-    """The project's own file can't be used: nothing is enforced, and the tools that change files say so."""
-    if event.tool_name not in ("Edit", "Write", "MultiEdit", "NotebookEdit"):
-        return result
-    if cache is not None and not cache.first_time(f"unreadable {event.session_id}", event.at):
-        return result
-    why = (rules.told("error") or ["its requirements file can't be read"])[0]
-    result.context = f"No requirement is enforced in this project: {why}"
-    _tell(result, f"no requirement is enforced: {why}")
-    return result
+        tell(result, why)
+        keep(event, scene, result, "error", [entry.name for _, entry in armed], detail=why)
+    return []
 
 
 def _behind_a_persons_back(event: GateEvent, project: Project, rules: Rules) -> Touch | None:
@@ -207,13 +286,12 @@ def _behind_a_persons_back(event: GateEvent, project: Project, rules: Rules) -> 
     return found if found.why else None
 
 
-def _deny_human_only(event: GateEvent, scene: Scene, touch: Touch, result: GateResult) -> GateResult:
+def _deny_human_only(event: GateEvent, scene: Scene, touch: Touch, result: GateResult) -> None:
     from context_graph.requirements.messages import human_only_denial
 
     result.decision, result.requirements = "deny", touch.names
     result.reason = human_only_denial(touch.why, touch.names, scene)
     keep(event, scene, result, "denied", touch.names, detail=f"human_only: {touch.why}")
-    return result
 
 
 def keep(
@@ -238,12 +316,14 @@ def keep(
         detail=detail,
     )
     result.records.append(one)
+    metrics.noted(scene.repo.common_dir, event.session_id, one, event.at, scene.files.cache)
     try:
         journal.append(scene.repo.common_dir, [one])
     except OSError as error:
-        _tell(result, f"the journal can't be written ({error.strerror or error})")
+        tell(result, f"the journal can't be written ({error.strerror or error})")
 
 
-def _tell(result: GateResult, text: str) -> None:
+def tell(result: GateResult, text: str) -> None:
+    """Say ``text`` to the user."""
     more = f"context-graph: {text}"
     result.system_message = f"{result.system_message}\n{more}" if result.system_message else more

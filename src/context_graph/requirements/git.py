@@ -13,7 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["Head", "Repo", "ask_git", "branch_names", "find_repo", "parents", "read_head", "repo_at"]
+__all__ = [
+    "Head",
+    "Repo",
+    "ask_git",
+    "branch_names",
+    "find_repo",
+    "head_text",
+    "main_checkout",
+    "parents",
+    "read_head",
+    "repo_at",
+]
 
 _SMALL = 4096
 _HEADS = "refs/heads/"
@@ -86,6 +97,38 @@ def _bare(place: str) -> Repo | None:
     return None
 
 
+def main_checkout(worktree: Repo, hint: str = "") -> str:
+    """The top folder of the checkout that ``worktree`` is linked to; empty where that can't be told (bare).
+
+    ``hint`` is a folder of the user's, which may be that checkout: a git folder of its own elsewhere names
+    none.
+    """
+    common = worktree.common_dir
+    if common.endswith("/.git"):
+        return common.removesuffix("/.git") or "/"
+    named = _core_worktree(common)
+    if named:
+        return os.path.realpath(os.path.join(common, named))
+    other = find_repo(hint) if hint else None
+    if other is not None and not other.linked and not other.bare and other.common_dir == common:
+        return other.top
+    return ""
+
+
+def _core_worktree(common_dir: str) -> str:
+    """``core.worktree``, which git writes into a submodule's configuration."""
+    try:
+        with open(common_dir + "/config", "rb") as source:
+            lines = source.read(1 << 16).splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        key, _, value = line.partition(b"=")
+        if key.strip().lower() == b"worktree":
+            return os.fsdecode(value.strip().strip(b'"'))
+    return ""
+
+
 def _common_dir(git_dir: str) -> str:
     named = _first_line(git_dir + "/commondir")
     return os.path.realpath(os.path.join(git_dir, named)) if named else git_dir
@@ -107,7 +150,7 @@ def _first_line(path: str) -> str:
 
 def read_head(repo: Repo) -> Head:
     """The branch that work in ``repo`` belongs to; in the middle of a rebase the one that is rebased."""
-    text = _head_text(repo.git_dir)
+    text = head_text(repo.git_dir)
     if text.startswith("ref:"):
         name = text[len("ref:") :].strip()
         if name == _HEADS + _REFTABLE_HEAD:
@@ -122,7 +165,8 @@ def read_head(repo: Repo) -> Head:
     return Head("", "detached")
 
 
-def _head_text(git_dir: str) -> str:
+def head_text(git_dir: str) -> str:
+    """What stands in HEAD: ``ref: NAME``, or a commit; empty if it can't be read."""
     path = git_dir + "/HEAD"
     try:
         return "ref: " + os.readlink(path)  # git once wrote HEAD as a link

@@ -49,10 +49,14 @@ def _handler(name: str) -> Callable[[GateEvent, GateCache | None, bool], GateRes
         from context_graph.requirements.holding import before_tool
 
         return before_tool
-    if name in ("PostToolUse", "PostToolUseFailure"):
+    if name in ("PostToolUse", "PostToolUseFailure", "PermissionDenied"):
         from context_graph.requirements.after import after_tool
 
         return after_tool
+    if name == "UserPromptExpansion":
+        from context_graph.requirements.after import after_expansion
+
+        return after_expansion
     if name == "Stop":
         from context_graph.requirements.stop import before_stop
 
@@ -62,9 +66,9 @@ def _handler(name: str) -> Callable[[GateEvent, GateCache | None, bool], GateRes
 
         return lifecycle.HANDLERS[name]
     if name == "PermissionRequest":
-        from context_graph.requirements.permission import on_permission_request
+        from context_graph.requirements.asked import at_the_dialog
 
-        return on_permission_request
+        return at_the_dialog
     return None
 
 

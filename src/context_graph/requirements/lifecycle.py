@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from context_graph.protocol.origin import is_typed
-from context_graph.requirements import failures
+from context_graph.requirements import failures, metrics
 from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.gate import enter_registry, governed, keep, project_of, scene_of
+from context_graph.requirements.files import LockTimeoutError
+from context_graph.requirements.gate import enter_registry, governed, keep, rules_for, scene_of, tell
+from context_graph.requirements.git import find_repo
 from context_graph.requirements.held import forget
-from context_graph.requirements.project import Project
+from context_graph.requirements.noticing import configuration_changed, configuration_gone, what_is_wrong
+from context_graph.requirements.passage import turn_over
+from context_graph.requirements.project import Project, resolved
 from context_graph.requirements.registry import Registry
 from context_graph.requirements.rules import Requirement, Rules
-from context_graph.requirements.scene import Scene, rules_of
+from context_graph.requirements.scene import Scene
 from context_graph.requirements.session_ids import same_session
 from context_graph.requirements.state import BranchState, is_current
+from context_graph.requirements.state_files import StateFiles
+from context_graph.requirements.where import project_of, session_projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDLERS"]
 
-_CARRY_SOURCES = ("startup", "clear")
+_CARRY_SOURCES = ("startup", "clear", "fork")
 _PROBLEMS = 5
 
 
@@ -32,17 +38,19 @@ def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     result = GateResult()
     project = project_of(event)
     if project is None:
-        if event.source == "startup":
-            result.context = _not_governed(event)
+        _without_project(event, cache, result)
         return result
     result.project = project.root
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    rules = rules_for(event, project, cache)
     scene = scene_of(event, project, rules, cache, may_run=False)
     lines = _why_off(event, project, rules, scene)
+    parent = _parent(event, cache)
+    if scene is not None and (not rules.readable or (not lines and rules.active)):
+        enter_registry(event, scene, result, told=what_is_wrong(rules))
     if scene is not None and not lines and rules.active:
         result.branch = scene.branch
-        enter_registry(event, scene, result)
-        carried = _carry_over(event, scene, result)
+        carried = _carry_over(event, scene, parent, result)
+        metrics.session_began(scene.repo.common_dir, event.session_id, scene.root, scene.branch, event.at)
         if rules.hooks.inject_context:
             lines = [*_status(scene, carried), *_pause_line(scene)]
     lines += _problem_lines(rules)
@@ -54,7 +62,38 @@ def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     return result
 
 
-def _not_governed(event: GateEvent) -> str:
+def _without_project(event: GateEvent, cache: GateCache | None, result: GateResult) -> None:
+    configuration_gone(event, cache, result)
+    if result.context or _left_state(event):
+        gone = "No requirement is enforced any more: this project's .claude/requirements.yaml is gone."
+        result.context = result.context or gone
+        result.system_message = result.system_message or f"context-graph: {gone}"
+    elif event.source == "startup":
+        result.context = _not_governed()
+
+
+def _left_state(event: GateEvent) -> bool:
+    """Whether the session has state in a repository that governs it no more; one that is new has none."""
+    if not event.session_id or event.source == "startup":
+        return False
+    for folder in (event.cwd, event.project_dir):
+        repo = find_repo(resolved(folder)) if resolved(folder) else None
+        if repo is not None and StateFiles(repo.common_dir, repo.top).others(event.session_id, ""):
+            return True
+    return False
+
+
+def _parent(event: GateEvent, cache: GateCache | None) -> str:
+    """The session that this one was forked from, where its client is the same process; to be asked before
+    the new one takes its place."""
+    if event.source != "fork" or event.pid <= 0:
+        return ""
+    entries = Registry(event.claude_dir, cache).live(event.at)
+    found = [key for key, entry in entries.items() if entry.get("ppid") == event.pid]
+    return next((key for key in reversed(found) if key != event.session_id), "")
+
+
+def _not_governed() -> str:
     return (
         "No requirements are enforced here: the project has no .claude/requirements.yaml "
         "(`context-graph-cli req init` writes one)."
@@ -110,9 +149,13 @@ def _pause_line(scene: Scene) -> list[str]:
     return [f"Requirements are paused for this session (`{resume}` ends that)."]
 
 
-def _carry_over(event: GateEvent, scene: Scene, result: GateResult) -> list[str]:
-    """Copy what another session satisfied on this branch shortly before, at its original time."""
+def _carry_over(event: GateEvent, scene: Scene, parent: str, result: GateResult) -> list[str]:
+    """Copy what a session that is over satisfied on this branch shortly before, at its original time.
+
+    Not from one that is still at work in a client of its own, unless this one is its fork.
+    """
     hooks = scene.rules.hooks
+    others = () if event.source == "fork" else tuple(scene.registry.live(event.at))
     if event.source not in _CARRY_SOURCES or not hooks.carry_over or not event.session_id:
         return []
     wanted = [
@@ -126,14 +169,16 @@ def _carry_over(event: GateEvent, scene: Scene, result: GateResult) -> list[str]
     found = {
         entry.name: record
         for entry in wanted
-        if (record := _recent(entry, event, scene.state, hooks.carry_window))
+        if (record := _recent(entry, event, scene.state, hooks.carry_window, others, parent))
     }
     if not found:
         return []
 
     def change(state: BranchState) -> None:
         for entry in wanted:
-            record = _recent(entry, event, state, hooks.carry_window) if entry.name in found else None
+            record = None
+            if entry.name in found:
+                record = _recent(entry, event, state, hooks.carry_window, others, parent)
             if record:
                 _carry(state, entry, record, event)
 
@@ -146,17 +191,31 @@ def _carry_over(event: GateEvent, scene: Scene, result: GateResult) -> list[str]
     return list(found)
 
 
-def _recent(entry: Requirement, event: GateEvent, state: BranchState, window: float) -> dict[str, Any] | None:
-    """The latest satisfaction of another session that is young enough, with its session and original time."""
+def _recent(
+    entry: Requirement,
+    event: GateEvent,
+    state: BranchState,
+    window: float,
+    others: tuple[str, ...],
+    parent: str,
+) -> dict[str, Any] | None:
+    """The latest satisfaction of another session that is young enough, with its session and original time.
+
+    Not one of ``others``; with ``parent`` from that session alone, however old.
+    """
     if is_current(state.record(entry.name, event.session_id), event.at):
         return None
     best: dict[str, Any] | None = None
     for key, record in state.sessions(entry.name).items():
         if not isinstance(record, dict) or same_session(key, event.session_id):
             continue
+        if any(same_session(key, one) for one in others) or (parent and not same_session(key, parent)):
+            continue
         approval = entry.type == "dynamic"
         original = _original_time(record)
-        if not is_current(record, event.at, approval=approval) or not 0 <= event.at - original <= window:
+        if not is_current(record, event.at, approval=approval) or not (
+            parent or 0 <= event.at - original <= window
+        ):
             continue
         if best is None or original > best["original_satisfied_at"]:
             best = {**record, "original_satisfied_at": original, "carried_from": key}
@@ -191,24 +250,38 @@ def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> Gat
     result = GateResult()
     if not event.session_id:
         return result
-    Registry(event.claude_dir, cache).leave(event.session_id)
+    projects = session_projects(event, cache)
+    try:
+        Registry(event.claude_dir, cache).leave(event.session_id)
+    except LockTimeoutError:
+        pass  # its process is about to end, which tells as much
+    except OSError as error:
+        tell(result, f"the session registry can't be written ({error.strerror or error})")
     failures.ended(event)
     forget(event)
-    project = project_of(event)
-    if project is None or project.repo is None:
-        return result
-    result.project = project.root
+    for project in projects:
+        _end_in(event, project, cache, result)
+    return result
+
+
+def _end_in(event: GateEvent, project: Project, cache: GateCache | None, result: GateResult) -> None:
     from context_graph.requirements.pause import resume
 
-    resume(project.repo.common_dir, event.session_id)
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    if project.repo is None:
+        return
+    result.project = project.root
+    metrics.session_over(project.repo.common_dir, event.session_id, event.at, cache)
+    try:
+        resume(project.repo.common_dir, event.session_id)
+    except OSError as error:
+        tell(result, f"the pause can't be ended ({error.strerror or error})")
+    rules = rules_for(event, project, cache)
     scene = scene_of(event, project, rules, cache, may_run=False)
     if scene is None or not rules.readable or not rules.hooks.clear_session_state:
-        return result
+        return
     result.branch = scene.branch
     for state in [scene.state, *scene.files.others(event.session_id, scene.branch)]:
         _forget_session(event, scene, state, result)
-    return result
 
 
 def _forget_session(event: GateEvent, scene: Scene, state: BranchState, result: GateResult) -> None:
@@ -240,6 +313,13 @@ def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     result = GateResult()
     if not is_typed(event.prompt, event.source):
         return result
+    projects = session_projects(event, cache) if event.session_id else []
+    for project in projects:
+        if project.repo is not None:
+            files = StateFiles(project.repo.common_dir, project.work, cache)
+            turn_over(event, project.repo, files, cache)
+        configuration_changed(event, project, rules_for(event, project, cache), cache, result)
+    configuration_gone(event, cache, result)
     found = governed(event, cache, result)
     if found is None:
         return result
@@ -257,7 +337,7 @@ def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
         verdicts = [evaluate(entry, scene) for entry in rules.active]
         if any(not verdict.met for verdict in verdicts):
             lines = briefing(verdicts, scene, standard=False)
-    result.context = "\n".join(lines)
+    result.context = "\n".join([part for part in (result.context, *lines) if part])
     return result
 
 

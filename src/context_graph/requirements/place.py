@@ -48,6 +48,7 @@ class Place:
         cache_dir: Folder of compiled configurations; "" for none.
         pid: A process of the caller's, whose ancestors tell the session and whether an agent is behind it.
         terminal: Whether a person's terminal is at the other end.
+        session: The session meant, if the command names one: outside any project it tells which is.
 
     Raises:
         UsageError: Outside any git repository.
@@ -62,12 +63,14 @@ class Place:
         pid: int = 0,
         terminal: bool = False,
         now: float | None = None,
+        session: str = "",
     ) -> None:
         self.env, self.cache_dir, self.pid, self.terminal = env, cache_dir, pid, terminal
         self.claude_dir = claude_dir_of(env)
         self.now = clock(env) if now is None else now
         self.cwd = os.path.realpath(cwd)
-        self.project = self._project()
+        self.registry = Registry(self.claude_dir)
+        self.project = self._project(session)
         repo = self.project.repo
         if repo is None:
             raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
@@ -75,14 +78,18 @@ class Place:
         self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
         self.rules: Rules = rules_of(self.project, self.claude_dir, cache_dir, None)
         self.head: Head = self.project.head()
-        self.registry = Registry(self.claude_dir)
-        self.files = StateFiles(self.repo.common_dir, self.project.root)
+        self.files = StateFiles(self.repo.common_dir, self.project.work)
 
-    def _project(self) -> Project:
+    def _project(self, session: str) -> Project:
         hint = self.env.get("CLAUDE_PROJECT_DIR", "")
         found = find_project(self.cwd, hint, claude_dir=self.claude_dir)
         if found is not None:
             return found
+        # A client that was started above its repositories: where its session was last seen at work.
+        for folder in self.registry.folders(session or self.env.get("CLAUDE_CODE_SESSION_ID", "")):
+            seen = find_project(folder, "", claude_dir=self.claude_dir)
+            if seen is not None and seen.repo is not None:
+                return seen
         repo = find_repo(self.cwd) or (find_repo(os.path.realpath(hint)) if hint.startswith("/") else None)
         return Project(repo.top if repo else self.cwd, repo)
 

@@ -6,8 +6,7 @@ __all__ = ["PRESETS"]
 
 _HEAD = """\
 # Requirements of this project: what must be met before a tool runs, or a session stops.
-# `context-graph-cli req status` shows what holds, `context-graph-cli req doctor` what is wrong here.
-# All keys are in docs/requirements.md of context-graph's repository.
+# `context-graph-cli req keys` tells every key, `context-graph-cli req status` what holds.
 version: "1.0"
 enabled: true
 """

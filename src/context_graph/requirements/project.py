@@ -1,69 +1,73 @@
-"""Which project governs a call: where its configuration lies, and which repository its state belongs to."""
+"""Which project governs a folder: where its configuration lies, and which checkout its branch is read
+from."""
 
 from __future__ import annotations
 
 import os
 
-from context_graph.requirements.git import Head, Repo, find_repo, parents, read_head, repo_at
+from context_graph.requirements.git import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from context_graph.requirements.rules import Rules
 
-__all__ = ["CONFIG", "LOCAL_CONFIG", "Project", "find_project", "is_inside"]
+__all__ = ["CONFIG", "LOCAL_CONFIG", "Project", "find_project", "is_inside", "resolved"]
 
 CONFIG = "/.claude/requirements.yaml"
 LOCAL_CONFIG = "/.claude/requirements.local.yaml"
 
 
 class Project:
-    """A folder with a requirements file; without a repository (``repo`` None) nothing can be enforced."""
+    """A folder with a requirements file; without a repository (``repo`` None) nothing can be enforced.
 
-    __slots__ = ("repo", "root")
+    ``work`` is the folder that is worked in: ``root`` itself, or the same folder of a linked worktree that
+    has no file of its own and is governed by the main checkout's.
+    """
 
-    def __init__(self, root: str, repo: Repo | None) -> None:
-        self.root, self.repo = root, repo
+    __slots__ = ("repo", "root", "rules", "work")
+
+    def __init__(self, root: str, repo: Repo | None, work: str = "") -> None:
+        self.root, self.repo, self.work = root, repo, work or root
+        self.rules: Rules | None = None
+        """What the configuration says, once somebody has read it for this call."""
 
     def head(self) -> Head:
         """Where its HEAD is; no repository reads as state none."""
         return Head("", "none") if self.repo is None else read_head(self.repo)
 
+    def is_same(self, other: Project) -> bool:
+        """Whether both mean one configuration and one working tree."""
+        return self.root == other.root and self.work == other.work
 
-def find_project(
-    cwd: str, hint: str, *, claude_dir: str, targets: Callable[[], list[str]] = list
-) -> Project | None:
-    """The project that governs a call made in ``cwd``.
 
-    The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository and
-    a submodule don't leave the gate. Where there is none, the one of ``hint`` (CLAUDE_PROJECT_DIR), so a
-    folder elsewhere doesn't either. A linked worktree decides by its own files: without any it is not
-    governed, unless the call's target lies in the hinted project.
+def find_project(cwd: str, hint: str, *, claude_dir: str, known: tuple[str, ...] = ()) -> Project | None:
+    """The project that governs work in ``cwd``.
+
+    The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository
+    and a submodule don't leave the gate. A linked worktree without a file is governed by the main
+    checkout's, with its own branch. Where there is none, the one of ``hint`` (CLAUDE_PROJECT_DIR), so a
+    folder elsewhere doesn't leave it either.
 
     Args:
-        cwd: The call's working folder; relative or vanished ones count as none.
+        cwd: The folder; relative or vanished ones count as none.
         hint: The project the client was started in; "" if unknown.
         claude_dir: The client's own folder: its requirements.yaml is the global file, not a project's.
-        targets: Gives the files that the call names; asked only where they matter.
+        known: Folders of the user's, where ``cwd`` is not known to be one: a file counts if its folder
+            belongs to the owner of one of them.
 
     Cost: two stat calls a level.
     """
-    here, own, hinted = _resolved(cwd), _resolved(claude_dir), _resolved(hint)
+    here, own, hinted = resolved(cwd), resolved(claude_dir), resolved(hint)
     below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
-    found, worktree = _upwards(here, own, hinted if below else here) if here else (None, None)
+    trusted = tuple(filter(None, map(resolved, known))) or ((here, hinted) if below else (here,))
+    found = _upwards(here, own, trusted, hinted) if here else None
     if found is not None and found.repo is not None:
         return found
-    if not hinted or (below and worktree is None):
-        return found  # the way upwards led through it
-    other, _ = _upwards(hinted, own, hinted)
-    if other is None or other.repo is None:
-        return found or other
-    elsewhere = worktree is not None and worktree.common_dir == other.repo.common_dir
-    if elsewhere and not any(is_inside(path, other.repo.top, here) for path in targets()):
-        return found
-    return other
+    other = _upwards(hinted, own, (hinted,), "") if hinted else None
+    return found if other is None or (other.repo is None and found is not None) else other
 
 
-def _resolved(path: str) -> str:
+def resolved(path: str) -> str:
     """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
     if not path.startswith("/"):
         return ""
@@ -82,28 +86,40 @@ def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
     return real.startswith(folder.rstrip("/") + "/")
 
 
-def _upwards(start: str, claude_dir: str, trusted: str) -> tuple[Project | None, Repo | None]:
-    """The project at or above ``start``; else the linked worktree that ended the search, if one did.
-
-    A file counts if its folder belongs to the owner of ``start`` or of ``trusted``.
-    """
-    places = parents(start)
-    for place in places:
+def _upwards(start: str, claude_dir: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
+    """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
+    for place in parents(start):
         base = place.rstrip("/")
-        if (
-            os.path.lexists(base + CONFIG)
-            and base + "/.claude" != claude_dir
-            and _same_owner((start, trusted), place)
-        ):
-            return Project(place, find_repo(place)), None
+        if _has_file(base, claude_dir) and _same_owner(trusted, place):
+            return Project(place, find_repo(place))
         if os.path.isfile(base + "/.git"):
             repo = repo_at(place)
             if repo is not None and repo.linked:
-                return None, repo
-    return None, None
+                return _by_main_checkout(start, repo, claude_dir, trusted, hinted)
+    return None
 
 
-def _same_owner(known: tuple[str, str], place: str) -> bool:
+def _by_main_checkout(
+    start: str, worktree: Repo, claude_dir: str, trusted: tuple[str, ...], hinted: str
+) -> Project | None:
+    """The project of a folder in a worktree without a file: the main checkout's for the same folder."""
+    top = main_checkout(worktree, hinted)
+    if not top:
+        return None
+    for place in parents(top.rstrip("/") + start[len(worktree.top) :]):
+        base = place.rstrip("/")
+        if _has_file(base, claude_dir) and _same_owner(trusted, place):
+            return Project(place, worktree, worktree.top.rstrip("/") + base[len(top.rstrip("/")) :])
+        if place == top:
+            break
+    return None
+
+
+def _has_file(base: str, claude_dir: str) -> bool:
+    return os.path.lexists(base + CONFIG) and base + "/.claude" != claude_dir
+
+
+def _same_owner(known: tuple[str, ...], place: str) -> bool:
     # Somebody else's file above us (in /tmp, say) must not run its calculators as us.
     if place in known:
         return True

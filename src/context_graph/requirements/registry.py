@@ -1,7 +1,9 @@
 """Which sessions are at work, and in whose process: the client folder's sessions.json (version 1.0).
 
 Keys are full session ids. ``ppid`` is the client's process, ``ticks`` its start time, so that a pid used
-again is not taken for it. Order of entries is order of coming, which single_session goes by.
+again is not taken for it. Order of entries is order of coming, which single_session goes by. ``projects``
+has every folder that the session was seen in with its branch, the latest last; ``told`` is what was last
+said to it of a configuration that is gone or broken.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ _WAIT_S = 0.3
 
 _BYTES = 4 << 20
 _ENTRIES = 500
+_FOLDERS = 16
 
 
 class Registry:
@@ -59,6 +62,19 @@ class Registry:
         """Processes of live clients."""
         return {pid for entry in self.sessions().values() if is_alive(pid := _pid(entry), _ticks(entry))}
 
+    def folders(self, session_id: str) -> list[str]:
+        """Where the session was seen at work, the latest first."""
+        entry = self.sessions().get(session_id, {})
+        return (
+            list(dict.fromkeys([str(entry.get("project_dir", "")), *reversed(_folders(entry))]))
+            if entry
+            else []
+        )
+
+    def told(self, session_id: str, project: str) -> str:
+        """What was last said to the session of that project's configuration; empty if it was in order."""
+        return _texts(self.sessions().get(session_id, {}).get("told")).get(project, "")
+
     def needs(self, session_id: str, project: str, branch: str, now: float) -> bool:
         """Whether ``enter`` would change anything that matters."""
         entry = self.sessions().get(session_id)
@@ -69,10 +85,16 @@ class Registry:
         pid = _pid(entry)
         return pid > 0 and not is_alive(pid, _ticks(entry))
 
-    def enter(self, session_id: str, *, project: str, branch: str, pid: int, now: float) -> None:
+    def enter(
+        self, session_id: str, *, project: str, branch: str, pid: int, now: float, told: str | None = None
+    ) -> None:
         """Write the session down, and drop dead ones and others of the same client process.
 
         A client has one session at a time. A session that comes back in a new process comes last.
+
+        Args:
+            told: What was said to it of the project's configuration, empty where nothing is wrong; None
+                leaves that as it is.
 
         Raises:
             OSError: If the registry can't be written.
@@ -91,6 +113,13 @@ class Registry:
             if not lives:
                 sessions.pop(session_id, None)
             began = int(_number(old.get("started_at"))) if lives and old is not None else int(now)
+            seen = _folders(old) if old is not None else {}
+            seen.pop(project, None)
+            seen[project] = branch
+            said = _texts(old.get("told")) if old is not None else {}
+            if told is not None:
+                said[project] = told
+            said = {folder: text for folder, text in said.items() if text and folder in seen}
             sessions[session_id] = {
                 "pid": os.getpid(),
                 "ppid": pid,
@@ -99,6 +128,8 @@ class Registry:
                 "branch": branch,
                 "started_at": began,
                 "last_active": int(now),
+                "projects": dict(list(seen.items())[-_FOLDERS:]),
+                **({"told": said} if said else {}),
             }
 
         self._change(apply)
@@ -133,7 +164,7 @@ class Registry:
         for key, entry in self.sessions().items():
             if same_session(key, session_id):
                 break
-            if entry.get("project_dir") == project and _lives(entry, now):
+            if (entry.get("project_dir") == project or project in _folders(entry)) and _lives(entry, now):
                 earlier.append((key, entry))
         return earlier
 
@@ -169,6 +200,14 @@ def _lives(entry: dict[str, Any], now: float) -> bool:
     if pid > 0:
         return is_alive(pid, _ticks(entry))
     return now - _number(entry.get("last_active")) <= _UNKNOWN_ALIVE_S
+
+
+def _folders(entry: dict[str, Any]) -> dict[str, str]:
+    return _texts(entry.get("projects"))
+
+
+def _texts(found: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _pid(entry: dict[str, Any]) -> int:

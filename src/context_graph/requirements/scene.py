@@ -57,7 +57,7 @@ class Scene:
         may_run: bool = True,
         checked_out: bool = True,
     ) -> None:
-        self.root, self.repo, self.rules = project.root, repo, rules
+        self.root, self.repo, self.rules = project.work, repo, rules
         self.branch, self.session_id, self.now = branch, session_id, now
         self.claude_dir, self.cache_dir, self.may_run = claude_dir, cache_dir, may_run
         self.checked_out = checked_out
@@ -65,7 +65,7 @@ class Scene:
         self.until = time.monotonic() + CALCULATIONS_S
         """When all calculations of this scene together must have ended."""
         self.registry = Registry(claude_dir, cache)
-        self.files = StateFiles(repo.common_dir, project.root, cache)
+        self.files = StateFiles(repo.common_dir, project.work, cache)
         self.state = self.files.load(branch, now)
 
     def at_branch(self, state: BranchState) -> Scene:

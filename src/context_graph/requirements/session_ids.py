@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["MAX_ID", "alias_of", "candidates", "is_alias", "problem", "safe_name", "same_session"]
+__all__ = ["MAX_ID", "alias_of", "candidates", "is_alias", "own_name", "problem", "safe_name", "same_session"]
 
 MAX_ID = 100
 """Characters of an id that are kept, as in the stores (seed 000 REQ-SESSION-01)."""
@@ -68,6 +68,11 @@ def safe_name(session_id: str) -> str:
         return alias
     plain = "".join(char if char in _NAME_KEEPS else "_" for char in session_id[:24])
     return f"{plain}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def own_name(session_id: str) -> str:
+    """A file name that no other session has: ``safe_name`` with a hash of the whole id."""
+    return f"{safe_name(session_id)}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _fnv1a32(data: bytes) -> int:

@@ -10,6 +10,7 @@ from context_graph.requirements.files import read_bytes, write_atomic
 from context_graph.requirements.place import Place
 from context_graph.requirements.presets import PRESETS
 from context_graph.requirements.project import CONFIG, LOCAL_CONFIG
+from context_graph.requirements.unwritable import unwritable
 from context_graph.requirements.yaml_edit import set_flag
 from context_graph.requirements.yaml_files import MAX_BYTES, read_yaml
 
@@ -43,11 +44,37 @@ def init(
             raise UsageError(f"{path} is there already; --force replaces it (the old one is kept as .bak)")
         if any(entry.human_only for entry in place.rules.active) and place.is_agent:
             raise UsageError("a project with human_only requirements can be set up anew by a person only")
-        os.replace(path, path + ".bak")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_atomic(path, text.encode())
-    os.chmod(path, 0o644)
+        _write(path, text, keep=path + ".bak")
+    else:
+        _write(path, text)
     return {"path": path, "text": text, "written": True}
+
+
+def _write(path: str, text: str, *, keep: str = "") -> None:
+    """Write the file; what was there is kept under the name ``keep``, if given.
+
+    Raises:
+        UsageError: If it can't be written; the old file then stands.
+    """
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if keep:
+            _copy(path, keep)
+        write_atomic(path, text.encode())
+        os.chmod(path, 0o644)
+    except OSError as error:
+        raise unwritable(f"{path} can't be written", error, path) from error
+
+
+def _copy(path: str, to: str) -> None:
+    """``path`` under another name as well: renamed away it would be missing if the new one can't be
+    written."""
+    if os.path.lexists(to):
+        os.unlink(to)
+    if os.path.islink(path):
+        os.symlink(os.readlink(path), to)
+    else:
+        os.link(path, to)
 
 
 def set_enabled(place: Place, name: str, enabled: bool) -> dict[str, Any]:
@@ -75,9 +102,7 @@ def set_enabled(place: Place, name: str, enabled: bool) -> dict[str, Any]:
         raise UsageError(f"{path} can't be read: {error}") from error
     keys = ["requirements", name, "enabled"] if name else ["enabled"]
     new = set_flag(text, keys, enabled, file=path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_atomic(path, new.encode())
-    os.chmod(path, 0o644)
+    _write(path, new)
     return {"path": path, "name": name, "enabled": enabled}
 
 

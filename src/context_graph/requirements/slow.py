@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from context_graph.protocol.documents import EVENT_OF_VERB, document
+from context_graph.protocol.documents import EVENT_OF_VERB, background_work, document
 from context_graph.requirements import plain_json
 from context_graph.requirements.event import GateEvent
 from context_graph.requirements.processes import client_pid
@@ -33,7 +33,7 @@ CACHE_FOLDER = "/cache/requirements"
 _FROM_INPUT = frozenset(
     (
         *("tool_input", "tool_use_id", "success", "prompt", "source", "reason"),
-        *("stop_hook_active", "interrupted", "agent_id", "tool_name"),
+        *("stop_hook_active", "interrupted", "agent_id", "tool_name", "command_name", "background"),
     )
 )
 
@@ -173,11 +173,12 @@ class _Call(GateEvent):
         payload = given.get("payload")
         data = payload.get("data") if isinstance(payload, dict) else None
         given = {**given, **data} if isinstance(data, dict) else given
-        texts = ("tool_use_id", "prompt", "source", "reason", "agent_id", "tool_name")
+        texts = ("tool_use_id", "prompt", "source", "reason", "agent_id", "tool_name", "command_name")
         for name in texts:
             value = given.get(name)
             self.__dict__.setdefault(name, value if isinstance(value, str) else "")
         self.tool_input = given.get("tool_input")
+        self.background = background_work(given.get("background_tasks"))
         self.stop_hook_active = given.get("stop_hook_active") is True
         self.interrupted = given.get("is_interrupt") is True
         failed = given.get("hook_event_name") == "PostToolUseFailure" or given.get("error") is not None

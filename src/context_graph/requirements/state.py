@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["BranchState", "arming", "is_current", "satisfaction", "use"]
+__all__ = ["BranchState", "arming", "disarming", "is_current", "satisfaction", "use"]
 
 VERSION = "1.0"
 MAX_SESSIONS = 200
@@ -109,23 +109,47 @@ class BranchState:
                     one.pop("cleared_at", None)
         self.changed = True
 
-    def arm(self, name: str, session_id: str, *, scope: str, now: float) -> None:
+    def arm(self, name: str, session_id: str, *, scope: str, now: float, type: str = "blocking") -> None:
         """Note that an allowed call of this session triggered the requirement."""
         record = self._writable(name, session_id, scope)
         record.update(triggered=True, triggered_at=int(now))
+        if type != "blocking":
+            record["type"] = type  # a condition: nothing is open where the configuration can't be read
         if scope in ("branch", "permanent"):
             self.entry(name).update(triggered=True, triggered_at=int(now))  # where the original looks
         self.changed = True
 
+    def disarm(self, name: str, session_id: str, now: float) -> None:
+        """Take back that a call of this session, before ``now``, triggered it; its satisfaction stays."""
+        records, entry = self.sessions(name), self.entry(name)
+        for key in _own_keys(records, session_id):
+            record = records[key]
+            if not _is_triggered(record) or _stamp(record.get("triggered_at")) > now:
+                continue
+            self.changed = True
+            for field in ("triggered", "triggered_at", "type"):
+                record.pop(field, None)
+            if not record:
+                del records[key]
+        if self.changed and not any(_is_triggered(record) for record in records.values()):
+            entry.pop("triggered", None)
+            entry.pop("triggered_at", None)
+            if not records and not (entry.keys() - {"scope", "sessions"}):
+                self.document["requirements"].pop(name)
+
     def apply(self, note: dict[str, Any]) -> None:
-        """Apply what ``satisfaction``, ``arming`` or ``use`` made; newer things stay as they are.
+        """Apply what ``satisfaction``, ``arming``, ``disarming`` or ``use`` made; newer things stay as
+        they are.
 
         Raises:
             KeyError: If it is neither.
         """
         name, session_id, scope = note["name"], note["session_id"], note["scope"]
         if note["kind"] == "arm":
-            self.arm(name, session_id, scope=scope, now=note["now"])
+            self.arm(name, session_id, scope=scope, now=note["now"], type=note.get("type", "blocking"))
+            return
+        if note["kind"] == "disarm":
+            self.disarm(name, session_id, note["now"])
             return
         if note["kind"] == "use":
             if self.is_spent(name, session_id, note["now"]):
@@ -236,9 +260,15 @@ def satisfaction(
     }
 
 
-def arming(name: str, session_id: str, *, scope: str, now: float) -> dict[str, Any]:
+def arming(name: str, session_id: str, *, scope: str, now: float, type: str = "blocking") -> dict[str, Any]:
     """A note that an allowed call of the session triggered the requirement."""
-    return {"kind": "arm", "name": name, "session_id": session_id, "scope": scope, "now": now}
+    note = {"kind": "arm", "name": name, "session_id": session_id, "scope": scope, "now": now}
+    return {**note, "type": type}
+
+
+def disarming(name: str, session_id: str, *, now: float) -> dict[str, Any]:
+    """A note that the call which armed the requirement has changed nothing."""
+    return {"kind": "disarm", "name": name, "session_id": session_id, "scope": "", "now": now}
 
 
 def use(name: str, session_id: str, *, now: float) -> dict[str, Any]:
@@ -278,6 +308,10 @@ def _last_use(record: object) -> float:
     if not isinstance(record, dict):
         return 0.0
     return max(_stamp(record.get(key)) for key in ("satisfied_at", "triggered_at", "cleared_at"))
+
+
+def _is_triggered(record: object) -> bool:
+    return isinstance(record, dict) and record.get("triggered") is True
 
 
 def _stamp(value: object) -> float:

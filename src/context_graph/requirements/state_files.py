@@ -44,10 +44,10 @@ _MAX_FILES = 1000
 class StateFiles:
     """The state of every branch of one repository."""
 
-    __slots__ = ("_cache", "folder", "project")
+    __slots__ = ("cache", "folder", "project")
 
     def __init__(self, common_dir: str, project: str, cache: GateCache | None = None) -> None:
-        self.folder, self.project, self._cache = common_dir + FOLDER, project, cache
+        self.folder, self.project, self.cache = common_dir + FOLDER, project, cache
 
     def load(self, branch: str, now: float) -> BranchState:
         """The branch's state, not to be changed in place; a missing, damaged or foreign file is none."""
@@ -87,8 +87,8 @@ class StateFiles:
                 if not document:
                     _keep_aside(path)
                 write_atomic(path, plain_json.dumps(state.document).encode())
-                if self._cache is not None:
-                    self._cache.forget_document(path)
+                if self.cache is not None:
+                    self.cache.forget_document(path)
             if late:
                 pending.drop(waiting)
 
@@ -175,9 +175,9 @@ class StateFiles:
         return f"{self.folder}/{flat}~{value:016x}.json"
 
     def _read(self, path: str, *, fresh: bool = False, needle: str = "") -> dict[str, Any] | None:
-        if self._cache is None or fresh:
+        if self.cache is None or fresh:
             return read_document(path, needle=needle)
-        document: dict[str, Any] | None = self._cache.document(path, read_document)
+        document: dict[str, Any] | None = self.cache.document(path, read_document)
         return document
 
 

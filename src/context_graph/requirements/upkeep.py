@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["branches", "doctor", "prune", "sessions"]
+__all__ = ["branches", "doctor", "prune", "sessions", "sound"]
 
 _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
@@ -132,7 +132,7 @@ def sessions(place: Place, *, project: bool = False) -> list[dict[str, Any]]:
     ``started_at``, ``last_active``; those of this project alone if ``project``."""
     found = []
     for key, entry in place.registry.live(place.now).items():
-        if project and entry.get("project_dir") != place.project.root:
+        if project and entry.get("project_dir") != place.project.work:
             continue
         found.append(
             {
@@ -161,9 +161,12 @@ def doctor(place: Place) -> list[dict[str, str]]:
     if errors:
         last = str(errors[-1].get("detail", ""))
         found.append(_finding("warning", f"{len(errors)} failures within a day, the last: {last}", "req log"))
-    if not any(one["level"] in ("error", "warning") for one in found):
-        found.append(_finding("ok", "the requirements of this project are sound", ""))
     return found
+
+
+def sound() -> dict[str, str]:
+    """What is said where nothing is wrong."""
+    return _finding("ok", "the requirements of this project are sound", "")
 
 
 def _governing(place: Place) -> list[dict[str, str]]:

@@ -11,12 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["parse_yaml", "read_messages", "read_yaml"]
+__all__ = ["parse_yaml", "read_messages", "read_yaml", "repeated_keys"]
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
 """The C parser recurses once a level and has no guard of its own: deeper files would end the process."""
 MAX_EVENTS = 100_000
+_REPEATED = 20
 
 
 def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
@@ -27,6 +28,8 @@ def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
     try:
         data = read_bytes(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            return None, f"is a link to {os.readlink(path)}, which is not there; mend the link"
         return None, ""
     except (OSError, ValueError) as error:
         return None, f"can't be read: {error}"
@@ -55,6 +58,46 @@ def parse_yaml(data: bytes) -> tuple[dict[object, object] | None, str]:
     if not isinstance(value, dict):
         return None, f"holds {show(value)}, not a mapping"
     return value, ""
+
+
+def repeated_keys(path: str) -> list[str]:
+    """What is wrong with keys that one mapping of the file has twice: the later one silently holds."""
+    import yaml
+
+    try:
+        root = yaml.compose(read_bytes(path, MAX_BYTES), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except Exception:  # what can't be parsed was named by read_yaml
+        return []
+    found: list[str] = []
+    seen: set[int] = set()
+    nodes = [root]
+    while nodes and len(found) < _REPEATED:
+        node = nodes.pop()
+        if node is None or id(node) in seen or isinstance(node.value, str):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            found += _repeated_in(node)
+            nodes += [value for _, value in node.value]
+        else:
+            nodes += node.value
+    return found
+
+
+def _repeated_in(node: Any) -> list[str]:
+    lines: dict[str, int] = {}
+    found = []
+    for key, _ in node.value:
+        if not isinstance(key.value, str) or key.value == "<<":
+            continue
+        line = key.start_mark.line + 1
+        if key.value in lines:
+            first = lines[key.value]
+            found.append(
+                f"line {line}: {show(key.value)} stands in line {first} already; only this one counts"
+            )
+        lines[key.value] = line
+    return found
 
 
 def _out_of_bounds(events: Any) -> str:

@@ -53,7 +53,13 @@ ALLOWED: Final = allowed(SERVER)
 
 
 def add_to_settings(
-    text: str, *, permissions: bool, status_line: bool, approved: bool = False, server: str = SERVER
+    text: str,
+    *,
+    permissions: bool,
+    status_line: bool,
+    approved: bool = False,
+    server: str = SERVER,
+    strict_gates: bool | None = None,
 ) -> str:
     """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
 
@@ -65,7 +71,7 @@ def add_to_settings(
     Raises:
         InvalidInputError: The file can't be merged; see `merge_settings`.
     """
-    merged = merge_settings(text, EVENTS)
+    merged = merge_settings(text, EVENTS, strict=strict_gates)
     if permissions:
         merged = _with_permissions(merged, server)
     if approved:

@@ -44,6 +44,7 @@ class Options:
     skills: bool = True
     permissions: bool = True
     status_line: bool = False
+    strict_gates: bool | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +85,7 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
                 status_line=options.status_line,
                 approved=options.servers and ours and scope.servers is not None,
                 server=options.server,
+                strict_gates=options.strict_gates,
             ),
         )
     )

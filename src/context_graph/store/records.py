@@ -63,6 +63,8 @@ _KINDS: Final[dict[EventKind, int]] = {
     EventKind.SESSION_END: 8,
     EventKind.PERMISSION_REQUEST: 9,
     EventKind.SUBAGENT_STOP: 10,
+    EventKind.PROMPT_EXPANSION: 11,
+    EventKind.PERMISSION_DENIED: 12,
 }
 _KIND_OF: Final = {number: kind for kind, number in _KINDS.items()}
 _SUCCESS: Final[dict[bool | None, int]] = {False: 0, True: 1, None: 2}

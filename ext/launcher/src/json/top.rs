@@ -37,6 +37,41 @@ pub fn top_text(json: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     found
 }
 
+/// The texts of the object in the top-level field `outer` whose names `wanted` takes; empty if there is none.
+pub fn inner_texts(json: &[u8], outer: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+    let mut inner = Inner { outer, wanted, depth: 0, inside: false, key: &[], found: Vec::new() };
+    if walk(json, &mut inner).is_err() {
+        return Vec::new();
+    }
+    inner.found
+}
+
+struct Inner<'t, 'o, W: Fn(&[u8]) -> bool> {
+    outer: &'o [u8],
+    wanted: W,
+    depth: usize,
+    inside: bool,
+    key: &'t [u8],
+    found: Vec<Vec<u8>>,
+}
+
+impl<'t, W: Fn(&[u8]) -> bool> Sink<'t> for Inner<'t, '_, W> {
+    fn take(&mut self, token: Token<'t>) {
+        match token {
+            Token::BeginObject | Token::BeginArray => self.depth += 1,
+            Token::EndObject | Token::EndArray => self.depth = self.depth.saturating_sub(1),
+            Token::Key(key) if self.depth == 1 => self.inside = key == self.outer,
+            Token::Key(key) if self.depth == 2 => self.key = key,
+            Token::Text(raw) if self.depth == 2 && self.inside && (self.wanted)(self.key) => {
+                let mut value = Vec::new();
+                text::unescape(raw, KEPT_TEXT, &mut value);
+                self.found.push(value);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// What an object that is too big is replaced with: its scalar fields and short texts, and `"truncated":true`.
 ///
 /// `start` may stop anywhere inside the object; then fields behind the stop are missing.

@@ -154,3 +154,19 @@ fn the_status_line_is_the_owners_else_pythons_else_short() {
     });
     assert_eq!(line(&world), "from the owner\n");
 }
+
+/// A client that was started above its repositories: each file is held to its own.
+#[test]
+fn a_file_in_a_governed_project_is_asked_about_wherever_the_client_works() {
+    let world = governed("touch asked; exit 1");
+    std::fs::rename(world.project().join(".claude"), world.dir.join("kept")).unwrap();
+    let body = |path: &str| {
+        format!("{{\"session_id\":\"s\",\"tool_name\":\"Edit\",\"tool_input\":{{\"file_path\":\"{path}\"}}}}")
+    };
+    world.run(&["hooks", "pre-tool", "--format", "claude"], body("below/src/a.py").as_bytes());
+    assert!(!world.project().join("asked").exists());
+    std::fs::create_dir_all(world.project().join("below/.claude")).unwrap();
+    std::fs::write(world.project().join("below/.claude/requirements.yaml"), "").unwrap();
+    world.run(&["hooks", "pre-tool", "--format", "claude"], body("below/src/a.py").as_bytes());
+    assert!(world.project().join("asked").exists());
+}
