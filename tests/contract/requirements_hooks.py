@@ -237,6 +237,7 @@ HOOKS: dict[str, Requirement] = {
     "REQ-HOOKS-33": Requirement(
         "Secrets are masked before anything is written",
         (
+            "tests/integration/test_secrets_on_disk.py::test_no_argument_of_any_command_keeps_a_secret",
             "tests/integration/test_secrets_on_disk.py::test_no_argument_of_any_tool_keeps_a_secret",
             "tests/integration/test_secrets_on_disk.py::test_no_field_of_any_hook_event_keeps_a_secret",
             "tests/integration/test_secrets_on_disk.py::test_no_planted_secret_is_found_in_any_file",

@@ -62,4 +62,4 @@ def test_an_import_reports_what_was_masked(cli: Cli) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["added"] == 1 and report["masked"] == {"keyed-value": 1}
-    assert json.loads(cli.run("memory", "import", stdin=lines).stdout)["masked"] == {}
+    assert "masked" not in json.loads(cli.run("memory", "import", stdin=lines).stdout)

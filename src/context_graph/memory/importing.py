@@ -119,9 +119,10 @@ class Import:
         return "1 fault" if self.problem_count == 1 else f"{self.problem_count} faults"
 
     def report(self) -> dict[str, Any]:
-        """What came of it: numbers, and under ``masked`` the secrets taken out, kind by kind."""
+        """What came of it: numbers, and under ``masked`` the secrets taken out, if any, by kind."""
         names = ("added", "replaced", "skipped", "links", "tombstones")
-        return {**{name: getattr(self, name) for name in names}, "masked": dict(sorted(self.masked.items()))}
+        masked = {"masked": dict(sorted(self.masked.items()))} if self.masked else {}
+        return {name: getattr(self, name) for name in names} | masked
 
     def _parsed(self, lines: Sequence[str], first_line: int) -> Iterator[Located]:
         for number, line in enumerate(lines, first_line):
