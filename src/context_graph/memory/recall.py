@@ -199,11 +199,13 @@ class Recaller:
             if not total:
                 return Recall([], 0)
             wanted = self._wanted(query, known, second)
-            if asks_nothing(query) or (not wanted.terms and not any(wanted.dense)):
+            if not wanted.terms and not any(wanted.dense):
                 return Recall([], 0)
+            if asks_nothing(query):
+                return Recall([], total)
             followed = self._rank(wanted, live, mask, recency)
             if not self._has_evidence(wanted, mask):
-                return Recall([], 0)
+                return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(key, watermark, wanted, live, mask, first=start == 0)
             page, after = self._page(order, start, top_k, mask)
