@@ -6,11 +6,9 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.faults.world import World
 from tests.integration.owner_harness import wait_until
 from tests.session_support import hook, memory, work_session
 from tests.support import Cli
@@ -250,16 +248,12 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     assert shown["events_by_kind"]["prompt-submit"] == 1
 
 
-def test_stop_kills_an_owner_that_does_not_listen_to_signals(
-    world: World, stuck: Cli, defect: Defect
-) -> None:
+def test_stop_kills_an_owner_that_does_not_listen_to_signals(stuck: Cli) -> None:
     """The last step: what was acknowledged is there all the same."""
     hook(stuck, "session-start", "s-1", source="startup")
     hook(stuck, "prompt-submit", "s-1", prompt="keep me", prompt_id="1")
     pid = int(str(status(stuck)["pid"]))
-    defect.set("deaf")
     os.kill(pid, signal.SIGSTOP)
-    began = time.monotonic()
     # Stopped again at each SIGCONT: nothing but SIGKILL reaches it.
     stopper = os.fork()
     if not stopper:
@@ -274,6 +268,5 @@ def test_stop_kills_an_owner_that_does_not_listen_to_signals(
         os.kill(stopper, signal.SIGKILL)
         os.waitpid(stopper, 0)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() > began
     shown = json.loads(stuck.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["prompt-submit"] == 1
