@@ -312,7 +312,7 @@ def test_an_owner_that_is_silent_is_told_with_its_pid(project: Cli) -> None:
         code, report = examine(project)
         shown = project.run("doctor", timeout=100).stdout
     (finding,) = [one for one in report["findings"] if one["level"] != "note"]
-    assert code == 1 and f"the owner (pid {pid}) runs, and has not answered" in finding["what"]
+    assert code == 1 and f"the owner (pid {pid}) does not answer; it is stopped" in finding["what"]
     assert "owner restart" in finding["cure"]
     assert report["memory_tools"]["steps_ms"] == {} and report["hooks"]["recorded"] is None
     assert set(report["hooks"]["tried"]) == {"PreToolUse", "PostToolUse"}, (

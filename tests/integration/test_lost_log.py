@@ -142,6 +142,7 @@ def test_the_user_and_doctor_are_told_and_the_rest_works(cli: Cli) -> None:
     wait_until(lambda: not os.path.exists(f"/proc/{pid}/fd/0"), "the owner to be gone")
     for log in logs(db):
         log.unlink()
+    cli.run("owner", "start")
     started = hook(cli, "session-start", "s-1", source="startup")
     assert "lost" in started["systemMessage"] and "doctor" in started["systemMessage"]
     assert "lost" not in hook(cli, "session-start", "s-2", source="startup").get("systemMessage", "")

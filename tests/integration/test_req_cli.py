@@ -165,8 +165,8 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
     assert "later:" in project.req("config", "show")
     assert "requirements.later.enabled  <- local" in project.req("config", "show", "later", "--sources")
     assert project.req("check", "Read") == "allow on feature/x\n"
-    assert project.req("check", "Edit").startswith("deny: plan, size\n")
-    assert json.loads(project.req("check", "Edit", "--json"))["requirements"] == ["plan", "size"]
+    assert project.req("check", "Edit", code=1).startswith("deny: plan, size\n")
+    assert json.loads(project.req("check", "Edit", "--json", code=1))["requirements"] == ["plan", "size"]
     project.edit(B)
     assert B in project.req("sessions", "--project")
     assert "is there already" in project.req("init", code=1)

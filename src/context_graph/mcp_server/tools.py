@@ -108,11 +108,6 @@ def _quotes(call: ToolCall) -> bool:
     return call.verbosity is not VerbosityLevel.RAW_ONLY
 
 
-def _memory_id(call: ToolCall, name: str) -> UUID:
-    """The id of a memory: whole, its start, or as a line of inject_context names it (node_1a2b3c4d)."""
-    return memory_named(call.host.memory(), call.arguments.required(name), name)
-
-
 def _count_use(call: ToolCall, memex: Memex, ids: Sequence[UUID], followed: Sequence[GraphEdge] = ()) -> None:
     """What was found is an answer even where its use can't be written down (a full disk)."""
     try:
@@ -254,10 +249,11 @@ def _set_verbosity(call: ToolCall) -> ToolResult:
 
 def _forget_memory(call: ToolCall) -> ToolResult:
     given = call.arguments
-    node_id, soft = _memory_id(call, "node_id"), given.flag("soft_delete", True)
+    named, soft = given.required("node_id"), given.flag("soft_delete", True)
     reason, pinned = given.text("reason", high=500) or "", given.flag("pinned", False)
     given.finish()
     memex = call.host.memory()
+    node_id = memory_named(memex, named, "node_id")
     if not pinned:
         check_not_pinned(memex, node_id, "node_id", "with the user's word for it, give pinned: true")
     told = memex.forget_with_twins(node_id, soft=soft, reason=reason)
@@ -273,9 +269,10 @@ def _forget_memory(call: ToolCall) -> ToolResult:
 
 
 def _restore_memory(call: ToolCall) -> ToolResult:
-    node_id = _memory_id(call, "node_id")
+    named = call.arguments.required("node_id")
     call.arguments.finish()
     memex = call.host.memory()
+    node_id = memory_named(memex, named, "node_id")
     node = memex.restore(node_id)
     found = {"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)}
     return _answer(memex, found, quotes=False)
@@ -283,15 +280,16 @@ def _restore_memory(call: ToolCall) -> ToolResult:
 
 def _link_memories(call: ToolCall) -> ToolResult:
     given = call.arguments
-    source, target = _memory_id(call, "source_id"), _memory_id(call, "target_id")
+    ends = given.required("source_id"), given.required("target_id")
     relationship = given.text("relationship_type", high=64) or "related_to"
     weight, confidence = given.number("weight", 0.0, 1.0), given.number("confidence", 0.0, 1.0)
     domain = Domain(given.choice("domain", tuple(Domain), Domain.GENERAL))
     metadata = given.mapping("metadata")
     given.finish()
+    memex = call.host.memory()
+    source, target = memory_named(memex, ends[0], "source_id"), memory_named(memex, ends[1], "target_id")
     if source == target:
         raise InvalidParamsError.of("target_id", f"is {target}, as source_id is; a link needs two memories")
-    memex = call.host.memory()
     with memex.masking() as masked:
         edge = memex.link(
             source,
@@ -314,9 +312,10 @@ def _link_memories(call: ToolCall) -> ToolResult:
 
 
 def _get_memory(call: ToolCall) -> ToolResult:
-    node_id = _memory_id(call, "node_id")
+    named = call.arguments.required("node_id")
     call.arguments.finish()
     memex = call.host.memory()
+    node_id = memory_named(memex, named, "node_id")
     node = memex.get(node_id)
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")

@@ -101,8 +101,10 @@ def floor_of(floor: float, memories: int, content: str) -> float:
     """The floor for a memory of that content in a store of so many, where ``floor`` is that of a grown store.
 
     Of a few facts one that shares a telling word with the prompt is likely meant; of hundreds some share one
-    by chance, and so does a long text.
+    by chance, and so does a long text. A floor of 1 lets nothing pass, in any store.
     """
+    if floor >= 1.0:
+        return floor
     grown = _between(memories, _FEW, _MANY)
     long = _between(len(content), _FACT_CHARS, _LONG_CHARS)
     return floor * (_LOW + (1.0 - _LOW) * max(grown, long))

@@ -22,7 +22,7 @@ KEYS = (
     ("requirements.NAME.enabled", "true, false", "false", "only true enables"),
     ("requirements.NAME.type", "blocking, guard, dynamic", "blocking", "types"),
     ("requirements.NAME.scope", "session, branch, permanent, single_use", "session", "scopes"),
-    ("requirements.NAME.trigger_tools", "list", "[Edit, Write, MultiEdit]", "triggers"),
+    ("requirements.NAME.trigger_tools", "list", "[Edit, Write, MultiEdit, NotebookEdit]", "triggers"),
     ("requirements.NAME.stop_only", "true, false", "false", "never denies a call; asked for at Stop"),
     ("requirements.NAME.human_only", "true, false", "false", "only a person may satisfy it"),
     (
@@ -132,7 +132,7 @@ KEYS = (
         "hooks.permission_request.auto_deny_dangerous",
         "",
         "true",
-        "refuse rm -r of /, ~, . or the whole project, forced pushes (+main too), hard resets, git clean -f and dropped tables at the permission dialog",
+        "refuse rm -r of /, ~, ., *, .git or the whole project, forced pushes (+main too), hard resets, git clean -f and tables dropped by a database's program at the permission dialog; what would run is judged, also in bash -c, not what a message or a search quotes",
     ),
     ("hooks.permission_request.deny", "", "", "more of them, as regular expressions"),
 )
