@@ -245,3 +245,17 @@ def test_a_skill_that_the_user_types_satisfies(gate: Gate) -> None:
     assert named(gate.edit()) == {"h"}
     document = json.loads(next(gate.state_folder.glob("*.json")).read_text())
     assert document["requirements"]["own"]["sessions"][A]["satisfied_by"] == "skill"
+
+
+@pytest.mark.parametrize("prompt", ["/planner do it", "/planner", " /planner\nthe cache"])
+def test_a_client_that_names_the_skill_in_the_prompt_alone_is_understood(gate: Gate, prompt: str) -> None:
+    gate.config({"own": {"satisfied_by_skill": "planner"}})
+    for other in ("run /planner", "/planner2 x", "/usr/bin/planner is slow", "planner"):
+        gate.event("UserPromptSubmit", prompt=other)
+    gate.event("UserPromptSubmit", prompt=prompt, source="task")
+    gate.event("UserPromptSubmit", prompt=f"<task-notification>{prompt}</task-notification>")
+    assert named(gate.edit()) == {"own"}
+    said = gate.event("UserPromptSubmit", prompt=prompt)
+    assert [record["kind"] for record in said.records] == ["satisfied"]
+    assert gate.event("UserPromptExpansion", command_name="planner", prompt=prompt).records == []
+    assert named(gate.edit()) == set()
