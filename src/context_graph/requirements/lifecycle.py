@@ -8,7 +8,7 @@ from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.files import LockTimeoutError
 from context_graph.requirements.gate import enter_registry, governed, keep, rules_for, scene_of, tell
 from context_graph.requirements.git import find_repo
-from context_graph.requirements.held import forget
+from context_graph.requirements.held import forget, remember
 from context_graph.requirements.noticing import configuration_changed, configuration_gone, what_is_wrong
 from context_graph.requirements.passage import turn_over
 from context_graph.requirements.project import Project, resolved
@@ -50,6 +50,7 @@ def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     if scene is not None and not lines and rules.active:
         result.branch = scene.branch
         carried = _carry_over(event, scene, parent, result)
+        remember(event, project, rules)
         metrics.session_began(scene.repo.common_dir, event.session_id, scene.root, scene.branch, event.at)
         if rules.hooks.inject_context:
             lines = [*_status(scene, carried), *_pause_line(scene)]

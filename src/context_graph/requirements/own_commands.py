@@ -13,7 +13,7 @@ __all__ = ["EXEMPT", "is_own_command", "named_in", "opened", "own_words"]
 
 _PROGRAM = "context-graph-cli"
 _ALIAS = "req"
-_HARMLESS = frozenset({"status", "list", "sessions", "log", "check", "doctor", "statusline"})
+_HARMLESS = frozenset({"status", "list", "sessions", "log", "check", "doctor", "statusline", "keys"})
 EXEMPT = _HARMLESS | {"pause", "resume", "satisfy", "approve"}
 _TAKES_VALUE = frozenset({"--session", "-s", "--branch", "-b", "--ttl", "--metadata", "-m", "--reason"})
 _LONGEST = 4096
@@ -57,7 +57,7 @@ def _is_exempt(words: list[str]) -> bool:
         rest = words[2:]
     else:
         return False
-    return bool(rest) and rest[0] in EXEMPT
+    return bool(rest) and (rest[0] in EXEMPT or rest[:2] == ["config", "show"])
 
 
 def _is_ours(program: str) -> bool:
