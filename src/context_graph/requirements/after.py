@@ -128,7 +128,9 @@ def satisfy_by_skill(event: GateEvent, scene: Scene, skill: str, result: GateRes
     """Satisfy what the success of ``skill`` meets."""
     from context_graph.requirements.skills import satisfied_by
 
-    met = [entry for entry in scene.rules.active if satisfied_by(entry, skill)]
+    met = [
+        entry for entry in scene.rules.active if satisfied_by(entry, skill, typed=event.name != "PostToolUse")
+    ]
     if event.name == "UserPromptExpansion":
         met = [entry for entry in met if not _just_said(entry, scene, event, skill)]
     if met:
