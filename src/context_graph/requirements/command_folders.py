@@ -1,4 +1,4 @@
-"""In which folders the parts of a shell command run, where it says so plainly: ``cd X && …``, ``git -C X``."""
+"""In which folders the parts of a shell command run, where it says so: ``cd X && …``, ``git -C X …``."""
 
 from __future__ import annotations
 
