@@ -38,6 +38,9 @@ TAKES_AWAY = [
     *(
         "Remove-Item -Recurse .claude",
         "git checkout HEAD~1 .claude",
+        "git apply --directory=.claude x.patch",
+        "git am --directory .claude x.mbox",
+        "git submodule foreach 'rm -rf @/.claude'",
         "wget -O .git/HEAD x",
         "x | sponge .claude/requirements.yaml",
     ),

@@ -332,6 +332,14 @@ def test_any_call_is_enough_to_have_seen_it(gate: Gate, how: str) -> None:
     assert gate.edit().requirements == ["sign"]
 
 
+@pytest.mark.parametrize("how", WAYS)
+def test_a_session_has_seen_it_from_its_start(gate: Gate, how: str) -> None:
+    gate.config({"sign": {"human_only": True}})
+    gate.event("SessionStart", source="startup")
+    _lose(gate, how)
+    assert gate.edit().requirements == ["sign"]
+
+
 @pytest.mark.parametrize("how", ["removed", "broken", "detached"])
 def test_what_a_person_has_satisfied_stays_satisfied(gate: Gate, how: str) -> None:
     gate.config({"sign": {"human_only": True}})

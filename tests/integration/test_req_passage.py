@@ -245,3 +245,27 @@ def test_a_skill_that_the_user_types_satisfies(gate: Gate) -> None:
     assert named(gate.edit()) == {"h"}
     document = json.loads(next(gate.state_folder.glob("*.json")).read_text())
     assert document["requirements"]["own"]["sessions"][A]["satisfied_by"] == "skill"
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "UserPromptExpansion"])
+def test_who_types_a_skill_of_the_original_may_leave_its_plugin_out(gate: Gate, event: str) -> None:
+    """Seed 004 section 5: "User runs /arch-review"."""
+    gate.config({"commit_plan": {}, "codex_reviewer": {}})
+    gate.event("PostToolUse", tool_name="Skill", tool_input={"skill": "arch-review"}, success=True)
+    assert named(gate.edit()) == {"commit_plan", "codex_reviewer"}, "the model names skills in full"
+    gate.event(event, prompt="/arch-review", command_name="arch-review" if "Exp" in event else "")
+    assert named(gate.edit()) == {"codex_reviewer"}
+
+
+@pytest.mark.parametrize("prompt", ["/planner do it", "/planner", " /planner\nthe cache"])
+def test_a_client_that_names_the_skill_in_the_prompt_alone_is_understood(gate: Gate, prompt: str) -> None:
+    gate.config({"own": {"satisfied_by_skill": "planner"}})
+    for other in ("run /planner", "/planner2 x", "/usr/bin/planner is slow", "planner"):
+        gate.event("UserPromptSubmit", prompt=other)
+    gate.event("UserPromptSubmit", prompt=prompt, source="task")
+    gate.event("UserPromptSubmit", prompt=f"<task-notification>{prompt}</task-notification>")
+    assert named(gate.edit()) == {"own"}
+    said = gate.event("UserPromptSubmit", prompt=prompt)
+    assert [record["kind"] for record in said.records] == ["satisfied"]
+    assert gate.event("UserPromptExpansion", command_name="planner", prompt=prompt).records == []
+    assert named(gate.edit()) == set()

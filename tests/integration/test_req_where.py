@@ -129,7 +129,17 @@ def test_somebody_elses_file_below_the_target_is_not_obeyed(tmp_path: Path) -> N
         ("cd {wt} && git add -A; git commit -m 'a; b'", False),
         ("cd {wt} && cd {repo} && git commit -m x", True),
         ("cd /nowhere; git commit -m x", True),
-        ("(cd {wt} && git commit -m x)", True),
+        ("(cd {wt} && git commit -m x)", False),
+        ("(cd {wt} && true); git commit -m x", True),
+        ("bash -c 'cd {wt} && git commit -m x'", False),
+        ("cd {wt} || exit 1; git commit -m x", False),
+        ("pushd {wt}; git status; popd; git commit -m x", True),
+        ("cd {wt} && (cd {repo} && git commit -m x)", True),
+        ("git -C {wt} commit -m \"$(cat <<'EOF'\nwhy\nEOF\n)\"", False),
+        ('cd {wt} && git -C {repo} commit -m "$(date)"', True),
+        ('x={wt}; cd "$x" && git commit -m x', False),
+        ("sudo git -C {wt} commit -m x", False),
+        ("GIT_DIR={repo}/.git git commit -m x", True),
         ("FOO=1 git -c a=b -C {wt} commit", False),
         ("git --git-dir={repo}/.git commit", True),
     ],
@@ -146,11 +156,12 @@ def test_a_command_is_held_to_the_branch_of_the_folder_it_runs_in(
 def test_folders_of_commands(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     here = str(tmp_path)
-    assert command_folders("cd 'a b' && git x", here) == [(f"{here}/a b", " git x")]
+    assert command_folders("cd 'a b' && git x", here) == [(f"{here}/a b", "git x")]
     assert command_folders("cd a\\ b && git x", here)[0][0] == f"{here}/a b"
     assert command_folders("cd a b && git x", here)[-1][0] == here, "the shell would refuse it"
-    assert command_folders("cd $X && git x", here) == [(here, "cd $X && git x")]
+    assert command_folders("cd $X && git x", here) == [(here, "git x")]
     assert command_folders("cd 'a b' || git x", here)[-1][0] == here
     assert command_folders('git commit -m "$(cat <<EOF', here)[-1][0] == here
+    assert command_folders("git commit -m 'it'\\''s'", here) == [(here, "git commit -m 'it'\\''s'")]
     assert len(command_folders("git x;" * 1000, here)) <= 201
     assert command_folders("git " + "a" * 100_000, here)[0][0] == here

@@ -355,6 +355,11 @@ COMMITS = [
     ),
     *(
         "trap 'git commit' EXIT",
+        "git submodule foreach --recursive git commit -m x",
+        "git submodule foreach 'git add . && git commit'",
+        "git rebase -x 'git commit' main",
+        "git rebase main --exec='git commit'",
+        "git bisect run git commit",
         "alias c='git commit'; c",
         "ssh host 'git commit'",
         "nohup git commit > x 2>&1",

@@ -55,6 +55,8 @@ from context_graph.requirements.permission import danger
         "find . | xargs rm -rf / x",
         "psql db <<'E'\ndrop table t;\nE",
         "echo 'drop table t' | psql db",
+        "echo 'drop table t' | psql",
+        "psql <<< 'drop table t'",
         "docker exec db psql -c 'truncate table t'",
         "mysql -e 'Drop Schema x'",
     ],

@@ -29,6 +29,7 @@ __all__ = ["after_expansion", "after_tool", "satisfy_by_skill"]
 
 _SKILL = "Skill"
 _PLAN_EXIT = "ExitPlanMode"
+_MOMENT_S = 60.0
 
 
 def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
@@ -127,10 +128,24 @@ def satisfy_by_skill(event: GateEvent, scene: Scene, skill: str, result: GateRes
     """Satisfy what the success of ``skill`` meets."""
     from context_graph.requirements.skills import satisfied_by
 
-    met = [entry for entry in scene.rules.active if satisfied_by(entry, skill)]
+    met = [
+        entry for entry in scene.rules.active if satisfied_by(entry, skill, typed=event.name != "PostToolUse")
+    ]
+    if event.name == "UserPromptExpansion":
+        met = [entry for entry in met if not _just_said(entry, scene, event, skill)]
     if met:
         scene.files.note(scene.branch, event.at, [_satisfied(entry, event, skill) for entry in met])
         keep(event, scene, result, "satisfied", [entry.name for entry in met], by="skill", detail=skill)
+
+
+def _just_said(entry: Requirement, scene: Scene, event: GateEvent, skill: str) -> bool:
+    """Whether the prompt itself, which the client hands over first, has satisfied it a moment ago."""
+    state = scene.state
+    record = state.record(entry.name, event.session_id) if entry.per_session else state.override(entry.name)
+    at, metadata = record.get("satisfied_at"), record.get("metadata")
+    by = metadata.get("skill") if isinstance(metadata, dict) else None
+    young = isinstance(at, (int, float)) and 0 <= event.at - at < _MOMENT_S
+    return record.get("satisfied") is True and by == skill and young
 
 
 def _skill(event: GateEvent) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from context_graph.protocol.origin import is_typed
+from context_graph.protocol.origin import is_typed, own_words
 from context_graph.requirements import failures, metrics
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.files import LockTimeoutError
 from context_graph.requirements.gate import enter_registry, governed, keep, rules_for, scene_of, tell
 from context_graph.requirements.git import find_repo
-from context_graph.requirements.held import forget
+from context_graph.requirements.held import forget, remember
 from context_graph.requirements.noticing import configuration_changed, configuration_gone, what_is_wrong
 from context_graph.requirements.passage import turn_over
 from context_graph.requirements.project import Project, resolved
@@ -50,6 +50,7 @@ def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     if scene is not None and not lines and rules.active:
         result.branch = scene.branch
         carried = _carry_over(event, scene, parent, result)
+        remember(event, project, rules)
         metrics.session_began(scene.repo.common_dir, event.session_id, scene.root, scene.branch, event.at)
         if rules.hooks.inject_context:
             lines = [*_status(scene, carried), *_pause_line(scene)]
@@ -329,6 +330,12 @@ def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     scene = scene_of(event, project, rules, cache, may_run=False)
     if scene is None:
         return result
+    skill = _typed_skill(event.prompt)
+    if skill:
+        from context_graph.requirements.after import satisfy_by_skill
+
+        result.branch = scene.branch
+        satisfy_by_skill(event, scene, skill, result)
     lines = _pause_line(scene)
     if rules.hooks.reminder and not lines:
         from context_graph.requirements.evaluate import evaluate
@@ -339,6 +346,15 @@ def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
             lines = briefing(verdicts, scene, standard=False)
     result.context = "\n".join([part for part in (result.context, *lines) if part])
     return result
+
+
+def _typed_skill(prompt: str) -> str:
+    """The skill that a prompt begins with, without its slash; empty if it begins with none.
+
+    Newer clients name it in an event of its own as well, older ones here alone.
+    """
+    text = own_words(prompt) if "/" in prompt else ""
+    return text.split(maxsplit=1)[0][1:201] if text.startswith("/") else ""
 
 
 def pre_compact(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:

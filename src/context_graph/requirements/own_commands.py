@@ -57,7 +57,7 @@ def _is_exempt(words: list[str]) -> bool:
         rest = words[2:]
     else:
         return False
-    return bool(rest) and rest[0] in EXEMPT
+    return bool(rest) and (rest[0] in EXEMPT or rest[:2] == ["config", "show"])
 
 
 def _is_ours(program: str) -> bool:

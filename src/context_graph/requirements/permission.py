@@ -89,9 +89,9 @@ def _of_program(one: Command, own: Collection[str], *, moved: bool) -> str:
 
 def _of_sql(one: Command) -> str:
     """A database's own program that is given such a statement, as a word or on its input."""
-    given = one.words[1:] if _SQL_PROGRAMS.intersection(word.rpartition("/")[2] for word in one.words) else []
-    if given:
-        given = [*given, one.stdin or "", *([] if one.source is None else _said(one.source))]
+    given: list[str] = []
+    if _SQL_PROGRAMS.intersection(word.rpartition("/")[2] for word in one.words):
+        given = [*one.words[1:], one.stdin or "", *([] if one.source is None else _said(one.source))]
     elif one.program.lower() in ("drop", "truncate"):
         given = [" ".join(one.words)]
     return "it drops database tables" if any(_SQL.search(text) for text in given) else ""

@@ -176,6 +176,10 @@ def git_writes(verb: str, rest: list[str], reaches: Callable[[str, int], bool]) 
         return hit if plain[:1] in (["remove"], ["move"]) else ""
     if verb in ("checkout-index", "read-tree", "filter-branch", "filter-repo", "sparse-checkout"):
         return "" if plain[:1] == ["list"] else f"git {verb}"
+    if verb in ("apply", "am"):
+        folders = [word.partition("=")[2] for word in flags if word.startswith("--directory=")]
+        folders += [b for a, b in pairwise(rest) if a == "--directory"]
+        return next((word for word in map(_pathspec, folders) if reaches(word, HOME_OF)), "")
     return _of_output(flags, rest, reaches)
 
 

@@ -68,7 +68,7 @@ def runs(text: str, variables: Mapping[str, str] | None = None) -> Reading:
         if found.left < 0:
             continue
         inner = _inner(command, found)
-        command.wraps = bool(inner)
+        command.wraps = bool(inner) and command.program != "git"  # git does its own part too
         waiting += inner[::-1]
     found.commands = done
     return found
@@ -170,6 +170,8 @@ def _text_of(command: Command) -> str:
     words, program = command.words, command.program
     if program in SHELLS:
         return _of_shell(command)
+    if program == "git":
+        return _of_git(words)
     if program == "trap":
         return words[1] if len(words) > 2 else ""
     if program == "alias":
@@ -178,6 +180,17 @@ def _text_of(command: Command) -> str:
         return " ".join(words[1:])
     text = _option(words[1:], ("-c", "--command", "--run", "-qc", "-lc")) if program in _WITH_C else ""
     return _of_words(command) if not text and program in _AS_TEXT else text
+
+
+def _of_git(words: list[str]) -> str:
+    """What git gives to a shell: for each commit of a rebase or a bisection, in each submodule."""
+    verb, rest, _ = git_words(words[1:])
+    if verb == "rebase":
+        return _option(rest, ("-x", "--exec"))
+    first = {"submodule": "foreach", "bisect": "run"}.get(verb, "")
+    if not first or first not in rest:
+        return ""
+    return " ".join(word for word in rest[rest.index(first) + 1 :] if not word.startswith("--"))
 
 
 def _of_words(command: Command) -> str:

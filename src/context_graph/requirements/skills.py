@@ -24,10 +24,14 @@ _BUILT_IN = {
 """Requirement: the plugin's skills that satisfy it (seed 004, section 5)."""
 
 
-def satisfied_by(entry: Requirement, skill: str) -> bool:
-    """Whether the success of ``skill`` (without its slash) satisfies ``entry``; never a human_only one."""
+def satisfied_by(entry: Requirement, skill: str, *, typed: bool = False) -> bool:
+    """Whether the success of ``skill`` (without its slash) satisfies ``entry``; never a human_only one.
+
+    Who types one may leave the plugin's name out, as the client lets them.
+    """
     if entry.human_only or not skill:
         return False
     if any(skill == known.strip().removeprefix("/") for known in entry.satisfied_by_skill):
         return True
-    return skill.startswith(_PLUGIN) and skill[len(_PLUGIN) :] in _BUILT_IN.get(entry.name, ())
+    own = skill.removeprefix(_PLUGIN)
+    return (typed or own != skill) and own in _BUILT_IN.get(entry.name, ())

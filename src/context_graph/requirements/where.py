@@ -76,7 +76,7 @@ def _of_command(event: GateEvent, command: str) -> list[Part]:
     from context_graph.requirements.command_folders import command_folders
 
     found: list[tuple[Project, list[str]]] = []
-    for folder, text in command_folders(command, event.cwd):
+    for folder, text in command_folders(command, event.cwd, event.home):
         project = find_project(folder, event.project_dir, claude_dir=event.claude_dir)
         if project is None or project.repo is None:
             continue
