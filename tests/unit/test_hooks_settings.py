@@ -345,7 +345,7 @@ def test_every_value_knows_its_place(value: Any, indent: Any) -> None:
 
 
 def test_strict_gates_block_where_the_hook_fails_and_stay_until_they_are_taken_back(tmp_path: Path) -> None:
-    """The client's `onFailure` beside `timeout` (2.1.330), on the hook of the gates alone."""
+    """The client's `onFailure` beside `timeout`, on the hook of the gates alone."""
     plain = merge_settings("", ALL)
     strict = merge_settings(plain, ALL, strict=True)
     (hook,) = json.loads(strict)["hooks"]["PreToolUse"][0]["hooks"]
