@@ -296,6 +296,14 @@ def test_a_later_prompt_that_only_decides_is_told_once(later: str) -> None:
     assert "Then" not in lines and all(one in lines["Decided"] for one in phrases.sentences(later))
 
 
+def test_what_was_told_to_gates_and_memory_is_no_work() -> None:
+    own = ("context-graph-cli req satisfy plan", "cd src && /opt/bin/context-graph-cli memory list")
+    text = work(prompt("Add a check."), edit("a.py"), *map(bash, own)).text()
+    assert "context-graph" not in text
+    text = work(prompt("Add a check."), bash("context-graph-cli req status && make deploy")).text()
+    assert "make deploy" in text
+
+
 def test_a_later_prompt_that_also_asks_for_something_stays() -> None:
     text = work(prompt("Add a check."), prompt("Write the docs. Never push to main."), edit("a.py")).text()
     assert "Then: Write the docs. Never push to main." in text
