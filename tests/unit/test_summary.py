@@ -297,9 +297,13 @@ def test_a_later_prompt_that_only_decides_is_told_once(later: str) -> None:
 
 
 def test_what_was_told_to_gates_and_memory_is_no_work() -> None:
-    own = ("context-graph-cli req satisfy plan", "cd src && /opt/bin/context-graph-cli memory list")
+    own = (
+        "context-graph-cli req satisfy plan",
+        "req satisfy plan",
+        "cd src && /opt/bin/context-graph-cli memory list",
+    )
     text = work(prompt("Add a check."), edit("a.py"), *map(bash, own)).text()
-    assert "context-graph" not in text
+    assert "context-graph" not in text and "req" not in text
     text = work(prompt("Add a check."), bash("context-graph-cli req status && make deploy")).text()
     assert "make deploy" in text
 

@@ -96,7 +96,7 @@ _LOOKUPS: Final = _words(
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
 _GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
-_OURS: Final = _words("context-graph-cli context-graph")
+_OURS: Final = _words("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
