@@ -26,7 +26,7 @@ _FOUND: Final = r"command -v context-graph(?:-cli)? >/dev/null 2>&1"
 _OURS: Final = re.compile(
     rf"(?:{re.escape(SEARCH)}; )?"
     rf"(?:(?:{_FOUND} && )?(?:exec )?{_CALL}(?: \|\| true|; exit 0"
-    r"| \|\| \[ ! -e [^]]++ \](?: \|\| \{ echo [^{}]++ exit 1; \})?)?"
+    r"| \|\| \[ ! -e [^]]++(?<= )\](?: \|\| \{ echo [^{}]++(?<= exit 1; )\})?)?"
     rf"|if {_FOUND}; then {_CALL}; else echo '[^']*+'; fi \|\| true)"
 )
 """Commands that we write, wrote, or seed 000 told people to write: these are brought up to date."""
