@@ -175,7 +175,7 @@ def command_of(input_text: str, limit: int = 90) -> str:
 
 
 def is_lookup(command: str) -> bool:
-    """Whether ``command`` only looks at things or speaks to us, so that nobody needs to be told that it ran."""
+    """Whether ``command`` only looks at things or speaks to us: nobody needs to be told that it ran."""
     words = command.split()
     if not words:
         return True
