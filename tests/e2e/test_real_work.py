@@ -140,6 +140,7 @@ def test_a_session_with_a_typed_skill_an_agent_a_background_command_and_a_worktr
         "an edit in the worktree is governed": "Look first." in edits[2] and "return 1" in copy.read_text(),
         "a notification is no prompt": "task-notification" not in summary["content"],
         "what an agent said is no decision": "Redis" not in summary["content"],
+        "what was told to the gates is no work": "req satisfy" not in summary["content"],
         "the user's words are the goal": lines.get("Goal") == GOAL,
     }
     assert not [what for what, is_so in right.items() if not is_so], (edits, held, summary["content"])

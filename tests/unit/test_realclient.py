@@ -59,6 +59,26 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
+def test_an_npm_that_gets_no_answer_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/npm").write_text("#!/bin/sh\nexec /bin/sleep 600\n")
+    (tmp_path / "bin/npm").chmod(0o755)
+    done = run("installed.py", tmp_path, str(tmp_path / "bin"), "1")
+    assert done.returncode == 1 and "within 1 s" in done.stdout and done.stdout.count("\n") == 1
+    (tmp_path / "bin/npm").write_text(
+        "#!/bin/sh\necho 'npm error code ENOTFOUND\nnpm error more' >&2; exit 1\n"
+    )
+    done = run("installed.py", tmp_path, str(tmp_path / "bin"))
+    assert done.stdout.rstrip().endswith("npm error code ENOTFOUND") and done.stdout.count("\n") == 1
+
+
+def test_an_installed_client_that_can_t_be_driven_is_said_by_the_installer_too(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    put_client(tmp_path, VERSION)
+    done = run("installed.py", tmp_path, str(tmp_path / "bin"))
+    assert done.returncode == 1 and "needs `unshare`" in done.stdout and done.stdout.count("\n") == 1
+
+
 def test_the_version_is_named_in_one_place() -> None:
     root = DRIVER.parents[1]
     tracked = subprocess.run(

@@ -283,6 +283,39 @@ def test_a_decision_that_is_the_goal_is_told_once() -> None:
     assert text.count("Use Redis instead of Memcached") == 1 and text.startswith("Goal: ")
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Keep the timeout at ten seconds, never retry more than twice.",
+        "Always use squash merges. Never push to main.",
+    ],
+)
+def test_a_later_prompt_that_only_decides_is_told_once(later: str) -> None:
+    text = work(prompt("Add a health check."), edit(f"{ROOT}/a.py"), prompt(later)).text()
+    lines = dict(line.split(": ", 1) for line in text.splitlines())
+    assert "Then" not in lines and all(one in lines["Decided"] for one in phrases.sentences(later))
+
+
+def test_what_was_told_to_gates_and_memory_is_no_work() -> None:
+    own = (
+        "context-graph-cli req satisfy plan",
+        "req satisfy plan",
+        "cd src && /opt/bin/context-graph-cli memory list",
+    )
+    text = work(prompt("Add a check."), edit("a.py"), *map(bash, own)).text()
+    assert "context-graph" not in text and "req" not in text
+    text = work(prompt("Add a check."), bash("context-graph-cli req status && make deploy")).text()
+    assert "make deploy" in text
+
+
+def test_a_later_prompt_that_also_asks_for_something_stays() -> None:
+    text = work(prompt("Add a check."), prompt("Write the docs. Never push to main."), edit("a.py")).text()
+    assert "Then: Write the docs. Never push to main." in text
+    many = [prompt(f"Never use the service number {at} that {'is slow ' * 12}.") for at in range(4)]
+    text = work(prompt("Add a check."), edit("a.py"), *many).text()
+    assert all(f"number {at} " in text for at in (1, 2, 3)), "what Decided has no room for stays in Then"
+
+
 def test_of_a_subagent_s_work_the_changed_files_stay() -> None:
     events = [
         prompt("Move the recipes to French."),

@@ -96,6 +96,8 @@ _LOOKUPS: Final = _words(
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
 _GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
+_OURS: Final = _words("context-graph-cli context-graph-py req")
+"""What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
 _DESCRIPTION: Final = linear(r" [A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+$")
@@ -173,11 +175,13 @@ def command_of(input_text: str, limit: int = 90) -> str:
 
 
 def is_lookup(command: str) -> bool:
-    """Whether ``command`` only looks at things, so that nobody needs to be told that it ran."""
+    """Whether ``command`` only looks at things or speaks to us: nobody needs to be told that it ran."""
     words = command.split()
     if not words:
         return True
     head = words[0].rsplit("/", 1)[-1]
+    if head in _OURS:
+        return not any(mark in command for mark in "&|;")
     if head == "git":
         return len(words) < 2 or words[1] in _GIT_LOOKUPS
     return head in _LOOKUPS and ">" not in command and " -i" not in command

@@ -212,7 +212,11 @@ class SessionWork:
         return task_list.open_in(self.tasks)[:_MAX_OPEN]
 
     def _lines(self) -> list[str]:
-        goal, *later = self.prompts
+        goal, *others = self.prompts
+        decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
+        decisions = _line("Decided", decided, 320)
+        said = " ".join(one for one in self.decisions if one in decisions)
+        later = [one for one in others if one not in said]
         runs = [f"{name} (x{count})" if count > 1 else name for name, count in self.commands.items()]
         failing = [f"{name}: {why}" for name, why in self.failures.items()]
         overcome = [f"{name}: {why} (worked later)" for name, why in self.overcome.items()]
@@ -223,7 +227,7 @@ class SessionWork:
             "" if self.changed else _line("Looked at", _newest_first(self.read), 160),
             _line("Ran", runs[::-1], 200, each=90),
             _line("Failed", [*failing[::-1], *overcome[::-1]], 300),
-            _line("Decided", [one for one in self.decisions[::-1] if not _says(goal, one)], 320),
+            decisions,
             _line("Open", list(dict.fromkeys([*self._open_tasks(), *self.todos, *self.left])), 260),
             f"Ended: {self.last_words}" if self.last_words else "",
         ]
