@@ -78,7 +78,7 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["store", "x"], "Rationale is required (10-500 characters)"),
+        (["store", "x"], "Rationale is required (10-500 characters): say with --rationale why"),
         (["store", "x", "--rationale", "short"], "Rationale must be at least 10 characters"),
         (["store", "", "--rationale", "because it is so"], "the content is empty"),
         (["store", "-", "--rationale", "because it is so"], "the content on standard input is empty"),

@@ -14,6 +14,7 @@ from tests.session_support import hook, memory
 from tests.support import Cli
 
 from context_graph.config import store_dir
+from context_graph.store.failures import damaged_database
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,22 @@ def test_doctor_names_the_program_that_is_not_on_path_and_not_the_disk(cli: Cli)
     done = cli.run("doctor", env={"PATH": "/usr/bin:/bin"})
     assert "context-graph-cli is not on PATH" in done.stdout, done.stdout
     assert "room on the disk" not in done.stdout
+
+
+def test_a_damaged_database_is_told_in_one_line() -> None:
+    """RocksDB ends its message with a line of its own; ours goes on behind it."""
+    said = str(damaged_database("IO error: while stat a file: x.sst: No such file\n", Path("db")))
+    assert "No such file; run `context-graph-cli repair" in said
+
+
+def test_doctor_takes_no_new_home_for_a_lost_disk(cli: Cli, tmp_path: Path) -> None:
+    """Neither the data root nor the folders above it are there before the first start."""
+    root = tmp_path / "new" / "share" / "context-graph"
+    env = {"CONTEXT_GRAPH_HOME": str(root), "PATH": "/usr/bin:/bin"}
+    done = cli.run("doctor", env=env)
+    cli.run("owner", "stop", env=env)
+    assert "No such file or directory" not in done.stdout, done.stdout
+    assert "context-graph-cli setup --link" in done.stdout
 
 
 def test_two_spellings_of_a_data_root_are_one_owner_and_one_store(cli: Cli, tmp_path: Path) -> None:

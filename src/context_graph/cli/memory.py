@@ -25,7 +25,7 @@ from context_graph.cli.memory_tables import (
 )
 from context_graph.cli.options import DbPath
 from context_graph.cli.shown import shown
-from context_graph.errors import InvalidInputError
+from context_graph.errors import InvalidInputError, UsageError
 
 __all__ = ["app"]
 
@@ -81,6 +81,10 @@ def store(
 
     Example: context-graph-cli memory store "Staging listens on 8443" --rationale "needed to deploy" --tag ops
     """
+    if not rationale:
+        raise UsageError(
+            "Rationale is required (10-500 characters): say with --rationale why it is worth keeping"
+        )
     given = {
         "content": text_given("content", content),
         "rationale": rationale,

@@ -152,7 +152,7 @@ def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryT
         text = f"memory tools: {argv[0]} of {server.source} is not on PATH, so the client can't start it"
         cure = (
             "put its folder on the PATH that `claude` is started with; `context-graph-cli setup --link` "
-            "links it into ~/.local/bin"
+            "links it into ~/.local/bin, and says if that is not on your PATH"
         )
         trial.findings.append(Finding(ERROR, text, cure))
         return trial

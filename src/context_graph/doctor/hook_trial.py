@@ -105,8 +105,8 @@ def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str
     """What most likely keeps canaries out: hooks without their program do nothing, in silence."""
     if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
-            f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: link it into a folder "
-            "of your PATH, such as ~/.local/bin, and start the client again"
+            f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: "
+            "`context-graph-cli setup --link` links it into ~/.local/bin; then start the client again"
         )
     return (
         "see that there is room on the disk, and that the hook's context-graph-cli is of this "

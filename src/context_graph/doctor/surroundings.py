@@ -57,7 +57,7 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
     }
     findings = []
     try:
-        free = os.statvfs(root if root.exists() else root.parent)
+        free = os.statvfs(next(one for one in (root, *root.parents) if one.exists()))
         use["free_bytes"] = free.f_bavail * free.f_frsize
         if use["free_bytes"] < _LITTLE_BYTES:
             text = f"{use['free_bytes'] / 1_048_576:.1f} MiB are free where the data root {root} is"

@@ -25,7 +25,7 @@ _REFERENCE: Final = re.compile(
     r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z]|\(\(|\[redacted"
     r"|process\.env|os\.environ|os\.getenv|getenv|env\.|secrets\.|vault:|file:"
     # A variable and nothing more: "$uperSecret1!" is a password.
-    r"|\$(?:[A-Z_][A-Z0-9_]*+|[a-z_]++)[;,)\]}\"']*\Z"
+    r"|\$(?:[A-Z_][A-Z0-9_]*+|[a-z_]++)[;,)\]}\"']*+\Z"
 )
 _EMPTY: Final = re.compile(r"[\W_]*|x{3,}|X{3,}|\.{3}")
 _PLACEHOLDER_TEXT: Final = """
@@ -55,9 +55,9 @@ _LONGEST_PLACEHOLDER: Final = 64
 _LONGEST_URL: Final = 512
 _LETTERS: Final = r"A-Za-z\x80-\xff"
 _ONE_WORD: Final = re.compile(rf"[{_LETTERS}]+(?:'[a-z]{{1,2}})?")
-_WORDS: Final = re.compile(rf"[{_LETTERS}]+(?:[/_.-][{_LETTERS}]+)*")
+_WORDS: Final = re.compile(rf"[{_LETTERS}]++(?:[/_.-][{_LETTERS}]++)*+")
 _NEXT_WORD: Final = re.compile(
-    rf"[,;:]?[ \t]+[(]?(?:\d?[{_LETTERS}]+(?:['’-][{_LETTERS}]+)*[,.;:!?)]*(?:[ \t]|[\r\n]|\Z)|/\w)"
+    rf"[,;:]?[ \t]++[(]?(?:\d?[{_LETTERS}]++(?:['’-][{_LETTERS}]++)*+[,.;:!?)]*+(?:[ \t]|[\r\n]|\Z)|/\w)"
 )
 _SENTENCE_TEXT: Final = """
     must required invalid enter please cannot should forgot forgotten missing optional empty characters
@@ -65,14 +65,16 @@ _SENTENCE_TEXT: Final = """
 """
 _SENTENCE_WORDS: Final = frozenset(_SENTENCE_TEXT.split())
 _COMPOUND: Final = re.compile(
-    r"(?i)\w+-(?:bits?|bytes?|char(?:acter)?s?|digits?|encoded|signed|compliant|based|hashed|encrypted|style"
+    r"(?i)\w++-(?:bits?|bytes?|char(?:acter)?s?|digits?|encoded|signed|compliant|based|hashed|encrypted|style"
     r"|compatible|formatted|like|only|long|seconds?|minutes?|hours?|days?|weeks?|months?|years?|letters?)"
-    r"|\d[\d.,:-]*(?:ms|s|m|h|d|min|sec|k|kb|mb|gb|b|%|x|th|st|nd|rd|days?)?"
+    r"|\d[\d.,:-]*+(?:ms|s|m|h|d|min|sec|k|kb|mb|gb|b|%|x|th|st|nd|rd|days?)?"
     r"|(?:u?int|float|str|bytes|char|varchar|sha|md|rs|hs|es|ps|base|rfc|utf|aes|argon|oauth|ipv|http|x|p|v|ed|tls)"
-    r"-?\d+(?:\.\d+)*[a-z]{0,3}|md5sum"
+    r"-?\d++(?:\.\d++)*+[a-z]{0,3}|md5sum"
 )
-_PLAIN_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://[\w.-]+(?::\d+)?(?:/[\w./~-]*)?")
-_LONG_MIXED: Final = re.compile(r"(?=[A-Za-z_-]*\d)[\w-]{16,}")
+_PLAIN_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*+://[\w.-]++(?::\d++)?(?:/[\w./~-]*+)?")
+_LONG: Final = re.compile(r"[\w-]{16,}")
+_DIGIT: Final = re.compile(r"\d")
+_DIGIT_AHEAD: Final = re.compile(r"[A-Za-z_-]{0,15}\d")
 _HUMP: Final = re.compile("[a-z][A-Z]")
 _CAPITAL: Final = re.compile("[A-Z]")
 _VOWELS: Final = frozenset("aeiouyAEIOUY")
@@ -127,10 +129,14 @@ def is_compound(value: str) -> bool:
 def is_plain_url(value: str) -> bool:
     """Whether ``value`` is an address that holds neither a password nor a key."""
     return (
-        len(value) <= _LONGEST_URL
-        and _PLAIN_URL.fullmatch(value) is not None
-        and not _LONG_MIXED.search(value)
+        len(value) <= _LONGEST_URL and _PLAIN_URL.fullmatch(value) is not None and not _has_long_mixed(value)
     )
+
+
+def _has_long_mixed(value: str) -> bool:
+    """Whether 16 characters or more that could be a key stand in a row, with a digit behind letters alone."""
+    runs = _LONG.findall(value)
+    return any(_DIGIT.search(run[:-15]) or _DIGIT_AHEAD.match(run[-16:]) for run in runs)
 
 
 def is_sentence(quoted: str) -> bool:

@@ -9,6 +9,7 @@ required" far more often than they choose a word for a token.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from context_graph.redact.credential import is_placeholder, looks_drawn
@@ -16,6 +17,7 @@ from context_graph.redact.credential import is_placeholder, looks_drawn
 __all__ = ["AUTHORIZATION", "BEARER", "COOKIE", "authorization_value", "bearer_value", "cookie_value"]
 
 Span = tuple[int, int]
+_Match = Callable[[bytes, int], re.Match[bytes] | None]
 
 _QUOTE: Final = r"""\\*["'`]"""
 AUTHORIZATION: Final = (
@@ -33,17 +35,14 @@ COOKIE: Final = (
 )
 
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
-_PARAMETERS: Final = re.compile(
-    rb"""[A-Za-z_]\w*=(?:\\*"[^"\r\n\\]*+\\*"|[^\s,"'`\\]++)"""
-    rb"""(?:,[ \t]*[A-Za-z_]\w*=(?:\\*"[^"\r\n\\]*+\\*"|[^\s,"'`\\]++))++"""
-)
-_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]+\Z")
-_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]+=[^\s;,\"'`\\()\[\]{}<>]++")
-_PAIRS: Final = re.compile(
-    _PAIR.pattern
-    + rb"(?:;[ \t]*(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
+_PARAMETER: Final = re.compile(rb"""[A-Za-z_]\w*+=(?:\\*+"[^"\r\n\\]*+\\*+"|[^\s,"'`\\]++)""")
+_NEXT_PARAMETER: Final = re.compile(rb",[ \t]*+" + _PARAMETER.pattern)
+_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]++\Z")
+_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]++=[^\s;,\"'`\\()\[\]{}<>]++", re.IGNORECASE)
+_NEXT_PAIR: Final = re.compile(
+    rb";[ \t]*+(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
     + _PAIR.pattern
-    + rb"|(?:httponly|secure|partitioned)\b))*+",
+    + rb"|(?:httponly|secure|partitioned)\b)",
     re.IGNORECASE,
 )
 _ATTRIBUTES: Final = frozenset({b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"})
@@ -51,17 +50,18 @@ _SENTENCE_END: Final = b".,:;"
 _SHORTEST: Final = 6
 _SHORTEST_BARE: Final = 8
 _TYPED_BEFORE: Final = re.compile(
-    rb"""(?:\A|[\r\n"'`{,\[]|-H[ \t]*)[ \t]*\\*["'`]?(?:proxy-|x-)*\Z""", re.IGNORECASE
+    rb"""(?:\A|[\r\n"'`{,\[]|-H)[ \t]{0,24}+\\{0,24}+["'`]?(?:proxy-|x-){0,12}+\Z""", re.IGNORECASE
 )
-_TYPED_BEHIND: Final = re.compile(rb"""\\*["'`]|\\[rn]|[ \t]*(?:[\r\n]|\Z)""")
+_TYPED_BEHIND: Final = re.compile(rb"""\\*+["'`]|\\[rn]|[ \t]*+(?:[\r\n]|\Z)""")
 _BEFORE: Final = 24
+"""Bytes that _TYPED_BEFORE looks at; its bounds are no less."""
 
 
 def authorization_value(data: bytes, start: int, end: int) -> Span | None:
     """The credential after the head ``data[start:end]`` of an authorization header, or None."""
-    found = _PARAMETERS.match(data, end)
-    if found:
-        return found.span()
+    parts = _row(data, end, _PARAMETER.match, _NEXT_PARAMETER.match)
+    if len(parts) > 1:
+        return end, end + sum(map(len, parts))
     found = _TOKEN.match(data, end)
     if not found:
         return None
@@ -96,15 +96,28 @@ def bearer_value(data: bytes, start: int, end: int) -> Span | None:
 
 def cookie_value(data: bytes, start: int, end: int) -> Span | None:
     """The pairs after a cookie header's head with their attributes, or None."""
-    found = _PAIRS.match(data, end)
-    if not found:
+    parts = _row(data, end, _PAIR.match, _NEXT_PAIR.match)
+    if not parts:
         return None
-    pairs = [pair.partition(b"=") for pair in _PAIR.findall(found[0])]
+    pairs = [part.lstrip(b"; \t").partition(b"=") for part in parts]
     telling = any(
         name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
         for name, _, value in pairs
     )
-    return _without_stop(data, *found.span()) if telling else None
+    return _without_stop(data, end, end + sum(map(len, parts))) if telling else None
+
+
+def _row(data: bytes, start: int, first: _Match, more: _Match) -> list[bytes]:
+    """What ``first`` matches at ``start`` and each ``more`` right behind it; nothing if ``first`` does not.
+
+    One pattern for all of it would be tried again inside its own repetition.
+    """
+    parts: list[bytes] = []
+    found = first(data, start)
+    while found:
+        parts.append(found[0])
+        found = more(data, found.end())
+    return parts
 
 
 def _is_typed_in(data: bytes, start: int, end: int) -> bool:

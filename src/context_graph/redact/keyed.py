@@ -83,7 +83,9 @@ _QUOTED: Final = re.compile(
     rb"|`(?P<f>[^`\r\n]*+)",
     re.DOTALL,
 )
-_BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\]|&(?![\w.-]*=|[\s&]|\Z))++""")
+_BARE: Final = re.compile(rb"""(?:[^\s"'`;&,\\]|\\[^\snrtu"'\\])*+""")
+_BEHIND_AMPERSAND: Final = re.compile(rb"[\w.-]*+=|[\s&]|\Z")
+"""The next field of a query, or nothing: the ampersand is no part of the value."""
 _OPTION: Final = re.compile(
     rb""""(?P<d>[^"\r\n]++)|'(?P<s>[^'\r\n]++)|(?P<w>[^\s"'`;&|<>\\-][^\s"'`;&|<>\\]++)"""
 )
@@ -99,7 +101,7 @@ def assigned_value(data: bytes, start: int, end: int) -> Span | None:
     name_end = found.end() if found else start
     separator = data[name_end:end].strip(b"\\\"'`)]")
     quoted = _QUOTED.match(data, end)
-    value = quoted.span(quoted.lastgroup or 0) if quoted else _span(_BARE.match(data, end))
+    value = quoted.span(quoted.lastgroup or 0) if quoted else _bare(data, end)
     if value is None or value[0] == value[1]:
         return None
     secret = is_secret(
@@ -167,6 +169,17 @@ def _said_value(data: bytes, start: int, end: int) -> Span | None:
     return (start, start + len(said)) if drawn else None
 
 
+def _bare(data: bytes, start: int) -> Span | None:
+    """A value without quotes, up to what can't be a part of it; None if there is none."""
+    end = start
+    while found := _BARE.match(data, end):
+        end = found.end()
+        if data[end : end + 1] != b"&" or _BEHIND_AMPERSAND.match(data, end + 1):
+            break
+        end += 1
+    return (start, end) if end > start else None
+
+
 def _span(found: re.Match[bytes] | None) -> Span | None:
     return found.span() if found else None
 
@@ -186,7 +199,7 @@ _SAID_STOPS: Final = ".,:;)?"
 _PROSE_BEFORE: Final = re.compile(
     r"(?i)(?:^|[^\w-])(?:the|a|an|this|that|use|uses|using|pass|passes|passing|with|without|via|by|and|or|set|sets"
     r"|give|given|take|takes|add|adds|option|flag|called|named|multi|no|der|die|das|mit|ohne|und"
-    r"|oder)[ \t]+[`'\"]?-?\Z"
+    r"|oder)[ \t]{1,64}+[`'\"]?-?\Z"
 )
 _ABOUT: Final = re.compile(
     r"(?i)[_-]?(?:names?|types?|urls?|uris?|endpoint|files?|path|dir|folder|length|len|size|count|limit|ids?|expiry|expires"

@@ -101,7 +101,7 @@ def _held(path: Path, holder: str) -> str:
 
 def damaged_database(text: str, path: Path) -> StoreError:
     """The error for a database at ``path`` whose files are damaged."""
-    return DatabaseCorruptionError(f"database corruption: {path}: {text}; run `{REPAIR}`")
+    return DatabaseCorruptionError(f"database corruption: {path}: {' '.join(text.split())}; run `{REPAIR}`")
 
 
 def _full(text: str, path: Path) -> StoreError:
