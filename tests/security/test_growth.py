@@ -28,7 +28,9 @@ from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.protocol.hook_input import parse_hook_input
 from context_graph.redact.detector import Redactor
-from context_graph.requirements import own_commands, permission
+from context_graph.requirements import own_commands, permission, touching
+from context_graph.requirements.project import Project
+from context_graph.requirements.protected import Protected
 from context_graph.wire.messages import MessageSplitter
 
 
@@ -126,10 +128,15 @@ def framed(text: str) -> None:
         rpc.parse(data)
 
 
+@cache
+def gates_files() -> Protected:
+    return Protected(Project("/home/u/repo", None), "/home/u/.claude", "/home/u/.cache")
+
+
 def gated(text: str) -> None:
     for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
         own_commands.is_own_command(command)
-        own_commands.may_reach_gates(command, {"plan"})
+        touching.touch(command, {"plan"}, gates_files(), "/home/u/repo", "/home/u")
         permission.danger(command, {"/home/u"})
 
 

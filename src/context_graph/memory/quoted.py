@@ -83,8 +83,9 @@ def _end_of_quote(text: str, at: int) -> int:
         return -1  # an apostrophe, or inches
     if at + 1 >= len(text) or text[at + 1].isspace():
         return -1
-    paragraph = text.find(_PARAGRAPH, at)
-    limit = min(len(text) if paragraph < 0 else paragraph, at + _LONGEST)
+    limit = min(len(text), at + _LONGEST)
+    paragraph = text.find(_PARAGRAPH, at, limit + 1)
+    limit = limit if paragraph < 0 else paragraph
     ends = (_closing(text, closing, at + 1, limit, letters=mark in "'‘") for closing in _PAIRS[mark])
     return min((end for end in ends if end >= 0), default=-1)
 
