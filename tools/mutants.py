@@ -164,8 +164,8 @@ MUTANTS: Final = (
         "R4",
         "the reasons of imported tombstones are written as they came",
         "src/context_graph/memory/editing.py",
-        "replace(stone, reason=core.redactor.redact(stone.reason)) for stone in tombstones",
-        "replace(stone) for stone in tombstones",
+        "return replace(stone, reason=core.redactor.redact(stone.reason))",
+        "return replace(stone)",
         ("tests/integration/test_secrets_on_disk.py", "tests/unit/test_redact_imported.py"),
     ),
     Mutant(

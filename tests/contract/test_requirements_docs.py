@@ -32,7 +32,7 @@ def test_every_key_of_the_evidence_is_told() -> None:
 
 
 def test_the_commands_that_pass_every_gate_are_told() -> None:
-    told = PAGE.split("call of `context-graph-cli req` (or `req`)", 1)[1].split(".\n", 1)[0]
+    told = PAGE.split("`context-graph-cli req` (or `req`) with", 1)[1].split(".\n", 1)[0]
     assert set(re.findall(r"`(\w+)`", told)) == own_commands.EXEMPT
 
 

@@ -22,7 +22,7 @@ KEYS = (
     ("requirements.NAME.enabled", "true, false", "false", "only true enables"),
     ("requirements.NAME.type", "blocking, guard, dynamic", "blocking", "types"),
     ("requirements.NAME.scope", "session, branch, permanent, single_use", "session", "scopes"),
-    ("requirements.NAME.trigger_tools", "list", "[Edit, Write, MultiEdit]", "triggers"),
+    ("requirements.NAME.trigger_tools", "list", "[Edit, Write, MultiEdit, NotebookEdit]", "triggers"),
     ("requirements.NAME.stop_only", "true, false", "false", "never denies a call; asked for at Stop"),
     ("requirements.NAME.human_only", "true, false", "false", "only a person may satisfy it"),
     (
