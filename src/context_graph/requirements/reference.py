@@ -132,7 +132,7 @@ KEYS = (
         "hooks.permission_request.auto_deny_dangerous",
         "",
         "true",
-        "refuse rm -r of /, ~, . or the whole project, forced pushes (+main too), hard resets, git clean -f and dropped tables at the permission dialog",
+        "refuse rm -r of /, ~, ., *, .git or the whole project, forced pushes (+main too), hard resets, git clean -f and tables dropped by a database's program at the permission dialog",
     ),
     ("hooks.permission_request.deny", "", "", "more of them, as regular expressions"),
 )
