@@ -137,6 +137,10 @@ def gated(text: str) -> None:
     for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
         own_commands.is_own_command(command)
         touching.touch(command, {"plan"}, gates_files(), "/home/u/repo", "/home/u")
+
+
+def permitted(text: str) -> None:
+    for command in (text, f"rm -r {text}", f"sh -c '{text}'"):
         permission.danger(command, {"/home/u"})
 
 
@@ -168,6 +172,7 @@ WORK: Final[dict[str, Callable[[str], Any]]] = {
     "hook input": hooked,
     "messages": framed,
     "gates": gated,
+    "permissions": permitted,
     "settings": configured,
     "ledger": observed,
 }
