@@ -13,7 +13,8 @@ import os
 from context_graph.requirements import gate
 from context_graph.requirements.event import GateEvent, GateResult
 from context_graph.requirements.held import kept_at, path_of
-from context_graph.requirements.project import CONFIG, Project, find_project, is_inside
+from context_graph.requirements.project import CONFIG, Project, is_inside
+from context_graph.requirements.where import project_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,15 +53,14 @@ def _concerns(event: GateEvent, root: str) -> bool:
 def _hold(
     event: GateEvent, cache: GateCache | None, root: str, kept: dict[str, Any], result: GateResult
 ) -> None:
-    project = find_project(event.cwd, event.project_dir, claude_dir=event.claude_dir)
+    project = project_of(event)
     if project is not None and project.root != root and project.repo is not None:
         return  # another project governs the call
     from context_graph.requirements.git import find_repo
-    from context_graph.requirements.scene import rules_of
 
     project = Project(root, find_repo(root))
     branch = project.head().branch
-    rules = rules_of(project, event.claude_dir, event.cache_dir, cache)
+    rules = gate.rules_for(event, project, cache)
     gone = not os.path.exists(root + CONFIG)
     speaks = not gone and rules.readable and project.repo is not None
     if speaks and branch and branch == kept.get("branch"):

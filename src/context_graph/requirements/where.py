@@ -29,10 +29,15 @@ class Part:
         """The active requirements that the call triggers here."""
         from context_graph.requirements.triggers import matching
 
-        def aliases() -> dict[str, str]:
-            from context_graph.requirements.git_aliases import git_aliases
+        known: list[dict[str, str]] = []
 
-            return git_aliases(self.project.repo.common_dir if self.project.repo else "", event.home)
+        def aliases() -> dict[str, str]:
+            if not known:  # files are read once a call, however many requirements ask
+                from context_graph.requirements.git_aliases import git_aliases
+
+                repo = self.project.repo
+                known.append(git_aliases(repo.common_dir if repo else "", event.home))
+            return known[0]
 
         found = matching(rules, event.tool_name, event.tool_input, aliases)
         if not found or not self.elsewhere:
