@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -456,6 +457,15 @@ def test_a_memory_folder_that_an_agent_could_choose_opens_no_project(gate: Gate)
     for damaged in ("{", '{"autoMemoryDirectory": 5}', '["autoMemoryDirectory"]'):
         (gate.claude / "settings.json").write_text(damaged)
         assert named(gate.edit()) == {"plan"}
+
+
+def test_settings_that_are_a_pipe_hold_no_gate_up(gate: Gate) -> None:
+    """A project's settings may be anything: the gates read them for the client's memory and plans."""
+    gate.config({"plan": {}})
+    os.mkfifo(gate.repo / ".claude" / "settings.local.json")
+    os.mkfifo(gate.claude / "settings.json")
+    assert named(gate.edit()) == {"plan"}
+    assert named(_write(gate, f"{gate.repo}/notes.md")) == {"plan"}
 
 
 def _write(gate: Gate, path: str, tool: str = "Write", key: str = "file_path") -> GateResult:

@@ -4,6 +4,7 @@ again."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -269,3 +270,14 @@ def test_a_client_that_names_the_skill_in_the_prompt_alone_is_understood(gate: G
     assert [record["kind"] for record in said.records] == ["satisfied"]
     assert gate.event("UserPromptExpansion", command_name="planner", prompt=prompt).records == []
     assert named(gate.edit()) == set()
+
+
+def test_a_pipe_in_git_s_folder_holds_no_call_up(gate: Gate) -> None:
+    """A repository may have come from anybody; git itself is not asked here."""
+    _satisfy(gate)
+    git(gate.repo, "pack-refs", "--all")
+    place = gate.repo / ".git" / "packed-refs"
+    place.unlink()
+    os.mkfifo(place)
+    assert _call(gate, "PreToolUse").decision == ""
+    assert _call(gate, "PostToolUseFailure").decision == ""

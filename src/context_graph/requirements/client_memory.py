@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["chosen_folders", "is_client_memory", "looks_like_client_memory"]
+__all__ = ["chosen_folders", "client_setting", "is_client_memory", "looks_like_client_memory"]
 
 _SETTINGS_BYTES = 1_048_576
 _MANAGED = (
@@ -78,23 +78,25 @@ def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
     files = [*_MANAGED]
     files += [f"{project.rstrip('/')}/.claude/settings.local.json"] if project else []
     files += [f"{claude_dir.rstrip('/')}/settings.json"] if claude_dir else []
-    found = (_chosen_in(path) for path in files)
+    found = (client_setting(path, "autoMemoryDirectory") for path in files)
     return [os.path.expanduser(folder) for folder in found if folder.startswith(("/", "~/"))]
 
 
-def _chosen_in(path: str) -> str:
+def client_setting(path: str, name: str) -> str:
+    """The text that the client's settings file at ``path`` gives ``name``; "" where it can't be read.
+
+    The file may be a project's own: a pipe is not waited for, and no more than 1 MiB is read.
+    """
+    from context_graph.requirements.files import read_bytes
     from context_graph.requirements.plain_json import loads
 
     try:
-        with open(path, "rb") as file:
-            text = file.read(_SETTINGS_BYTES)
-        if b"autoMemoryDirectory" not in text:
-            return ""
-        settings = loads(text)
+        text = read_bytes(path, _SETTINGS_BYTES)
+        settings = loads(text) if name.encode() in text else None
     except (OSError, ValueError, RecursionError):
         return ""
-    named = settings.get("autoMemoryDirectory") if isinstance(settings, dict) else ""
-    return named if isinstance(named, str) else ""
+    given = settings.get(name) if isinstance(settings, dict) else ""
+    return given if isinstance(given, str) and "\0" not in given else ""
 
 
 def _one_holds_the_other(one: str, other: str) -> bool:

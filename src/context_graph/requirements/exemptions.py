@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from context_graph.requirements.client_memory import chosen_folders, is_client_memory
-from context_graph.requirements.files import read_bytes
+from context_graph.requirements.client_memory import chosen_folders, client_setting, is_client_memory
 from context_graph.requirements.own_commands import is_own_command
 from context_graph.requirements.project import Project, is_inside
 from context_graph.requirements.protected import ABOVE, HOME_OF, Protected, Touch
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["human_only_objection", "is_exempt", "objection_of"]
 
-_SETTINGS_BYTES = 1 << 20
 _FILE_TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
@@ -70,16 +68,10 @@ def _is_markdown_inside(path: str, folder: str, cwd: str) -> bool:
 
 def _plans_directory(project: Project, claude_dir: str) -> list[str]:
     """Where the client's ``plansDirectory`` puts plans, links resolved; never the project's root."""
-    from context_graph.requirements import plain_json
-
     home = f"{project.root.rstrip('/')}/.claude"
     for path in (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json"):
-        try:
-            settings = plain_json.loads(read_bytes(path, _SETTINGS_BYTES))
-        except (OSError, ValueError, RecursionError):
-            continue
-        given = settings.get("plansDirectory") if isinstance(settings, dict) else None
-        if isinstance(given, str) and given and "\0" not in given:
+        given = client_setting(path, "plansDirectory")
+        if given:
             try:
                 folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
             except (OSError, ValueError):

@@ -11,12 +11,14 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import BinaryIO
 
 __all__ = [
     "LockTimeoutError",
     "Locked",
     "Signature",
     "append_line",
+    "open_regular",
     "read_bytes",
     "signature",
     "write_atomic",
@@ -55,19 +57,28 @@ def read_bytes(path: str, limit: int) -> bytes:
         OSError: If it can't be read.
         ValueError: If it is no regular file (a pipe would block), or larger than ``limit`` bytes.
     """
+    with open_regular(path) as source:
+        size = os.fstat(source.fileno()).st_size
+        if size > limit:
+            raise ValueError(f"{path} has {size} bytes; the limit is {limit}")
+        return source.read()
+
+
+def open_regular(path: str) -> BinaryIO:
+    """The file, open for reading.
+
+    Raises:
+        OSError: If it can't be opened.
+        ValueError: If it is no regular file: a pipe would block.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError(f"{path} is no regular file")
-        if found.st_size > limit:
-            raise ValueError(f"{path} has {found.st_size} bytes; the limit is {limit}")
-        parts = []
-        while part := os.read(handle, min(limit, 1 << 20) + 1):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
+        return open(handle, "rb")
+    except BaseException:
         os.close(handle)
+        raise
 
 
 def write_atomic(path: str, data: bytes, *, sync: bool = True) -> None:

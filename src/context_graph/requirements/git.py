@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
+from context_graph.requirements.files import open_regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
@@ -118,9 +120,9 @@ def main_checkout(worktree: Repo, hint: str = "") -> str:
 def _core_worktree(common_dir: str) -> str:
     """``core.worktree``, which git writes into a submodule's configuration."""
     try:
-        with open(common_dir + "/config", "rb") as source:
+        with open_regular(common_dir + "/config") as source:
             lines = source.read(1 << 16).splitlines()
-    except OSError:
+    except (OSError, ValueError):
         return ""
     for line in lines:
         key, _, value = line.partition(b"=")
@@ -212,14 +214,14 @@ def branch_names(repo: Repo) -> set[str] | None:
         inside = folder[len(root) + 1 :]
         found.update(f"{inside}/{name}" if inside else name for name in names if not name.endswith(".lock"))
     try:
-        with open(common + "/packed-refs", "rb") as source:
+        with open_regular(common + "/packed-refs") as source:
             for line in source:
                 name = os.fsdecode(line.strip()).partition(" ")[2]
                 if name.startswith(_HEADS):
                     found.add(name.removeprefix(_HEADS))
     except FileNotFoundError:
         pass
-    except OSError:
+    except (OSError, ValueError):
         return None
     return found | _checked_out(repo)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from context_graph.requirements.files import open_regular
 from context_graph.requirements.git import Repo, ask_git, head_text
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def _resolve(repo: Repo, head: str) -> str:
         return os.fsdecode(done.stdout.strip()) if done is not None else ""
     for folder in dict.fromkeys((repo.git_dir, repo.common_dir)):
         try:
-            with open(f"{folder}/{name}", "rb") as source:
+            with open_regular(f"{folder}/{name}") as source:
                 found = source.read(256).strip()
         except (OSError, ValueError):
             continue
@@ -66,9 +67,9 @@ def _resolve(repo: Repo, head: str) -> str:
 
 def _packed(repo: Repo, name: str) -> str:
     try:
-        with open(repo.common_dir + "/packed-refs", "rb") as source:
+        with open_regular(repo.common_dir + "/packed-refs") as source:
             data = source.read(_PACKED_BYTES)
-    except OSError:
+    except (OSError, ValueError):
         return ""
     at = data.find(b" " + os.fsencode(name) + b"\n")
     return data[max(0, data.rfind(b"\n", 0, at) + 1) : at].decode("ascii", "replace") if at >= 0 else ""
@@ -86,10 +87,10 @@ def _actions_since(repo: Repo, size: object) -> list[bytes] | None:
     if not isinstance(size, int) or size < 0:
         return None
     try:
-        with open(repo.git_dir + "/logs/HEAD", "rb") as source:
+        with open_regular(repo.git_dir + "/logs/HEAD") as source:
             source.seek(size)
             data = source.read(_LOG_BYTES)
-    except OSError:
+    except (OSError, ValueError):
         return None
     lines = [line.partition(b"\t")[2] for line in data.splitlines() if b"\t" in line]
     return lines or None
