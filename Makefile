@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := .make
 LAUNCHER_SOURCES := $(shell find ext/launcher -type f -not -path '*/target/*' 2>/dev/null)
+KERNEL_STUBS := $(patsubst src/context_graph/kernels/%.pyi,context_graph.kernels.%,$(wildcard src/context_graph/kernels/*.pyi))
 KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
@@ -11,7 +12,7 @@ E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +40,12 @@ demo: build ## Run three scripted sessions through the real hooks and show what 
 test: build ## Run all tests but the long ones and those of the real client
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not torture and not e2e" tests
 
+test-fast: build ## Unit and kernel tests alone, in under a minute
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/unit tests/kernels
+
+pre-commit: build ## Install the hook that judges each commit: format, lint, types, imports, links
+	$(BIN)/pre-commit install
+
 check: fmt-check lint type rust test ## Everything CI judges
 
 .PHONY: fmt-check
@@ -54,7 +61,7 @@ lint: build ## ruff and the import contracts
 
 type: build ## mypy strict, and the kernels against their stubs
 	$(BIN)/mypy
-	$(BIN)/stubtest context_graph._kernels.oscillators context_graph._kernels.vectors context_graph._kernels.features context_graph._kernels.goals context_graph._kernels.pairs context_graph._kernels.purpose context_graph._kernels.topics context_graph._kernels.dense context_graph._kernels.lexical context_graph._kernels.ranking context_graph._kernels.tokens
+	$(BIN)/stubtest $(KERNEL_STUBS)
 
 rust: build ## cargo test, clippy, format of the launcher (skipped with a word where cargo is missing)
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet; \
@@ -71,7 +78,7 @@ e2e-short: build ## Four of those, as CI runs them; one line with the reason whe
 	@if said=$$($(PYTHON) tests/realclient/installed.py 100); then $(BIN)/python -m pytest -m e2e $(E2E_SHORT) -p no:xdist; \
 	else echo "e2e-short: skipped: $$said"; fi
 
-conformance: build ## The MCP conformance suite against our HTTP endpoint (Node and suite from npm)
+conformance: build ## The MCP conformance suite against our stdio server (Node and suite from npm)
 	$(BIN)/python tests/conformance/run.py
 
 torture: build ## Fault suite, long: kills, pauses, disks, clocks, descriptors, crowds, damage, versions; a table at its end
@@ -135,11 +142,12 @@ safe: build ## Rebuild the kernels with bounds checks and run their tests
 	CONTEXT_GRAPH_SAFE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --inplace && $(BIN)/python -m pytest tests/kernels
 	$(BIN)/python setup.py --quiet build_ext --inplace
 
-annotate: build ## Cython's HTML annotation of each kernel, beside its source
-	$(BIN)/cython -a -3 ext/kernels/*.pyx
+annotate: build ## Cython's HTML annotation of each kernel, with the flags that ship: build/annotated
+	CONTEXT_GRAPH_ANNOTATE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-lib build/annotated --build-temp build/annotated
+	@find build/annotated -name '*.html'
 
 wheels: $(STAMPS)/venv ## Build both wheels into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./ext/launcher
 
 clean: ## Remove what was built (not the venv)
-	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/_kernels/*.so ext/kernels/*.c ext/kernels/*.html
+	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/kernels/*.so ext/kernels/*.c ext/kernels/*.html

@@ -1,16 +1,19 @@
 """Builds the Cython kernels and nothing else; everything else about the package is in pyproject.toml.
 
-Each ext/kernels/<name>.pyx becomes context_graph._kernels.<name>; a new kernel file needs no change here.
-CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on.
+Each ext/kernels/<name>.pyx becomes context_graph.kernels.<name>; a new kernel file needs no change here.
+CONTEXT_GRAPH_SAFE_KERNELS=1 turns Cython's run-time checks on, CONTEXT_GRAPH_ANNOTATE_KERNELS=1 writes its
+annotation of each kernel beside the C.
 """
 
 import os
 from pathlib import Path
 
+from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
 
 KERNELS = Path("ext/kernels")  # relative, because setuptools refuses absolute sources
+Options.annotate = os.environ.get("CONTEXT_GRAPH_ANNOTATE_KERNELS", "") not in ("", "0")
 SAFE = os.environ.get("CONTEXT_GRAPH_SAFE_KERNELS", "") not in ("", "0")
 
 DIRECTIVES = {
@@ -36,7 +39,7 @@ COMPILE_ARGS += os.environ.get("CONTEXT_GRAPH_KERNEL_CFLAGS", "").split()  # too
 
 extensions = [
     Extension(
-        f"context_graph._kernels.{source.stem}",
+        f"context_graph.kernels.{source.stem}",
         [str(source)],
         depends=[str(header) for header in sorted(KERNELS.glob("*.pxd"))],
         cython_include_dirs=[str(KERNELS)],

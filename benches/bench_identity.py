@@ -11,9 +11,20 @@ import pytest
 from benches.scale import scaled
 from tests.agent_events import LABELS, SHADER, TARIFF
 
-from context_graph._kernels import _reference, _reference_features, _reference_goals, _reference_purpose
-from context_graph.identity import consciousness, continuity, ego, kuramoto, live
+from context_graph.identity import consciousness, continuity, ego, live
 from context_graph.identity.live import LiveSession
+from context_graph.kernels.reference import (
+    features as _reference_features,
+)
+from context_graph.kernels.reference import (
+    goals as _reference_goals,
+)
+from context_graph.kernels.reference import (
+    purpose as _reference_purpose,
+)
+from context_graph.kernels.reference import (
+    vectors as _reference,
+)
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, SessionIdentitySnapshot
 
 ROUNDS = {"compiled": scaled(2000, 100), "reference": scaled(60, 3)}
@@ -48,11 +59,11 @@ def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(ego, "features", _reference_features)
         monkeypatch.setattr(ego, "goals", _reference_goals)
         monkeypatch.setattr(ego, "purpose", _reference_purpose)
-        monkeypatch.setattr(kuramoto, "oscillators", _reference)
+        monkeypatch.setattr(consciousness, "oscillators", _reference)
         monkeypatch.setattr(consciousness, "vectors", _reference)
         monkeypatch.setattr(continuity, "vectors", _reference)
     monkeypatch.setattr(live, "_READER", ego.EventReader())
-    made = LiveSession.fresh(SessionIdentitySnapshot(session_id="bench", timestamp_ms=0))
+    made = LiveSession(SessionIdentitySnapshot(session_id="bench", timestamp_ms=0))
     for event in itertools.islice(itertools.cycle(full_events()), WARM_UP_EVENTS):
         made.apply(event)
     return request.param, made

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.client.connection import connect, exchange
-from context_graph.owner.brief_cache import BriefCache
-from context_graph.owner.spool import drain
+from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.spool import drain
 from context_graph.wire.brief import BriefSlot, decode_slot, encode_slot, read_line
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
 from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
 

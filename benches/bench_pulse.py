@@ -31,12 +31,11 @@ import pytest
 from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from context_graph._kernels import _reference_topics
-from context_graph.memory.common_ground import common_of
+from context_graph.kernels.reference import topics as _reference_topics
 from context_graph.memory.embed import default_provider
-from context_graph.memory.introspection import Introspection
 from context_graph.memory.memex import Memex
-from context_graph.memory.utl import JOIN_COSINE, TOPIC_SLOTS, Utl
+from context_graph.memory.metrics.metrics import common_of
+from context_graph.memory.metrics.store_metrics import JOIN_COSINE, TOPIC_SLOTS, StoreMetrics
 from context_graph.model.memory import MemoryNode
 
 MEMORIES = scaled(10_000, 1_000)
@@ -119,9 +118,7 @@ def measure(benchmark: BenchmarkFixture) -> Callable[..., None]:
 
 @pytest.fixture(params=["compiled", "reference"])
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
-    return (
-        import_module("context_graph._kernels.topics") if request.param == "compiled" else _reference_topics
-    )
+    return import_module("context_graph.kernels.topics") if request.param == "compiled" else _reference_topics
 
 
 def test_pack(measure, kernel, embeddings) -> None:
@@ -136,12 +133,12 @@ def test_place(measure, kernel) -> None:
     topics = kernel.Topics(TOPIC_SLOTS, JOIN_COSINE)
     for number, one in enumerate(packed):
         topics.add(number.to_bytes(16, "big"), topics.place(one)[0], one)
-    assert topics.summary()[1] == TOPIC_SLOTS
+    assert len(topics.shapes()) == TOPIC_SLOTS
     measure("topics.place: one memory, all topics in use", lambda: topics.place(packed[7]))
 
 
 def test_measure_and_count(measure, embeddings) -> None:
-    figures = Introspection(Utl(common_of(default_provider())))
+    figures = StoreMetrics(common_of(default_provider()))
     numbers = iter(range(1, 10**9))
 
     def write() -> None:
@@ -235,8 +232,8 @@ def test_recall_of_the_same_depth(measure, memex) -> None:
 
 
 @pytest.fixture(scope="module")
-def figures(embeddings) -> Introspection:
-    made = Introspection(Utl(common_of(default_provider())))
+def figures(embeddings) -> StoreMetrics:
+    made = StoreMetrics(common_of(default_provider()))
     for number in range(MEMORIES):
         node = MemoryNode(
             id=UUID(int=number + 1), content="", rationale=WHY, created_at_ms=0, last_accessed_ms=0
@@ -251,4 +248,4 @@ def test_snapshot_written(measure, figures) -> None:
 
 def test_snapshot_read(measure, figures) -> None:
     packed, common = figures.to_bytes(), common_of(default_provider())
-    measure("snapshot of the figures", lambda: Introspection.from_bytes(packed, common), rounds=20)
+    measure("snapshot of the figures", lambda: StoreMetrics.from_bytes(packed, common), rounds=20)

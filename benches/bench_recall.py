@@ -37,8 +37,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.memory.embed import default_provider, dense_part
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.index import MemoryIndex
-from context_graph.memory.index_file import load_index, save_index
+from context_graph.memory.index.file import load_index, save_index
+from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.recall import Recaller
 from context_graph.model.memory import MemoryNode
 

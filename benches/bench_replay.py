@@ -6,7 +6,7 @@ from importlib import import_module
 
 import numpy as np
 
-from context_graph._kernels import _reference_hebbian
+from context_graph.kernels.reference import hebbian as _reference_hebbian
 
 EDGES, MEMORIES = 1_000_000, 100_000
 RATES = (0.01, 0.001, 0.05)
@@ -28,7 +28,7 @@ def test_kernel(benchmark) -> None:
     benchmark.group = GROUP
     given = _edges(EDGES)
     after, same = np.empty(EDGES), np.empty(EDGES)
-    benchmark(import_module("context_graph._kernels.hebbian").update, *given, after, *RATES)
+    benchmark(import_module("context_graph.kernels.hebbian").update, *given, after, *RATES)
     _numpy(*given, same, *RATES)
     assert np.array_equal(after, same)
 

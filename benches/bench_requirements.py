@@ -1,4 +1,4 @@
-"""One decision of the gates in process, as the owner makes it (with a cache) and as the slow path does."""
+"""One decision of the gates in process, as the owner makes it (with a cache) and as Python does without."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.requirements import commands
-from context_graph.requirements.cache import GateCache
-from context_graph.requirements.event import GateEvent
-from context_graph.requirements.hooks import decide
-from context_graph.requirements.place import Place
+from context_graph.gates.cache import GateCache
+from context_graph.gates.commands import commands
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.decide.hooks import decide
+from context_graph.gates.event import GateEvent
 
 SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 CONFIG = """
@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["git", "init", "-q", "-b", "feature/auth", str(repo)], check=True)
     (repo / ".claude" / "requirements.yaml").write_text(CONFIG)
     time.sleep(0.05)  # a file of this very moment is compiled anew each time
-    place = Place(str(repo), {"HOME": str(tmp_path / "home")}, cache_dir=str(tmp_path / "cache"))
+    place = CommandContext(str(repo), {"HOME": str(tmp_path / "home")}, cache_dir=str(tmp_path / "cache"))
     commands.satisfy(place, ["plan", "adr", "tdd", "ticket"], session=SESSION)
     decide(_event(repo, "Edit"))
     time.sleep(0.05)

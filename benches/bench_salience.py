@@ -18,12 +18,12 @@ from benches.scale import scaled
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from context_graph._kernels import _reference_salience
-from context_graph.dream.telling import telling
+from context_graph.consolidation.finders.words import telling
+from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.model.spaces import DIM, SLICES
 
 ROWS = scaled(4096, 256)
-COMPILED = import_module("context_graph._kernels.salience")
+COMPILED = import_module("context_graph.kernels.salience")
 _STARTS = np.array([part.start for part in SLICES.values()])
 
 

@@ -28,7 +28,7 @@ from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 ROUNDS = scaled(2000, 100)
 SESSIONS = scaled(10_000, 500)
@@ -185,7 +185,7 @@ def test_memory_of_twenty_thousand_events(tmp_path: Path, capsys: pytest.Capture
     code = """
         import random, sys
         from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-        from context_graph.store.sessions import SessionStore
+        from context_graph.store.sessions.sessions import SessionStore
         def status(name):
             for line in open("/proc/self/status"):
                 if line.startswith(name):

@@ -29,7 +29,7 @@ PER_TOPIC = 25
 
 
 def words() -> list[str]:
-    from context_graph.memory.table import packaged_table
+    from context_graph.memory.embed import packaged_table
 
     vocabulary = bytes(packaged_table().sections["vocabulary"]).decode().split("\n")
     return [word for word in vocabulary if word.isascii() and word.isalpha() and len(word) > 3]
@@ -82,7 +82,7 @@ def quality(found: Sequence, labels: Sequence[int]) -> dict[str, float]:
 def one(kind: str, count: int) -> dict[str, object]:
     from benches.snapshots import of_memories
 
-    from context_graph.dream import causal, clusters, goals
+    from context_graph.consolidation.finders import causal, clusters, goals
     from context_graph.memory.embed import default_provider
     from context_graph.model.memory import MemoryNode
 
@@ -132,12 +132,12 @@ def missed(count: int) -> dict[str, object]:
     """How many of the neighbours that comparing all finds are found in cells."""
     import numpy as np
 
-    from context_graph.dream import clusters, neighbours
-    from context_graph.dream.snapshot import unit_rows
+    from context_graph.consolidation.finders import clusters
+    from context_graph.consolidation.snapshot import unit_rows
     from context_graph.memory.embed import default_provider
     from context_graph.model.spaces import SLICES
 
-    if count <= neighbours.EXACT_ROWS:  # so few are all compared, and make no cells to speak of
+    if count <= clusters.EXACT_ROWS:  # so few are all compared, and make no cells to speak of
         return {"kind": "neighbours", "memories": count, "found_in_cells": 1.0}
     encode = default_provider().encode
     texts = topics(count)[0]
@@ -147,9 +147,9 @@ def missed(count: int) -> dict[str, object]:
     told: dict[str, object] = {"kind": "neighbours", "memories": len(texts)}
     edges = []
     for name, exact in (("cells", 0), ("all", 1 << 60)):
-        neighbours.EXACT_ROWS = exact
+        clusters.EXACT_ROWS = exact
         begin = time.perf_counter()
-        graph = neighbours.nearest(unit, clusters.NEIGHBOURS, least)
+        graph = clusters.nearest(unit, clusters.NEIGHBOURS, least)
         told[f"{name}_s"] = time.perf_counter() - begin
         edges.append(set((graph.source.astype(np.int64) * len(unit) + graph.target).tolist()))
     return told | {"found_in_cells": len(edges[0] & edges[1]) / max(1, len(edges[1]))}

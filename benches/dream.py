@@ -33,11 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches import dream_store
 from benches.report import described, machine, options, save
 
-from context_graph.dream import checkpoint, messages
-from context_graph.dream.commit import commit
-from context_graph.dream.plan import Mode
-from context_graph.dream.prepared import Prepared
-from context_graph.dream.request import Request
+from context_graph.consolidation import messages
+from context_graph.consolidation.commit import Prepared, commit
+from context_graph.consolidation.plan import Mode
+from context_graph.consolidation.request import Request
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
 
@@ -54,7 +53,7 @@ GOALS_S = {
 
 def computed(folder: Path, mode: Mode) -> dict[str, Any]:
     """One run of the process on the checkpoint in ``folder``."""
-    task = messages.Task(Request(mode=mode))
+    task = Request(mode=mode)
     began = time.perf_counter()
     process = subprocess.Popen(messages.arguments(folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -91,13 +90,13 @@ def measured(store: Path, mode: Mode, rounds: int) -> dict[str, Any]:
     runs, takes = [], []
     with _open(store) as memex:
         for number in range(rounds):
-            folder = checkpoint.run_folder(store, f"bench-{os.getpid()}-{number}")
+            folder = messages.run_folder(store, f"bench-{os.getpid()}-{number}")
             began = time.perf_counter()
-            with memex.core.turn("checkpoint") as core:
-                checkpoint.take(core.store, folder)
+            with memex.core.operation("checkpoint") as core:
+                messages.take_checkpoint(core.store, folder)
             takes.append(time.perf_counter() - began)
             runs.append(computed(folder, mode))
-            checkpoint.discard(folder)
+            messages.discard(folder)
     return {
         "memories": len_of(store),
         "mode": mode.value,
@@ -119,19 +118,19 @@ def committed(store: Path, mode: Mode) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=store.parent) as scratch:
         copy = Path(scratch) / "store"
         shutil.copytree(store, copy)
-        folder = checkpoint.run_folder(copy, "bench")
+        folder = messages.run_folder(copy, "bench")
         with _open(copy) as memex:
             memex.warm()
-            with memex.core.turn("checkpoint") as core:
-                checkpoint.take(core.store, folder)
+            with memex.core.operation("checkpoint") as core:
+                messages.take_checkpoint(core.store, folder)
             computed(folder, mode)
             began = time.perf_counter()
             prepared = Prepared.from_bytes((folder / messages.PREPARED).read_bytes())
             read = time.perf_counter()
             done = commit(memex, prepared)
             ended = time.perf_counter()
-            if done.token is not None:
-                memex.undo(done.token)
+            if done.undo_token is not None:
+                memex.undo(done.undo_token)
             undone = time.perf_counter()
     return {
         "changes": done.plan.changes(),

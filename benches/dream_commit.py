@@ -22,10 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benches.report import described, grid, machine, options, peak_mib, save
 from tests.memory_support import WHY, open_memex
 
-from context_graph.dream.commit import commit
-from context_graph.dream.plan import Merge, Mode, Plan, Prune
-from context_graph.dream.prepare import prepare
-from context_graph.dream.prepared import Prepared
+from context_graph.consolidation.commit import Prepared, commit
+from context_graph.consolidation.plan import Merge, Mode, Plan, Prune
+from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
 
 SUBJECTS = (
@@ -98,7 +97,7 @@ def main() -> None:
         with measured(f"commit of {len(merges)} merges, {len(prunes)} prunes", rows):
             done = commit(memex, prepared)
         with measured("undo", rows):
-            memex.undo(done.token)
+            memex.undo(done.undo_token)
     print(described(machine()))
     print(grid(("step", "wall ms", "CPU ms"), (row.values() for row in rows)))
     print(f"prepared: {len(packed) / 1e6:.1f} MB; peak RSS: {peak_mib():.0f} MiB")

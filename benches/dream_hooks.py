@@ -28,8 +28,8 @@ from benches.dream_store import make
 from benches.processes import CLI, FLOOR, SESSION, build_native, case, live_env, timed, tool_event
 from benches.report import described, grid, machine, options, save, spread
 
-from context_graph.client.request import request
 from context_graph.config import Location, locate
+from context_graph.wire.client.request import request
 
 P95_GOAL = 2.0
 GONE_GOAL_MS = 100.0

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from context_graph.config.memory import MemoryConfig
-from context_graph.memory.embed import default_provider
+from context_graph.config.settings import MemoryConfig
+from context_graph.memory.embed import default_provider, packaged_table
 from context_graph.memory.memex import Memex
-from context_graph.memory.table import packaged_table
 from context_graph.redact import Redactor
 
 DAY_MS = 86_400_000

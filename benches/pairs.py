@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from context_graph._kernels import pairs as kernel
-from context_graph.dream import closeness
+from context_graph.consolidation.finders import closeness
+from context_graph.kernels import pairs as kernel
 from context_graph.memory.embed import default_provider, dense_part
 from planted import planted
 

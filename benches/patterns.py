@@ -20,7 +20,7 @@ from benches.planted_sequences import TOOLS, WORKFLOWS, planted, score
 from benches.report import described, grid, machine, options, peak_mib, save
 from benches.snapshots import of_memories
 
-from context_graph.dream import patterns
+from context_graph.consolidation.finders import patterns
 
 TOOLED = [flow for flow in WORKFLOWS if all(TOOLS[step] for step in flow)]
 SEEDS = range(100, 110)

@@ -284,8 +284,8 @@ def main() -> None:
     """Embed, search, judge, for each threshold."""
     from benches.snapshots import of_memories
 
-    from context_graph.dream import duplicates
-    from context_graph.dream.progress import silent
+    from context_graph.consolidation.finders import duplicates
+    from context_graph.consolidation.progress import silent
     from context_graph.memory.embed import default_provider
     from context_graph.model.memory import MemoryNode
 

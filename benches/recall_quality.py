@@ -31,9 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches.recall_data import Collection, Item, Question, cosqa, locomo
 
 from context_graph import Memex
-from context_graph.memory.blend import DEFAULT, Blend
 from context_graph.memory.embed import default_provider
-from context_graph.memory.index import MemoryIndex
+from context_graph.memory.index.blend import DEFAULT, Blend
+from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.recall import Recaller
 from context_graph.model.memory import MemoryNode
 

@@ -1,4 +1,4 @@
-"""Snapshots of memories that are at hand, as `dream.reading` makes them of a database."""
+"""Snapshots of memories that are at hand, as `dream.snapshot` makes them of a database."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from uuid import UUID
 
 import numpy as np
 
-from context_graph.dream.snapshot import F32, Links, Snapshot, numbered
-from context_graph.model.edge import GraphEdge
+from context_graph.consolidation.snapshot import F32, Links, Snapshot, numbered
+from context_graph.model.edge import GraphEdge, TraversedPath
 from context_graph.model.memory import MemoryNode
-from context_graph.model.path import TraversedPath
 from context_graph.model.spaces import DIM
 
 
@@ -49,19 +48,11 @@ def of_memories(
         session=numbered(node.session_id for node in nodes),
         project=numbered(node.project for node in nodes),
         modality=[node.modality.value for node in nodes],
-        size=np.array([len(node.content.encode("utf-8", "surrogatepass")) for node in nodes], np.int32),
-        utl=np.array(
-            [
-                (state.delta_s, state.delta_c, state.w_e, state.phi)
-                for state in (node.utl_state for node in nodes)
-            ],
-            np.float64,
-        ).reshape(-1, 4),
         source=[node.source for node in nodes],
         degree=degree,
         links=_links(inside, rows),
-        read_node=lambda node_id: nodes[rows[node_id]],
-        read_text=lambda row: nodes[row].content,
+        node=lambda row: nodes[row],
+        text=lambda row: nodes[row].content,
         read_blocks=blocks,
         paths=list(paths),
     )
@@ -75,7 +66,4 @@ def _links(inside: Sequence[GraphEdge], rows: Mapping[UUID, int]) -> Links:
         kind=[edge.relationship_type for edge in inside],
         weight=np.array([edge.weight for edge in inside], np.float64),
         confidence=np.array([edge.confidence for edge in inside], np.float64),
-        reward=np.array([edge.steering_reward for edge in inside], np.float64),
-        traversals=np.array([edge.traversal_count for edge in inside], np.int64),
-        shortcut=np.array([edge.is_amortized_shortcut for edge in inside], np.bool_),
     )

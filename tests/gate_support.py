@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -223,15 +224,30 @@ class GateProject:
 
 @contextmanager
 def no_owner(cli: Cli) -> Iterator[None]:
-    """While it lasts no owner runs or can be started: somebody else holds its lock."""
+    """While it lasts no owner runs or can be started: somebody else holds its lock.
+
+    Hooks remember it as one that does not answer, so that none of them waits for it.
+    """
     cli.run("owner", "stop")
     run = Path(cli.env["CONTEXT_GRAPH_HOME"]) / "run"
     run.mkdir(parents=True, exist_ok=True)
     handle = os.open(run / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    silent, over = run / "owner.silent", threading.Event()
+
+    def keep_silent() -> None:
+        while not over.wait(2):  # it is believed for 10 s
+            silent.touch()
+
+    silent.touch()
+    keeper = threading.Thread(target=keep_silent)
+    keeper.start()
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        over.set()
+        keeper.join()
+        silent.unlink(missing_ok=True)
         os.close(handle)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from context_graph.config.memory import MemoryConfig
+from context_graph.config.settings import MemoryConfig
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
 from context_graph.redact import Redactor
-from context_graph.store.engine import Engine
+from context_graph.store.schema import open_database
 
 WHY = "kept because a test needs it"
 REDACTOR = Redactor()
@@ -52,7 +52,7 @@ def again(memex: Memex, folder: Path) -> Memex:
 
 def break_record(folder: Path, family: str, key: bytes, record: bytes | None = None) -> None:
     """Replace a record behind the store's back, by default by one with a flipped bit."""
-    engine = Engine.open(folder / "db")
+    engine = open_database(folder / "db")
     there = bytearray(engine.get(family, key) or b"")
     if there:
         there[len(there) // 2] ^= 1

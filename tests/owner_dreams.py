@@ -14,10 +14,10 @@ from typing import Any
 from tests.memory_support import open_memex
 from tests.support import Cli
 
-from context_graph.client.request import request
 from context_graph.config import Location, locate
 from context_graph.errors import OwnerUnavailableError
 from context_graph.memory.memex import Memex
+from context_graph.wire.client.request import request
 
 __all__ = ["Owner", "twins", "until"]
 

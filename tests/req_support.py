@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.requirements.cache import GateCache
-from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.hooks import decide
-from context_graph.requirements.place import Place
+from context_graph.gates.cache import GateCache
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.decide.hooks import decide
+from context_graph.gates.event import GateEvent, GateResult
 
 __all__ = ["A", "B", "Gate", "git", "named"]
 
@@ -125,10 +125,12 @@ class Gate:
     def stop(self, session: str = A, **fields: Any) -> GateResult:
         return self.event("Stop", session, **fields)
 
-    def place(self, *, cwd: Path | None = None, terminal: bool = False, pid: int = 0, **env: str) -> Place:
+    def place(
+        self, *, cwd: Path | None = None, terminal: bool = False, pid: int = 0, **env: str
+    ) -> CommandContext:
         """What a command works with, as if given by a person in the repository."""
         given = {"HOME": str(self.home), "CLAUDE_CONFIG_DIR": str(self.claude), **env}
-        return Place(
+        return CommandContext(
             str(cwd or self.repo),
             given,
             cache_dir=str(self.home / "cache"),

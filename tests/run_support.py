@@ -6,10 +6,9 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from context_graph.dream.commit import Committed, commit
-from context_graph.dream.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
-from context_graph.dream.prepare import prepare
-from context_graph.dream.prepared import Prepared
+from context_graph.consolidation.commit import Prepared, Result, commit
+from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
+from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
 from context_graph.store import graph_layout as layout
 from context_graph.store.layout import FORMAT_KEY
@@ -36,7 +35,7 @@ def prepared_of(memex: Memex, facts: dict[str, Any] | None = None, **changes: An
     return Prepared.from_bytes(made.to_bytes())
 
 
-def run(memex: Memex, **changes: Any) -> Committed:
+def run(memex: Memex, **changes: Any) -> Result:
     """A plan, prepared and committed."""
     return commit(memex, prepared_of(memex, **changes))
 

@@ -13,9 +13,9 @@ import pytest
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
-from context_graph.store.engine import Engine
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import SESSION_IDENTITY
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 START_MS = 1_763_761_000_000
 
@@ -33,8 +33,8 @@ def run(code: str, *arguments: object, timeout: float = 60) -> subprocess.Comple
 
 _KILLED = """
     import os, sys
-    from context_graph.store.engine import Engine
-    from context_graph.store.graph import GraphStore
+    from context_graph.store.engine.engine import Engine
+    from context_graph.store.graph.graph import GraphStore
 
     left = int(sys.argv[2])
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from benches.snapshots import of_memories
 
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode

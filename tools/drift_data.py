@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from context_graph.model import EventKind, HookEvent
-from context_graph.owner.events import hook_event
+from context_graph.owner.sessions.hook_call import HookCall
 from context_graph.redact import Redactor
+from context_graph.wire.frames import Request
 
 __all__ = ["Case", "Session", "load_cases", "load_sessions"]
 
@@ -74,12 +75,7 @@ def _event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) ->
     }
     if "tool_name" in raw:
         body["tool_use_id"] = f"toolu_{index:06d}"
-    return hook_event(
-        _KINDS[raw["event"]],
-        json.dumps(body).encode(),
-        {},
-        session_env="",
-        event_id=f"{index:032x}",
-        at_ms=1_700_000_000_000 + 10_000 * index,
-        redactor=redactor,
-    )
+    at_ms = 1_700_000_000_000 + 10_000 * index
+    verb = f"hooks.{_KINDS[raw['event']].value}"
+    request = Request(verb, f"{index:032x}", body=json.dumps(body).encode(), at_ms=at_ms)
+    return HookCall.parse(request, redactor).event

@@ -30,11 +30,11 @@ from typing import Any
 
 from context_graph import Memex
 from context_graph.config import Settings
-from context_graph.identity.text import flatten_text
+from context_graph.memory.context.relevance import Asked, floor_of
+from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
-from context_graph.memory.relevance import Asked, floor_of
-from context_graph.memory.summary import SessionWork
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent
+from context_graph.text.flattening import flatten_text
 from floor_cases import DEV, DEV_REQUESTS, HELD_BACK, HELD_BACK_REQUESTS
 
 CANDIDATES = 12

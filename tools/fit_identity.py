@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph.identity.consciousness import KuramotoNetwork, coupling_for
 from context_graph.identity.continuity import identity_continuity
 from context_graph.identity.ego import (
     CALIBRATION,
@@ -36,7 +37,6 @@ from context_graph.identity.ego import (
     Goals,
     Purpose,
 )
-from context_graph.identity.kuramoto import KuramotoNetwork, coupling_for
 from context_graph.model import EventKind, HookEvent
 
 try:

@@ -35,6 +35,16 @@ FILE_COPYLEFT: Final = {
 }
 """MPL-2.0 asks for the source of changed files of the package itself; we change none."""
 
+CRATES: Final = {
+    "bitflags": "MIT OR Apache-2.0",
+    "libc": "MIT OR Apache-2.0",
+    "linux-raw-sys": "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
+    "rustix": "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
+}
+"""What the launcher is linked with, each with what its Cargo.toml says; we take all under MIT."""
+CRATES_OF_OTHER_SYSTEMS: Final = frozenset({"errno", "windows-link", "windows-sys"})
+"""In the lock file, for systems the launcher is not built for."""
+
 _BY_CLASSIFIER: Final = {
     "MIT License": "MIT",
     "BSD License": "BSD",
@@ -110,10 +120,10 @@ def closure(requirements: list[str]) -> tuple[list[Row], list[str]]:
     return sorted(rows, key=lambda row: row.name), sorted(absent)
 
 
-def crates() -> list[str]:
-    """Crates that the launcher's lock file names beside our own."""
+def crates() -> list[tuple[str, str]]:
+    """Name and version of the crates that the launcher's lock file names beside our own."""
     lock = tomllib.loads((ROOT / "ext" / "launcher" / "Cargo.lock").read_text())
-    return sorted(entry["name"] for entry in lock["package"] if entry["name"] not in OURS)
+    return sorted((entry["name"], entry["version"]) for entry in lock["package"] if entry["name"] not in OURS)
 
 
 _HEAD: Final = """# Licences of what is installed
@@ -139,7 +149,14 @@ GPL-2.0) and the compressors it was built with.
 
 ## Native launcher
 
+| crate | version | licence |
+|---|---|---|
 {crates}
+
+All are taken under MIT; their notices are in `ext/launcher/NOTICE`, which the launcher's wheel carries. What
+the lock file names beside them is for other systems and is not built. The binary also holds Rust's standard
+library (MIT OR Apache-2.0) and, linked statically, the C library of the machine it was built on (on most
+Linux systems glibc, LGPL-2.1).
 
 ## Data
 
@@ -165,9 +182,8 @@ def page(rows: list[Row]) -> str:
     """The whole page."""
     lines = [f"| {row.name} | {row.version} | {row.licence} | {', '.join(row.needed_by)} |" for row in rows]
     notes = [f"- `{row.name}`: {FILE_COPYLEFT[row.name]}." for row in rows if row.name in FILE_COPYLEFT]
-    names = crates()
-    native = f"Crates: {', '.join(names)}." if names else "No crate: it is built from its own source alone."
-    return _HEAD + "\n".join([*lines, "", *notes]) + "\n" + _TAIL.format(crates=native)
+    built = [f"| {name} | {version} | {CRATES[name]} |" for name, version in crates() if name in CRATES]
+    return _HEAD + "\n".join([*lines, "", *notes]) + "\n" + _TAIL.format(crates="\n".join(built))
 
 
 def main(args: list[str]) -> int:

@@ -72,7 +72,7 @@ MUTANTS: Final = (
     Mutant(
         "A1",
         "an event's digest is written before the event, not with it",
-        "src/context_graph/store/event_log.py",
+        "src/context_graph/store/sessions/event_log.py",
         "        batch.put(EVENTS, layout.applied_key(",
         "        self._engine.put(EVENTS, layout.applied_key(",
         (f"{_ATOMIC}[event-kills]",),
@@ -80,16 +80,16 @@ MUTANTS: Final = (
     Mutant(
         "A2",
         "the counters are written after what they count, not with it",
-        "src/context_graph/store/graph.py",
-        "        work.batch.put(META, layout.COUNTERS_KEY, record)\n        self._engine.write(work.batch)\n",
-        "        self._engine.write(work.batch)\n"
-        "        self._engine.put(META, layout.COUNTERS_KEY, record)\n",
+        "src/context_graph/store/graph/graph.py",
+        "        counters = work.finish()\n        self._engine.write(work.batch)\n",
+        "        self._engine.write(work.batch)\n        work.batch = self._engine.batch()\n"
+        "        counters = work.finish()\n        self._engine.write(work.batch)\n",
         (f"{_ATOMIC}[store-kills]",),
     ),
     Mutant(
         "A3",
         "a session's first event is written after its snapshot, not with it",
-        "src/context_graph/store/sessions.py",
+        "src/context_graph/store/sessions/sessions.py",
         "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n"
         "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n",
         "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n"
@@ -101,34 +101,36 @@ MUTANTS: Final = (
     Mutant(
         "A4",
         "a run's record is written after the run, not with it",
-        "src/context_graph/store/run_batch.py",
-        "    _put_runs(store, work, run, order.undoes)\n    store.commit(work)\n",
-        "    store.commit(work)\n    work = store.begin()\n    _put_runs(store, work, run, order.undoes)\n"
-        "    store.commit(work)\n",
+        "src/context_graph/store/graph/run_batch.py",
+        "    store.history.put_run(work.batch, run)\n    if changes.undoes",
+        "    store.commit(work)\n    work = store.begin()\n    store.history.put_run(work.batch, run)\n"
+        "    if changes.undoes",
         (f"{_ATOMIC}[consolidate-kills]", f"{_ATOMIC}[undo-kills]"),
     ),
     Mutant(
         "A5",
         "a tombstone is written before its memory is marked, not with it",
-        "src/context_graph/store/graph_batch.py",
-        "        self.batch.put(NODES, key, encode_node(key, node, deleted=True))\n"
-        "        self.batch.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))\n",
-        "        self.batch.put(NODES, key, encode_node(key, node, deleted=True))\n"
-        "        self._engine.put(TOMBSTONES, key, records.encode_tombstone(key, tombstone))\n",
+        "src/context_graph/store/graph/graph.py",
+        "        self._apply([forget_edit(self, found, tombstone)])\n",
+        "        edit = forget_edit(self, found, tombstone)\n"
+        "        self._engine.put(*edit.writes[1])  # type: ignore[arg-type]\n"
+        "        self._apply([edit._replace(writes=[edit.writes[0], *edit.writes[2:]])])\n",
         (f"{_ATOMIC}[forget-kills]",),
     ),
     Mutant(
         "A6",
         "the tombstone of what is deleted for good is written before the memory goes",
-        "src/context_graph/store/graph.py",
-        "                work.batch.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, stone))\n",
-        "                self._engine.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, stone))\n",
+        "src/context_graph/store/graph/graph.py",
+        "            for edit in remove_edits(self, found, stone, unlinked):\n",
+        "            if stone is not None:\n"
+        "                self._engine.put(TOMBSTONES, node_id, records.encode_tombstone(node_id, stone))\n"
+        "            for edit in remove_edits(self, found, None, unlinked):\n",
         (f"{_ATOMIC}[delete-kills]",),
     ),
     Mutant(
         "C1",
         "an event does not say durably that a capture is due",
-        "src/context_graph/store/event_log.py",
+        "src/context_graph/store/sessions/event_log.py",
         "        if capture:\n            batch.put(",
         "        if capture and not session_id:\n            batch.put(",
         (
@@ -139,7 +141,7 @@ MUTANTS: Final = (
     Mutant(
         "U3",
         "undo takes back the uses of an edge that came after the run",
-        "src/context_graph/store/undo_batch.py",
+        "src/context_graph/store/graph/undo_batch.py",
         "            back = _with_uses(back, now)\n",
         "            pass\n",
         ("tests/integration/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),
@@ -155,7 +157,7 @@ MUTANTS: Final = (
     Mutant(
         "R2",
         "an event's tool, prompt id and reason are written as they came",
-        "src/context_graph/owner/events.py",
+        "src/context_graph/owner/sessions/hook_call.py",
         "    return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text\n",
         "    return text[:_SHORT_CHARS]\n",
         ("tests/integration/test_secrets_on_disk.py",),
@@ -171,7 +173,7 @@ MUTANTS: Final = (
     Mutant(
         "Q3",
         "a memory that asks counts as much as one that tells",
-        "src/context_graph/memory/blend.py",
+        "src/context_graph/memory/index/blend.py",
         "    question: float = -0.3\n",
         "    question: float = 0.0\n",
         ("tests/integration/test_blend.py",),
@@ -179,7 +181,7 @@ MUTANTS: Final = (
     Mutant(
         "Q4",
         "the session of a good hit lifts no other memory of it",
-        "src/context_graph/memory/blend.py",
+        "src/context_graph/memory/index/blend.py",
         "    session: float = 0.5\n",
         "    session: float = 0.0\n",
         ("tests/integration/test_blend.py",),
@@ -187,7 +189,7 @@ MUTANTS: Final = (
     Mutant(
         "S5",
         "a spool file is renamed though its name means another one by now",
-        "src/context_graph/owner/spool.py",
+        "src/context_graph/owner/sessions/spool.py",
         "if not _lock(handle) or not same_file(handle, path) or not _settled(handle, path):",
         "if not _lock(handle) or not _settled(handle, path):",
         ("tests/integration/test_owner_spool.py",),

@@ -67,7 +67,7 @@ def _test(top: Path, library: str, words: list[str]) -> int:
         "PYTHONPATH": os.fspath(top / "src"),
         "PYTHONMALLOC": "malloc",  # in CPython's own pools no read past a small buffer is seen
     }
-    origin = "import context_graph._kernels.pairs as k; print('sanitized:', k.__file__)"
+    origin = "import context_graph.kernels.pairs as k; print('sanitized:', k.__file__)"
     subprocess.run([sys.executable, "-c", origin], cwd=top, env=env, check=True)
     command = [
         sys.executable,

@@ -27,7 +27,7 @@ except ImportError:  # run as a script: the folder of this file is on the path, 
 
 def signals(case: Case, sessions: dict[str, Session]) -> Iterator[float]:
     """The session's IC after each event of the case, from a fresh session on."""
-    live = LiveSession.fresh(SessionIdentitySnapshot(session_id=case.name, timestamp_ms=0))
+    live = LiveSession(SessionIdentitySnapshot(session_id=case.name, timestamp_ms=0))
     live.apply(HookEvent(EventKind.SESSION_START, case.name, "start", at_ms=0, source="startup"))
     for name, index in case.refs:
         live.apply(sessions[name].events[index])

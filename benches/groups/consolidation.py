@@ -15,8 +15,8 @@ from benches.dream import GOALS_S, computed
 from benches.interleave import measure
 from benches.report import Figure, Kind, figures
 
-from context_graph.dream import checkpoint, messages
-from context_graph.dream.plan import Mode
+from context_graph.consolidation import messages
+from context_graph.consolidation.plan import Mode
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor
 
@@ -42,16 +42,16 @@ def run(folder: Path, rounds: int, memories: int, modes: tuple[str, ...]) -> lis
         taken = itertools.count()
 
         def take() -> Path:
-            place = checkpoint.run_folder(store, f"bench-{os.getpid()}-{next(taken)}")
-            with memex.core.turn("checkpoint") as core:
-                checkpoint.take(core.store, place)
+            place = messages.run_folder(store, f"bench-{os.getpid()}-{next(taken)}")
+            with memex.core.operation("checkpoint") as core:
+                messages.take_checkpoint(core.store, place)
             return place
 
         def once(mode: Mode) -> Callable[[], None]:
             def work() -> None:
                 place = take()
                 computed(place, mode)
-                checkpoint.discard(place)
+                messages.discard(place)
 
             return work
 
@@ -63,7 +63,7 @@ def run(folder: Path, rounds: int, memories: int, modes: tuple[str, ...]) -> lis
 
         cases: dict[str, Callable[[], object]] = {LIMIT: read, **{mode: once(Mode(mode)) for mode in modes}}
         samples = measure(cases, rounds, once=True)
-        checkpoint.discard(place)
+        messages.discard(place)
     kinds: dict[str, Kind] = {LIMIT: "limit", **dict.fromkeys(modes, "ours")}
     found = figures(f"consolidation of {memories:,} memories", kinds, samples)
     goals = {mode: GOALS_S[memories, mode] for mode in modes if (memories, mode) in GOALS_S}

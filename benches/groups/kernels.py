@@ -13,12 +13,14 @@ import numpy as np
 from benches.interleave import measure
 from benches.report import Figure, Kind, figures
 
-from context_graph._kernels import _reference_features, _reference_salience, dense, salience
-from context_graph._kernels import pairs as pairs_kernel
-from context_graph.dream import closeness
+from context_graph.consolidation.finders import closeness
 from context_graph.identity.ego import EventReader
+from context_graph.kernels import dense, salience
+from context_graph.kernels import pairs as pairs_kernel
+from context_graph.kernels.reference import features as _reference_features
+from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.memory.embed import default_provider
-from context_graph.memory.index import DENSE_DIM
+from context_graph.memory.index.index import DENSE_DIM
 from context_graph.model.spaces import DIM, SLICES
 
 SALIENCE_ROWS = 1024
@@ -163,4 +165,4 @@ def twin_of(reader: EventReader) -> _reference_features.EventFeatures:
     """The readable features with the same word lists."""
     from context_graph.identity import ego
 
-    return _reference_features.EventFeatures(ego.STOP_WORDS, ego.HEADS)
+    return _reference_features.EventFeatures(ego.WORK_WORDS, ego.HEADS)

@@ -11,7 +11,7 @@ from benches.interleave import measure
 from benches.report import Figure, figures
 
 from context_graph.memory.embed import default_provider, dense_part
-from context_graph.memory.index import MemoryIndex
+from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.recall import Recaller
 
 

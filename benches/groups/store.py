@@ -18,7 +18,7 @@ from benches.report import Figure, figures
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
 from context_graph import Memex
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 SNAPSHOT_BYTES = 5500
 EVENT_BYTES = 3100

@@ -1,6 +1,6 @@
 """The arithmetic of one memory and one topic (C level only, no module of its own).
 
-Described in the twin, context_graph/_kernels/_reference_topics.py.
+Described in the twin, context_graph/kernels/reference/topics.py.
 """
 
 from cython cimport overflowcheck
@@ -33,10 +33,6 @@ cdef enum:
     FIRST_SLOTS = 4096  # a power of two
 
 
-cdef inline int64_t one() noexcept nogil:
-    return 4294967296  # 1 in the fixed-point sums
-
-
 cdef struct Signature:
     uint64_t[WORDS] words
 
@@ -44,9 +40,7 @@ cdef struct Signature:
 cdef struct Topic:
     int64_t members
     int64_t squares
-    int64_t loose
     double likeness
-    double fit
     double centre_length
     int64_t[DIM] sums
     int16_t[DIM] centre
@@ -55,8 +49,6 @@ cdef struct Topic:
 cdef struct Row:
     uint8_t[ID] id
     Signature signature
-    uint32_t links
-    uint32_t contradictions
     int16_t slot
     uint8_t alive
 
@@ -72,10 +64,6 @@ cdef inline int32_t product16(const int16_t* a, const int16_t* b) noexcept nogil
 cdef inline int16_t whole(double value) noexcept nogil:
     """The nearest whole number, above -8192: one instruction, unlike floor."""
     return <int16_t>(<int32_t>(value + 8192.5) - 8192)
-
-
-cdef inline int64_t looseness(uint32_t links) noexcept nogil:
-    return one() // (<int64_t>links + 1)
 
 
 cdef inline double product(const double* a, const double* b, int size) noexcept nogil:
@@ -185,7 +173,6 @@ cdef inline void derive(Topic* topic) noexcept nogil:
     if others > 0:
         mean = (squared - topic.squares) / (others * <double>topic.squares)
     topic.likeness = sqrt(likeness_of(mean))
-    topic.fit = topic.likeness * others / topic.members if others > 0 else 0.0
     scale = 4096.0 / sqrt(squared) if squared >= 1.0 else 0.0
     for i in range(DIM):
         topic.centre[i] = whole(topic.sums[i] * scale)

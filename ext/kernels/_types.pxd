@@ -2,7 +2,7 @@
 
 A kernel takes any object with the buffer protocol (array.array, bytes, a NumPy array) and never touches the NumPy C
 API, so the owner runs without NumPy. The texts of the errors are part of the contract with the twin
-(context_graph/_kernels/_reference.py): both must raise the same.
+(context_graph/kernels/reference/vectors.py): both must raise the same.
 """
 
 from libc.float cimport DBL_MAX
@@ -14,11 +14,6 @@ cdef enum:
 cdef inline double two_pi() noexcept nogil:
     return 6.283185307179586  # the double nearest to 2*pi, as Python's math.tau
 
-ctypedef fused real:
-    double
-    float
-
-
 cdef inline double wrapped(double angle) noexcept nogil:
     """``angle`` in [0, 2*pi)."""
     cdef double rest = fmod(angle, two_pi())
@@ -28,12 +23,8 @@ cdef inline double wrapped(double angle) noexcept nogil:
     return 0.0 if rest >= two_pi() else rest
 
 
-cdef inline int not_a_buffer(object source, str name, str kind) except -1:
-    raise TypeError(f"{name} must be a buffer of {kind}, not {type(source).__name__}")
-
-
-cdef inline int wrong_buffer(str name, str kind) except -1:
-    raise ValueError(f"{name} must be a contiguous one-dimensional buffer of {kind}")
+cdef inline int not_doubles(object source, str name) except -1:
+    raise TypeError(f"{name} must be a buffer of doubles, not {type(source).__name__}")
 
 
 cdef inline int require_length(str name, Py_ssize_t found, Py_ssize_t wanted) except -1:
@@ -42,12 +33,12 @@ cdef inline int require_length(str name, Py_ssize_t found, Py_ssize_t wanted) ex
     return 0
 
 
-cdef inline int require_finite(const real* values, Py_ssize_t n, str name) except -1:
+cdef inline int require_finite(const double* values, Py_ssize_t n, str name) except -1:
     cdef Py_ssize_t i
     for i in range(n):
         # Written so that NaN, which compares false with everything, is caught too.
-        if not (fabs(<double>values[i]) <= DBL_MAX):
-            raise ValueError(f"{name}[{i}] must be finite, got {<double>values[i]!r}")
+        if not (fabs(values[i]) <= DBL_MAX):
+            raise ValueError(f"{name}[{i}] must be finite, got {values[i]!r}")
     return 0
 
 
@@ -67,13 +58,13 @@ cdef inline const double[::1] doubles(object source, str name):
     """A view of ``source``'s doubles; it holds the buffer while it lives."""
     cdef const double[::1] view
     if source is None:
-        not_a_buffer(source, name, "doubles")
+        not_doubles(source, name)
     try:
         view = source
     except TypeError:
-        not_a_buffer(source, name, "doubles")
+        not_doubles(source, name)
     except (ValueError, BufferError):
-        wrong_buffer(name, "doubles")
+        raise ValueError(f"{name} must be a contiguous one-dimensional buffer of doubles")
     return view
 
 

@@ -1,4 +1,4 @@
-"""Vectors of bytes and their exact scan. The readable twin is context_graph/_kernels/_reference_dense.py: change both.
+"""Stores vectors as bytes and scans them. The readable twin is context_graph/kernels/reference/dense.py: change both.
 
 How it is fast: a product of an int8 row and an int16 query is whole-number arithmetic, which the compiler turns into
 one multiply-add instruction for 8 (SSE2) or 16 (AVX2) numbers, and which is exact in any order: all processors and the

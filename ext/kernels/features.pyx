@@ -1,5 +1,5 @@
-"""An event's two texts as sparse vectors of words, names and paths. The readable twin is
-context_graph/_kernels/_reference_features.py, where the bags are described: change both.
+"""Turns an event's two texts into sparse vectors of words, names and paths. The readable twin is
+context_graph/kernels/reference/features.py, where the bags are described: change both.
 
 How it is fast: one pass over the bytes by a table of byte classes, CRC-32 carried from byte to byte so that the
 buckets of a word, its stem and every prefix of a path cost one step a byte, and scratch arrays that are cleaned by

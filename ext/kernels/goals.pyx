@@ -1,5 +1,5 @@
-"""Running goals: one mean of event vectors per space, and how like an event is to it. The readable twin is
-context_graph/_kernels/_reference_goals.py: change both.
+"""Keeps running goals, one mean of event vectors per space, and compares events with them. The readable twin is
+context_graph/kernels/reference/goals.py: change both.
 
 How it is fast: a goal's decay is one factor beside its dense entries, and its sums are kept up to date, so that
 an event touches only its own nonzeros.

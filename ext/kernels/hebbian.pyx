@@ -1,5 +1,5 @@
-"""Hebb's rule with decay over a list of edges. The readable twin is
-context_graph/_kernels/_reference_hebbian.py: change both.
+"""Applies Hebb's rule with decay to a list of edges. The readable twin is
+context_graph/kernels/reference/hebbian.py: change both.
 
 One pass with the GIL released; the activities are gathered, everything else streams.
 """

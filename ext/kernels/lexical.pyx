@@ -1,4 +1,4 @@
-"""An inverted index in memory and its BM25 scores. The readable twin is context_graph/_kernels/_reference_lexical.py:
+"""Keeps an inverted index and computes BM25. The readable twin is context_graph/kernels/reference/lexical.py:
 change both.
 
 How it is small: a posting is 4 bytes (24 bits row, 8 bits frequency), the only posting of a rare term stands in its

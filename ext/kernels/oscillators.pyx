@@ -1,4 +1,4 @@
-"""Thirteen coupled phase oscillators. The readable twin is context_graph/_kernels/_reference.py: change both."""
+"""Advances 13 coupled phase oscillators. The readable twin is context_graph/kernels/reference/vectors.py: change both."""
 
 from libc.math cimport atan2, cos, fabs, fmin, remainder, sin, sqrt
 

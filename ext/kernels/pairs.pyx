@@ -1,4 +1,4 @@
-"""Which rows are close to each other. The readable twin is context_graph/_kernels/_reference_pairs.py, where every
+"""Finds rows that are close to each other. The readable twin is context_graph/kernels/reference/pairs.py, where every
 number is described: change both.
 
 How it is fast: a row is bounded by 64 whole numbers of a byte, so that one instruction multiplies 64 of them and 16

@@ -1,5 +1,5 @@
-"""One event's comparison with the goals becomes a purpose vector. The readable twin is
-context_graph/_kernels/_reference_purpose.py: change both.
+"""Computes a purpose vector from one event's comparison with the goals. The readable twin is
+context_graph/kernels/reference/purpose.py: change both.
 """
 
 from libc.math cimport sqrt, tanh

@@ -1,5 +1,5 @@
-"""One ranking out of several scores, over all rows of an index. The readable twin is
-context_graph/_kernels/_reference_ranking.py: change both.
+"""Ranks all rows of an index by several scores. The readable twin is
+context_graph/kernels/reference/ranking.py: change both.
 
 Every function is one pass over the rows with the GIL released; scores are floats, sums are doubles.
 """

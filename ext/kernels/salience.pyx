@@ -1,5 +1,5 @@
-"""Salience of a block of memories, space by space. The readable twin is
-context_graph/_kernels/_reference_salience.py: change both.
+"""Scores the salience of a block of memories, space by space. The readable twin is
+context_graph/kernels/reference/salience.py: change both.
 
 One pass with the GIL released: a row is read once and stays in the cache for every centre it is compared with.
 Sums run in 16 lanes of single precision, which the compiler keeps in vector registers.

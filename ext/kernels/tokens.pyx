@@ -1,5 +1,5 @@
-"""Texts as WordPieces, lexical terms and one embedding of thirteen spaces. The readable twin is
-context_graph/_kernels/_reference_tokens.py (with _reference_form.py and _reference_spaces.py): change both.
+"""Turns texts into WordPieces, lexical terms and one embedding of thirteen spaces. The readable twin is
+context_graph/kernels/reference/tokens.py (with form.py and spaces.py): change both.
 
 How it is fast: a text is cleaned once into bytes and kinds of bytes (_clean.pxd); a word's pieces and stem are
 remembered, so most words cost one hash and one comparison (_words.pxd); the rows are int8, and every sum runs over

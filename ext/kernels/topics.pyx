@@ -1,5 +1,5 @@
-"""What a store's memories are about, as counts and sums. The readable twin is
-context_graph/_kernels/_reference_topics.py, where every figure is described: change both.
+"""Keeps the topics of a store's memories as counts and sums. The readable twin is
+context_graph/kernels/reference/topics.py, where every figure is described: change both.
 
 How it is fast: a centre is 384 16-bit numbers, whose product with a memory compilers turn into eight at a time; a
 signature's 16 keys index a table of the last row that had them; ids are found by open addressing.
@@ -7,7 +7,7 @@ signature's 16 keys index a table of the last row that had them; ids are found b
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython cimport final
-from libc.math cimport cos, log, sqrt
+from libc.math cimport cos, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -15,7 +15,7 @@ from libc.string cimport memcmp, memcpy, memset
 from _topics cimport (
     BANDS, BITS, COMMON, DIM, EMBEDDING, FIRST, FIRST_ROWS, FIRST_SLOTS, ID, KEYS, MAX_TOPICS, NEAR_BITS,
     NOWHERE, PACKED, RECENT, SECOND, SPLADE, VECTOR_BYTES, Row, Signature, Topic, band_key, change, derive,
-    differing, id_hash, likeness_of, looseness, one, product16, sign, take_away, unit, whole,
+    differing, id_hash, likeness_of, product16, sign, take_away, unit, whole,
 )
 
 from struct import Struct
@@ -24,10 +24,10 @@ __all__ = ["PACKED_BYTES", "Topics", "likeness", "mean_cosine", "pack"]
 
 PACKED_BYTES = PACKED
 
-MAGIC = b"CGT\x01"
+MAGIC = b"CGT\x02"
 HEAD = Struct("<4sII")
 TOPIC = Struct("<Hq384q")
-ROW = Struct("<16s32shII")
+ROW = Struct("<16s32sh")
 
 cdef double LENGTH = 4096.0
 cdef double PI = 3.141592653589793
@@ -35,7 +35,7 @@ cdef double PI = 3.141592653589793
 
 @final
 cdef class Topics:
-    """Memories in topics, with how they are linked. Not thread-safe. See the twin.
+    """Memories in topics. Not thread-safe. See the twin.
 
     Args:
         capacity: Slots for topics, 1 to 1024. A write compares with each centre in use.
@@ -51,7 +51,6 @@ cdef class Topics:
     cdef int32_t* slots  # open addressing: row of an id, -1 free
     cdef Py_ssize_t n_slots  # a power of two, at least twice the rows
     cdef int32_t* bands  # (BANDS, KEYS): 1 + the last row with that key
-    cdef int64_t without, without_loose, conflicted, alive
 
     def __cinit__(self):
         self.rows = <Row*>malloc(FIRST_ROWS * sizeof(Row))
@@ -218,17 +217,13 @@ cdef class Topics:
         cdef int16_t[DIM] q
         cdef Topic* topic
         row.alive = 1
-        self.alive += 1
         if packed is None:
-            self.without += 1
-            self.without_loose += looseness(0)
             return
         memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
         memcpy(&row.signature, PyBytes_AS_STRING(packed) + VECTOR_BYTES, sizeof(Signature))
         topic = &self.topics[row.slot]
         self.in_use += topic.members == 0
         change(topic, q, 1)
-        topic.loose += looseness(0)
         self._enter_bands(row)
 
     cdef void _enter_bands(self, const Row* row) noexcept nogil:
@@ -237,14 +232,8 @@ cdef class Topics:
         for band in range(BANDS):
             self.bands[band * KEYS + band_key(&row.signature, band)] = entry
 
-    cdef inline void _loosen(self, const Row* row, int64_t by) noexcept nogil:
-        if row.slot < 0:
-            self.without_loose += by
-        else:
-            self.topics[row.slot].loose += by
-
     def remove(self, bytes node not None, bytes packed):
-        """Count a memory out, after its links; see the twin."""
+        """Count a memory out; see the twin."""
         cdef Row* row = self._counted(node)
         cdef int16_t[DIM] q
         cdef Topic* topic
@@ -254,45 +243,17 @@ cdef class Topics:
             raise ValueError("packed must be what the node was added with")
         if packed is not None and PyBytes_GET_SIZE(packed) != PACKED:
             raise ValueError(f"packed must have {PACKED} bytes, got {PyBytes_GET_SIZE(packed)}")
-        self._loosen(row, -looseness(row.links))
-        if packed is None:
-            self.without -= 1
-        else:
+        if packed is not None:
             memcpy(q, PyBytes_AS_STRING(packed), VECTOR_BYTES)
             topic = &self.topics[row.slot]
             change(topic, q, -1)
             self.in_use -= topic.members == 0
-        self.conflicted -= row.contradictions > 0
         row.alive = 0
-        self.alive -= 1
         return True
 
-    def link(self, bytes a not None, bytes b not None, bint contradicts, int by):
-        """Count an edge between two memories in (``by`` 1) or out (-1); see the twin."""
-        cdef Row* first = self._counted(a)
-        cdef Row* second = self._counted(b)
-        if first is NULL or second is NULL or first is second:
-            return False
-        self._link_one(first, contradicts, by)
-        self._link_one(second, contradicts, by)
-        return True
-
-    cdef void _link_one(self, Row* row, bint contradicts, int by) noexcept nogil:
-        cdef int64_t count = <int64_t>(row.contradictions if contradicts else row.links) + by
-        cdef int64_t before
-        count = max(0, count)
-        if contradicts:
-            self.conflicted += (count > 0) - (row.contradictions > 0)
-            row.contradictions = <uint32_t>count
-        else:
-            before = looseness(row.links)
-            row.links = <uint32_t>count
-            self._loosen(row, looseness(row.links) - before)
-
-    def links(self, bytes node not None):
-        """Links of a memory that is counted, contradictions left out; -1 for any other."""
-        cdef Row* row = self._counted(node)
-        return NOWHERE if row is NULL else row.links
+    def __contains__(self, bytes node not None):
+        """Whether a memory is counted."""
+        return self._counted(node) is not NULL
 
     def slot(self, bytes node not None):
         """The slot of a memory that is counted; -1 for any other, and for one without a vector."""
@@ -305,44 +266,35 @@ cdef class Topics:
             raise IndexError("list index out of range")
         return self.topics[slot].members
 
-    def alone(self):
-        """Ids of memories without a link whose topic has no other. Cost: a pass over all rows."""
+    def lone(self):
+        """Ids of memories whose topic has no other. Cost: a pass over all rows."""
         cdef Py_ssize_t i
         cdef Row* row
         found = []
         for i in range(self.n_rows):
             row = &self.rows[i]
-            if row.alive and not row.links and row.slot >= 0 and self.topics[row.slot].members == 1:
+            if row.alive and row.slot >= 0 and self.topics[row.slot].members == 1:
                 found.append(PyBytes_FromStringAndSize(<const char*>row.id, ID))
         return found
 
-    def summary(self):
-        """(memories, topics in use, diversity, coherence, memories in a contradiction); see the twin."""
-        cdef int64_t placed = self.alive - self.without
-        cdef double entropy = 0.0, apart = <double>self.without_loose, share, diversity = 0.0, coherence = 0.0
-        cdef Topic* topic
+    def shapes(self):
+        """(slot, members, likeness of its members) of each topic in use."""
         cdef int i
-        for i in range(self.capacity):
-            topic = &self.topics[i]
-            if not topic.members:
-                continue
-            share = topic.members / <double>placed
-            entropy += share * (
-                log(placed / <double>topic.members) + (1.0 - topic.likeness) * log(<double>topic.members)
-            )
-            apart += (1.0 - topic.fit) * <double>topic.loose
-        if placed > 1:
-            diversity = min(1.0, max(0.0, entropy / log(<double>placed)))
-        if self.alive > 1:
-            coherence = min(1.0, max(0.0, 1.0 - apart / (<double>one() * self.alive)))
-        return self.alive, self.in_use, diversity, coherence, self.conflicted
+        return [
+            (i, self.topics[i].members, self.topics[i].likeness)
+            for i in range(self.capacity)
+            if self.topics[i].members
+        ]
 
     def to_bytes(self):
         """All of it, removed memories left out."""
         cdef Py_ssize_t i
         cdef Row* row
         cdef Topic* topic
-        parts = [HEAD.pack(MAGIC, self.in_use, self.alive)]
+        cdef Py_ssize_t alive = 0
+        for i in range(self.n_rows):
+            alive += self.rows[i].alive
+        parts = [HEAD.pack(MAGIC, self.in_use, alive)]
         for i in range(self.capacity):
             topic = &self.topics[i]
             if topic.members:
@@ -355,8 +307,6 @@ cdef class Topics:
                         PyBytes_FromStringAndSize(<const char*>row.id, ID),
                         PyBytes_FromStringAndSize(<const char*>&row.signature, sizeof(Signature)),
                         row.slot,
-                        row.links,
-                        row.contradictions,
                     )
                 )
         return b"".join(parts)
@@ -370,8 +320,7 @@ cdef class Topics:
         self.slots, fresh.slots = fresh.slots, self.slots
         self.bands, fresh.bands = fresh.bands, self.bands
         self.n_rows, self.room, self.n_slots = fresh.n_rows, fresh.room, fresh.n_slots
-        self.in_use, self.alive, self.conflicted = fresh.in_use, fresh.alive, fresh.conflicted
-        self.without, self.without_loose = fresh.without, fresh.without_loose
+        self.in_use = fresh.in_use
 
     cdef int _read(self, bytes packed) except -1:
         cdef Py_ssize_t at = HEAD.size, i
@@ -401,20 +350,13 @@ cdef class Topics:
             self.in_use += self.topics[i].members > 0
         return 0
 
-    def _read_row(self, bytes node, bytes signature, int slot, uint32_t links, uint32_t contradictions):
+    def _read_row(self, bytes node, bytes signature, int slot):
         if not NOWHERE <= slot < self.capacity:
             raise ValueError("not the bytes of topics: a slot beyond these")
         cdef Row* row = self._row_for(node, slot)
         memcpy(&row.signature, PyBytes_AS_STRING(signature), sizeof(Signature))
-        row.links = links
-        row.contradictions = contradictions
         row.alive = 1
-        self.alive += 1
-        self.conflicted += contradictions > 0
-        self._loosen(row, looseness(links))
-        if slot < 0:
-            self.without += 1
-        else:
+        if slot >= 0:
             self.topics[slot].members += 1
             self._enter_bands(row)
 

@@ -1,4 +1,4 @@
-"""Purpose vectors and what is computed from them. The readable twin is context_graph/_kernels/_reference.py: change both."""
+"""Computes with purpose vectors. The readable twin is context_graph/kernels/reference/vectors.py: change both."""
 
 from libc.math cimport exp, fabs, fmax, fmin, frexp, ldexp, log2, sqrt
 
@@ -6,20 +6,16 @@ from _types cimport (
     N,
     doubles,
     doubles13,
-    not_a_buffer,
-    real,
     require_finite,
     require_length,
     require_number,
     require_range,
-    wrong_buffer,
 )
 
 __all__ = [
     "below32",
     "cosine",
     "cosine13",
-    "cosine32",
     "ic_index",
     "identity_continuity",
     "logistic_reflection",
@@ -32,18 +28,18 @@ cdef double ZERO_MASS = 1e-6  # D3.2: a purpose vector this small has no distrib
 cdef double MIN_SHARE = 1e-6  # floor of a component's share before its logarithm
 
 
-cdef double _largest(const real* values, Py_ssize_t n) noexcept nogil:
+cdef double _largest(const double* values, Py_ssize_t n) noexcept nogil:
     cdef double largest = 0.0
     cdef double size
     cdef Py_ssize_t i
     for i in range(n):
-        size = fabs(<double>values[i])
+        size = fabs(values[i])
         if size > largest:  # fmax is a call, for the sake of NaN, which the caller has excluded
             largest = size
     return largest
 
 
-cdef double _cosine(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
+cdef double _cosine(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
     """Both vectors are first scaled by a power of two (exact), so that no square overflows or vanishes."""
     cdef double largest_a = _largest(a, n)
     cdef double largest_b = _largest(b, n)
@@ -75,7 +71,7 @@ def cosine13(a, b):
     """Cosine of two 13-component vectors of doubles, in [-1, 1]; 0 when either norm is below 1e-8."""
     cdef const double[::1] x = doubles13(a, "a")
     cdef const double[::1] y = doubles13(b, "b")
-    return _cosine[double](&x[0], &y[0], N)
+    return _cosine(&x[0], &y[0], N)
 
 
 def cosine(a, b):
@@ -83,38 +79,15 @@ def cosine(a, b):
     cdef const double[::1] x = doubles(a, "a")
     cdef const double[::1] y = doubles(b, "b")
     _require_pair(x.shape[0], y.shape[0])
-    require_finite[double](&x[0], x.shape[0], "a")
-    require_finite[double](&y[0], y.shape[0], "b")
-    return _cosine[double](&x[0], &y[0], x.shape[0])
-
-
-def cosine32(a, b):
-    """Cosine of two vectors of floats (32 bit) of one length, summed in double precision; see cosine."""
-    cdef const float[::1] x = _floats(a, "a")
-    cdef const float[::1] y = _floats(b, "b")
-    _require_pair(x.shape[0], y.shape[0])
-    require_finite[float](&x[0], x.shape[0], "a")
-    require_finite[float](&y[0], y.shape[0], "b")
-    return _cosine[float](&x[0], &y[0], x.shape[0])
+    require_finite(&x[0], x.shape[0], "a")
+    require_finite(&y[0], y.shape[0], "b")
+    return _cosine(&x[0], &y[0], x.shape[0])
 
 
 cdef int _require_pair(Py_ssize_t n_a, Py_ssize_t n_b) except -1:
     if n_a == 0:
         raise ValueError("a must not be empty")
     return require_length("b", n_b, n_a)
-
-
-cdef const float[::1] _floats(object source, str name):
-    cdef const float[::1] view
-    if source is None:
-        not_a_buffer(source, name, "floats")
-    try:
-        view = source
-    except TypeError:
-        not_a_buffer(source, name, "floats")
-    except (ValueError, BufferError):
-        wrong_buffer(name, "floats")
-    return view
 
 
 def purpose_entropy(purpose_vector):
@@ -141,7 +114,7 @@ def identity_continuity(purpose_vector, previous, double r):
     cdef const double[::1] x = doubles13(purpose_vector, "purpose_vector")
     cdef const double[::1] y = doubles13(previous, "previous")
     require_range(r, "r", 0.0, 1.0)
-    return fmax(0.0, fmin(1.0, _cosine[double](&x[0], &y[0], N) * r))
+    return fmax(0.0, fmin(1.0, _cosine(&x[0], &y[0], N) * r))
 
 
 def logistic_reflection(double accuracy):

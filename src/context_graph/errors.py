@@ -1,55 +1,14 @@
-"""The error tree: every failure a caller may meet, with the codes it maps to.
+"""Defines the errors that a caller may meet, as one tree, with the codes that each maps to.
 
-Each class carries a stable machine-readable ``code`` (crosses the socket), the exit code of
-seed 000's commands (``exit_code``), the exit code of seed 001's hook commands
+Each class carries a stable machine-readable ``code`` (in the reports of helper processes and in tools'
+answers), the exit code of seed 000's commands (``exit_code``), the exit code of seed 001's hook commands
 (``hook_exit_code``), the code of JSON-RPC answers (``rpc_code``, seed 003 REQ-CORE-026) and whether the
-same call may succeed later (``retryable``).
+same call may succeed later (``retryable``). A reply on the owner's socket carries the exit code and the text.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # without typing, which costs a bare interpreter as much as its own start
-if TYPE_CHECKING:
-    from typing import ClassVar
-
-__all__ = [
-    "UNREADABLE_RECORD",
-    "ConfigError",
-    "ContextGraphError",
-    "CorruptedIdentityError",
-    "CorruptedMemoryError",
-    "CrisisTriggeredError",
-    "DatabaseCorruptionError",
-    "DeadlineExceededError",
-    "EmbeddingDataError",
-    "EmbeddingUnavailableError",
-    "FormatVersionError",
-    "FrameTooLargeError",
-    "GraphQueryError",
-    "InvalidInputError",
-    "InvalidParamsError",
-    "LogReplayError",
-    "MalformedFrameError",
-    "MemoryFormatError",
-    "MissingColumnFamilyError",
-    "OwnerError",
-    "OwnerUnavailableError",
-    "PathNotAllowedError",
-    "ProviderMismatchError",
-    "RateLimitError",
-    "ReadFailedError",
-    "SessionNotFoundError",
-    "StoreBusyError",
-    "StoreClosedError",
-    "StoreError",
-    "StoreFullError",
-    "StoreLockedError",
-    "StoreReadOnlyError",
-    "TookTooLongError",
-    "UsageError",
-    "WireError",
-    "error_for_code",
-]
+from typing import ClassVar
 
 _BY_CODE: dict[str, type[ContextGraphError]] = {}
 
@@ -172,11 +131,15 @@ class CrisisTriggeredError(ContextGraphError):
 
 
 class StoreError(ContextGraphError):
-    """The store could not do what was asked."""
+    """The store could not do what was asked; ``node_id`` names the memory or edge it is about, if any."""
 
     code = "store"
     hook_exit_code = 3
     rpc_code = -32002
+
+    def __init__(self, message: str = "", *, node_id: str = "") -> None:
+        super().__init__(message)
+        self.node_id = node_id
 
 
 class StoreLockedError(StoreError):
@@ -251,10 +214,6 @@ class CorruptedMemoryError(StoreError):
     exit_code = 2
     rpc_code = -32603
 
-    def __init__(self, message: str, *, node_id: str = "") -> None:
-        super().__init__(message)
-        self.node_id = node_id
-
 
 class MemoryFormatError(FormatVersionError):
     """The record of one memory in a version that can't be converted (EC-CORE-018); names both."""
@@ -263,8 +222,7 @@ class MemoryFormatError(FormatVersionError):
     rpc_code = -32603
 
     def __init__(self, message: str, *, node_id: str = "", format_version: int = 0) -> None:
-        super().__init__(message)
-        self.node_id = node_id
+        super().__init__(message, node_id=node_id)
         self.format_version = format_version
 
 
@@ -272,10 +230,6 @@ class ReadFailedError(StoreError):
     """One memory could not be read: an I/O error, a missing file (ERR-CORE-002)."""
 
     code = "read_failed"
-
-    def __init__(self, message: str, *, node_id: str = "") -> None:
-        super().__init__(message)
-        self.node_id = node_id
 
 
 UNREADABLE_RECORD = (CorruptedMemoryError, MemoryFormatError, ReadFailedError)

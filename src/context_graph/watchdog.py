@@ -1,12 +1,12 @@
-"""Pieces of work that end when they take too long, and what is being worked at.
+"""Limits how long a piece of the owner's work may take, and records what is in hand.
 
-The owner serves everybody from one thread. A timer looks at the piece in hand four times within its limit and
-ends it, by an exception, when it has used its processor time, or has got nowhere for a longer time, since its
-last commit. What a piece has committed stays and what it had not is gone, as if its process had been killed
-there: so whoever ends one drops what it may have left half done in memory and reads the disk again.
+The owner serves everybody from one thread. A timer checks the current piece four times within its limit and
+ends it with an exception when it has used up its processor time, or has made no commit for a longer time.
+What the piece has committed stays and the rest is gone, as if its process had been killed: so whoever ends
+one drops what it may have left half done in memory and reads the disk again.
 
-Python's code and its `re` can be ended; a call into C comes to its own end first, so a write to the store is
-never cut in two. Off the main thread, or before `install`, nothing is limited.
+Python code and its `re` can be interrupted. A call into C finishes first, so a write to the store is never
+cut in two. Off the main thread, or before `install`, nothing is limited.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, TypeVar
-
-__all__ = ["Piece", "TookTooLong", "doing", "hurry", "install", "progress", "run"]
 
 T = TypeVar("T")
 

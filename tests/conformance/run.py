@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The protocol's official conformance suite against our HTTP endpoint.
+"""The protocol's official conformance suite against our stdio server, behind the HTTP of bridge.py.
 
     python tests/conformance/run.py [--folder artifacts/conformance]
 
@@ -17,8 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from context_graph.config import socket_path
 
 HERE: Final = Path(__file__).resolve().parent
 PACKAGES: Final = ("node@22.23.3", "@modelcontextprotocol/conformance@0.1.16")
@@ -37,23 +40,25 @@ def main() -> int:
     scratch = Path(tempfile.mkdtemp(prefix="cg-"))
     (scratch / "project").mkdir()
     env = {**os.environ, "HOME": str(scratch), "CONTEXT_GRAPH_HOME": str(scratch / "root")}
-    server = subprocess.Popen(
-        [sys.executable, str(HERE / "server.py"), str(scratch / "root"), str(port)],
-        env=env,
-        cwd=scratch / "project",
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    started = [start(scratch, env, "server.py", str(scratch / "root"))]
     try:
-        wait_for(port, server)
+        wait_for(lambda: socket_path(scratch / "root").exists(), started)
+        started.append(start(scratch, env, "bridge.py", str(port)))
+        wait_for(lambda: listens(port), started)
         command = [folder / "node_modules/node/bin/node", folder / SUITE, "server"]
         command += ["--url", f"http://127.0.0.1:{port}/mcp", "--suite", "all"]
         command += ["--expected-failures", HERE / "expected.yml", "-o", folder / "results"]
         return subprocess.run(list(map(str, command)), cwd=folder, check=False).returncode
     finally:
-        server.terminate()
-        server.communicate(timeout=10)
+        for process in reversed(started):
+            process.terminate()
+            process.wait(timeout=10)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def start(scratch: Path, env: dict[str, str], program: str, argument: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(HERE / program), argument]
+    return subprocess.Popen(command, env=env, cwd=scratch / "project")
 
 
 def install(folder: Path) -> None:
@@ -74,16 +79,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(port: int, server: subprocess.Popen[str]) -> None:
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(condition: Callable[[], bool], started: list[subprocess.Popen[bytes]]) -> None:
     end = time.monotonic() + UP_S
-    while time.monotonic() < end:
-        if server.poll() is not None:
-            raise SystemExit(f"the server ended: {server.communicate()[1]}")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+    while not condition():
+        if any(process.poll() is not None for process in started) or time.monotonic() > end:
+            raise SystemExit("the server or its bridge did not start; see above")
         time.sleep(0.05)
-    raise SystemExit("the server does not listen")
 
 
 if __name__ == "__main__":

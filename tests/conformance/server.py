@@ -1,15 +1,14 @@
-"""The owner's HTTP endpoint with the tools that the protocol's conformance suite calls by name.
+"""The owner with the tools that the protocol's conformance suite calls by name.
 
-    python tests/conformance/server.py ROOT PORT
+    python tests/conformance/server.py ROOT
 
 Run by tests/conformance/run.py only; nothing of it is shipped. The tools are added where any program that
-embeds the server would add its own (`Toolbox.add`); without a token, because the suite can send none.
+embeds the server would add its own (`Toolbox.add`).
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.config import Settings
-from context_graph.mcp_server.call import ToolCall
-from context_graph.mcp_server.http import HttpServer
-from context_graph.mcp_server.registry import Tool
-from context_graph.mcp_server.result import ToolResult
+from context_graph.mcp.call import ToolCall
+from context_graph.mcp.registry import Tool
+from context_graph.mcp.result import ToolResult
 from context_graph.owner.__main__ import main
-from context_graph.owner.mcp_host import McpHost
+from context_graph.owner.commands.mcp_host import McpHost
 from context_graph.owner.service import OwnerService
 from context_graph.owner.service import build_service as build_real_service
 
@@ -97,11 +95,6 @@ SCHEMA_2020: Final = {
 }
 
 
-class _AnybodysServer(HttpServer):
-    def authorized(self, header: str) -> bool:
-        return True
-
-
 def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerService:
     """The real service, its MCP side with the suite's tools beside its own."""
     service = build_real_service(root, settings, log)
@@ -113,11 +106,7 @@ def build_service(root: Path, settings: Settings, log: logging.Logger) -> OwnerS
 
 
 if __name__ == "__main__":
-    root, port = sys.argv[1:]
-    os.environ.update(CONTEXT_GRAPH_HTTP_PORT=port, CONTEXT_GRAPH_HTTP_PROJECT=os.getcwd())
-    import context_graph.owner.mcp_http as door
     import context_graph.owner.service as real
 
-    door.HttpServer = _AnybodysServer  # type: ignore[misc]
     real.build_service = build_service
-    sys.exit(main(["--root", root, "--foreground"]))
+    sys.exit(main(["--root", sys.argv[1], "--foreground"]))

@@ -265,7 +265,7 @@ CORE_CASES: dict[str, Requirement] = {
         "Default UTL state",
         (
             "tests/unit/test_memory_model.py::test_utl_state_s_defaults_and_ranges",
-            "tests/unit/test_utl.py::test_the_first_memory_has_the_defaults_and_an_unknown_quadrant",
+            "tests/unit/test_store_metrics.py::test_the_first_memory_has_the_defaults_and_an_unknown_quadrant",
         ),
     ),
     "TC-CORE-008": Requirement(

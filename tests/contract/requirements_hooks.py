@@ -247,7 +247,7 @@ HOOKS: dict[str, Requirement] = {
             "tests/unit/test_redact_deferred.py::test_the_first_text_waits_for_the_rules_and_is_redacted_by_all_of_them",
             "tests/unit/test_redact_deferred.py::test_without_rules_our_own_hold_and_the_log_says_so",
             "tests/unit/test_redact_imported.py::test_whatever_the_detector_would_report_is_redacted",
-            "tests/unit/test_text.py::test_redaction_finds_a_secret_that_only_its_key_gives_away",
+            "tests/unit/test_flattening.py::test_redaction_finds_a_secret_that_only_its_key_gives_away",
         ),
     ),
 }

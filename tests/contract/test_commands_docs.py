@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from context_graph.cli import req_words
 from context_graph.cli.direct import COMMANDS, FLAGS, read_options
 from context_graph.cli.main import build_app
+from context_graph.cli.req import commands as req
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
@@ -79,7 +79,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         *(f"hooks {name}" for name in hooks),
         *(f"memory {name}" for name in memories),
         *(f"req {name}" for name in REQ),
-        *(f"owner {name}" for name in ("start", "stop", "status", "restart", "retry", "serve")),
+        *(f"owner {name}" for name in ("start", "stop", "status", "restart", "retry")),
         "mcp",
         "repair",
         "backup",
@@ -137,19 +137,17 @@ def test_the_direct_way_knows_the_same_options_as_typer(words: tuple[str, str]) 
     assert flags == FLAGS & set(COMMANDS[words])
 
 
-def test_the_quick_way_of_req_knows_the_same_commands_and_options_as_typer() -> None:
-    """cli.req_words: agents take it between two tool calls, so it must mean what --help says."""
-    assert set(req_words.COMMANDS) == set(REQ)
-    for name, (plain, options) in req_words.COMMANDS.items():
+def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
+    """cli.req: what is read there must mean what --help says."""
+    assert set(req.COMMANDS) == set(REQ)
+    for name, entry in req.COMMANDS.items():
         command = ALL[f"req {name}"]
-        assert set(options) == set(options_of(command)), name
+        assert {option.name for option in entry.options} == set(options_of(command)), name
         flags = {option for option, param in options_of(command).items() if param.is_flag}
-        assert flags == req_words.FLAGS & set(options), name
+        assert flags == {option.name for option in entry.options if not option.metavar}, name
         arguments = [param for param in command.params if param.param_type_name == "argument"]
-        assert [(-1 if plain == req_words.MANY else 1) for _ in arguments] == [
-            param.nargs for param in arguments
-        ]
-        assert bool(arguments) == bool(plain), name
+        wanted = [] if entry.words is None else [-1 if entry.words.many else 1]
+        assert [param.nargs for param in arguments] == wanted, name
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
     words: list[str], found: object
 ) -> None:
     """Wrong options and questions for help get Typer's words."""
-    assert req_words.read_words(words) == found
+    assert req.read_words(words) == found
 
 
 @pytest.mark.parametrize(

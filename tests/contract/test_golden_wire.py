@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 
 from context_graph.errors import MalformedFrameError
-from context_graph.owner.spool import drain
+from context_graph.owner.sessions.spool import drain
 from context_graph.wire.brief import (
     FILE_BYTES,
     HEADER_BYTES,

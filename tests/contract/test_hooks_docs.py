@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from context_graph.hooks_config.events import EVENTS, command_line
-from context_graph.protocol.documents import EVENT_OF_VERB
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.settings.events import EVENTS, command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
@@ -21,14 +21,10 @@ def rows() -> dict[str, list[str]]:
 
 def budgets() -> dict[str, int]:
     """Milliseconds by event, as the launcher's source has them, cut to what the client's format gets."""
-    text = (LAUNCHER / "event.rs").read_text(encoding="utf-8")
-    body = text.split("fn budget_ms", 1)[1].split("\n    }\n", 1)[0]
+    text = (LAUNCHER / "kind.rs").read_text(encoding="utf-8")
     most = int(re.findall(r"CLAUDE_BUDGET_MS: u32 = ([\d_]+)", (LAUNCHER / "hook.rs").read_text())[0])
-    found = {}
-    for kinds, number in re.findall(r"((?:Kind::\w+[\s|]*)+)=> ([\d_]+)", body):
-        for kind in re.findall(r"Kind::(\w+)", kinds):
-            found[re.sub(r"(?<!^)([A-Z])", r"-\1", kind).lower()] = min(int(number), most)
-    return found
+    facts = re.findall(r'Kind::\w+ => \("hooks\.([a-z-]+)", "\w+", ([\d_]+), \w+\)', text)
+    return {verb: min(int(number), most) for verb, number in facts}
 
 
 def test_every_event_has_a_row_and_no_other() -> None:

@@ -59,8 +59,13 @@ def test_the_page_lists_what_is_installed() -> None:
     assert rows == found, "run `python tools/licences.py`"
 
 
-def test_the_launcher_has_no_crate() -> None:
-    assert tool.crates() == []
+def test_every_crate_of_the_launcher_is_one_we_may_ship_with_its_notice() -> None:
+    assert {name for name, _ in tool.crates()} == tool.CRATES.keys() | tool.CRATES_OF_OTHER_SYSTEMS
+    notice, page = (ROOT / "ext" / "launcher" / "NOTICE").read_text(), tool.PAGE.read_text()
+    assert "Permission is hereby granted" in notice
+    for name, licence in tool.CRATES.items():
+        assert "MIT" in licence.split(" OR "), f"{name}: {licence}"
+        assert f"- {name}" in notice and f"| {name} |" in page, f"{name}: run `python tools/licences.py`"
 
 
 def test_every_requirement_has_a_lower_limit_and_none_is_a_loose_file_or_address() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from context_graph.requirements.fields import ENTRY_KEYS, EVIDENCE_KEYS
-from context_graph.requirements.reference import KEYS
-from context_graph.requirements.schema import TOP_KEYS
+from context_graph.gates.config.fields import ENTRY_KEYS, EVIDENCE_KEYS, REFERENCE, TOP_KEYS
 
+KEYS = [tuple(row.values()) for row in REFERENCE]
 PAGE = (Path(__file__).parents[2] / "docs" / "requirements.md").read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.realclient_support import drive, needs_client
 from tests.support import Cli
 
-from context_graph.memory.fence import TRUST
+from context_graph.memory.context.quoting import TRUST
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -14,7 +14,7 @@ from tests.realclient_support import drive, needs_client
 from tests.session_support import memory
 from tests.support import Cli
 
-from context_graph.memory.fence import FENCE_CLOSE, FENCE_OPEN
+from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -47,12 +47,12 @@ def main() -> None:
     if "context_graph.owner" not in words:
         os.execv(interpreter, [interpreter, *words])
     at = words.index("context_graph.owner")
-    from context_graph.dream import messages
+    from context_graph.consolidation import messages
     from context_graph.identity.live import LiveSession
     from context_graph.memory import capture
     from context_graph.memory.memex import Memex
-    from context_graph.owner import dream_run
     from context_graph.owner.__main__ import main as owner
+    from context_graph.owner.consolidations import run as dream_run
 
     def arguments(folder: Path) -> list[str]:
         spins = "dream" in Path(os.environ["CONTEXT_GRAPH_FAULT_DEFECT"]).read_text().split()

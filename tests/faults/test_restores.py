@@ -16,7 +16,7 @@ from tests.faults.world import LONG, SEED
 from tests.session_support import hook, memory, remember
 from tests.support import Cli
 
-from context_graph.backup.probe import probe
+from context_graph.backup.make import probe
 from context_graph.config import data_root, store_dir
 
 FACT = "Rate limits count per API key, not per IP"

@@ -25,10 +25,10 @@ from tests.faults.report import Log, Row
 from tests.memory_support import open_memex
 from tests.support import Cli
 
-from context_graph.client import request as client_request
 from context_graph.config import Location, data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
+from context_graph.wire.client import request as client_request
 
 __all__ = ["LONG", "SEED", "World", "owner_pid"]
 

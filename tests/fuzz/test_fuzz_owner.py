@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from tests.faults.world import owner_pid
 from tests.support import Cli
 
-from context_graph.client.connection import connect, exchange
 from context_graph.config import data_root, socket_path, store_dir
 from context_graph.errors import WireError
-from context_graph.mcp_server import rpc
+from context_graph.mcp import rpc
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import HEADER_BYTES, Request, decode_request, encode_request
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "40"))

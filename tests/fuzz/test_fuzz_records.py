@@ -15,15 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import dense, goals, lexical, topics
-from context_graph._kernels._reference_lexical import TERM
-from context_graph.dream.prepared import Prepared
+from context_graph.consolidation.commit import Prepared
 from context_graph.errors import ContextGraphError
 from context_graph.identity.ego import Goals
-from context_graph.identity.runtime import decode_runtime as unpack_runtime
+from context_graph.identity.live import decode_runtime as unpack_runtime
+from context_graph.kernels import dense, goals, lexical, topics
+from context_graph.kernels.reference.lexical import TERM
 from context_graph.model.spaces import EMBEDDING_BYTES
-from context_graph.store import graph_records, history_layout, node_records, records, requirement_log, runs
+from context_graph.store.graph import history, node_records, runs
+from context_graph.store.graph import records as graph_records
 from context_graph.store.layout import wrap
+from context_graph.store.sessions import event_log, records
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "60"))
 KEY = bytes(range(16))
@@ -44,8 +46,8 @@ DECODERS: dict[str, Callable[[bytes, bytes], object]] = {
     "counters": graph_records.decode_counters,
     "meta": graph_records.decode_meta,
     "run": runs.decode_run,
-    "history": history_layout.decode_entry,
-    "requirement log": requirement_log.decode_entry,
+    "history": history.decode_entry,
+    "requirement log": event_log.decode_entry,
 }
 PACKED: dict[str, Callable[[bytes], object]] = {
     "runtime state": unpack_runtime,
@@ -79,7 +81,6 @@ def _topics() -> Any:
         embedding = array("f", [float((row * n) % 5) for n in range(EMBEDDING_BYTES // 4)])
         packed = topics.pack(embedding.tobytes(), b"")
         made.add(bytes([row] * 16), row % 4, packed)
-    made.link(bytes(16), bytes([1] * 16), False, 1)
     return made
 
 
@@ -96,8 +97,8 @@ def _search(postings: Any) -> None:
 
 
 def _count(found: Any) -> None:
-    found.summary()
-    found.alone()
+    found.shapes()
+    found.lone()
     found.to_bytes()
 
 

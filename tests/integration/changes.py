@@ -19,10 +19,10 @@ from tests.memory_support import WHY, open_memex
 from tests.run_support import Merge, NewLink, Prune, prepared_of
 from tests.store_support import START_MS, event, snapshot
 
-from context_graph.dream.commit import commit
+from context_graph.consolidation.commit import commit
 from context_graph.errors import StoreError
 from context_graph.memory.memex import Memex
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 __all__ = ["CHANGES", "SESSION", "TEXTS", "Change", "build"]
 
@@ -109,7 +109,7 @@ def _consolidate(memex: Memex, _: SessionStore) -> None:
         prunes=[Prune(c, 0.1)],  # type: ignore[arg-type]
         links=[NewLink(d, g, "causes", 0.5, 0.5, "test")],  # type: ignore[arg-type]
     )
-    assert commit(memex, plan).token is not None
+    assert commit(memex, plan).undo_token is not None
 
 
 def _consolidated(memex: Memex, _: SessionStore) -> bool:

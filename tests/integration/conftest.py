@@ -18,8 +18,9 @@ from tests.memory_support import open_memex
 
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor, load_redactor
-from context_graph.store.engine import Engine
-from context_graph.store.sessions import SessionStore
+from context_graph.store.engine.engine import Engine
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.sessions import SessionStore
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(db: Path) -> Iterator[Engine]:
     """An open, empty engine."""
-    opened = Engine.open(db)
+    opened = open_database(db)
     yield opened
     opened.close()
 

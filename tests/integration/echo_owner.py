@@ -25,10 +25,10 @@ from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
-    from context_graph.mcp_server.call import ToolCall
-    from context_graph.mcp_server.deferred import Deferred
-    from context_graph.mcp_server.endpoint import Endpoint
-    from context_graph.mcp_server.result import ToolResult
+    from context_graph.mcp.call import ToolCall
+    from context_graph.mcp.deferred import Deferred
+    from context_graph.mcp.endpoint import Endpoint
+    from context_graph.mcp.result import ToolResult
 
 
 class EchoHost:
@@ -50,14 +50,14 @@ class EchoHost:
 
 
 def _result(*args: Any, **kwargs: Any) -> ToolResult:
-    from context_graph.mcp_server.result import ToolResult
+    from context_graph.mcp.result import ToolResult
 
     return ToolResult(*args, **kwargs)
 
 
 def _echo(call: ToolCall) -> ToolResult:
     return _result(
-        {"said": call.arguments.raw("say"), "store": call.host.store_name, "session": call.session_id}
+        {"said": call.arguments.get("say"), "store": call.host.store_name, "session": call.session_id}
     )
 
 
@@ -67,7 +67,7 @@ def _tell(call: ToolCall) -> ToolResult:
 
 
 def _large(call: ToolCall) -> ToolResult:
-    return _result(content=({"type": "text", "text": "x" * int(call.arguments.raw("bytes"))},))
+    return _result(content=({"type": "text", "text": "x" * int(call.arguments["bytes"])},))
 
 
 def _boom(call: ToolCall) -> ToolResult:
@@ -114,9 +114,9 @@ class EchoService:
         return self
 
     def _endpoint(self, store: str, client: bytes) -> Endpoint:
-        from context_graph.mcp_server.endpoint import Endpoint
-        from context_graph.mcp_server.registry import Tool, Toolbox
-        from context_graph.mcp_server.sessions import Sessions
+        from context_graph.mcp.endpoint import Endpoint
+        from context_graph.mcp.registry import Tool, Toolbox
+        from context_graph.mcp.sessions import Sessions
 
         runs = {
             "echo": _echo,
@@ -132,24 +132,24 @@ class EchoService:
 
     def _sleep(self, call: ToolCall) -> ToolResult:
         (self._root / "asleep").touch()
-        time.sleep(float(call.arguments.raw("ms")) / 1000.0)
+        time.sleep(float(call.arguments["ms"]) / 1000.0)
         return _result({"slept": True})
 
     def _later(self, call: ToolCall) -> Deferred:
         import asyncio  # the owner's own start-up must be what imports it first
 
-        from context_graph.mcp_server.deferred import Deferred
+        from context_graph.mcp.deferred import Deferred
 
         given, deferred, loop = call.arguments, Deferred(), asyncio.get_running_loop()
-        steps, seconds = given.integer("steps") or 0, (given.number("ms", 0, 60_000) or 0) / 1000.0
+        steps, seconds = int(given.get("steps", 0)), float(given.get("ms", 0)) / 1000.0
         (self._root / "later").touch()
         for step in range(1, steps + 1):
             loop.call_later(seconds * step / (steps + 1), call.progress, step, steps, f"step {step}")
 
         def end() -> None:
-            if given.has("fail"):
-                deferred.failed(error_for_code(str(given.raw("fail")))("it failed: as asked"))
-            elif given.has("bug"):
+            if "fail" in given:
+                deferred.failed(error_for_code(str(given["fail"]))("it failed: as asked"))
+            elif "bug" in given:
                 deferred.failed(ZeroDivisionError("a bug, on purpose"))
             else:
                 deferred.done(_result({"waited_ms": seconds * 1000.0}))
@@ -167,9 +167,9 @@ class EchoService:
         made = self._root / "made"
         made.mkdir(exist_ok=True)
         (made / str(call.new_id())).touch()
-        if call.arguments.raw("die"):
+        if call.arguments.get("die"):
             once = self._root / "died"
-            if not once.exists() or call.arguments.raw("die") == "always":
+            if not once.exists() or call.arguments.get("die") == "always":
                 once.touch()
                 os._exit(9)
         return _result({"made": len(list(made.iterdir()))})

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from context_graph.client.connection import connect, exchange
 from context_graph.config import Location, lock_path, socket_path
 from context_graph.wire import lockfile
+from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Reply, Request, encode_request
 
 PROGRAM = Path(__file__).with_name("echo_owner.py")

@@ -17,7 +17,7 @@ from typing import Any
 from rocksdict import Options, Rdict, WriteBatch
 
 from context_graph.errors import InvalidInputError
-from context_graph.owner import spool
+from context_graph.owner.sessions import spool
 from context_graph.wire.spool import SpoolRecord
 
 

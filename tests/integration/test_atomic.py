@@ -21,9 +21,9 @@ from tests.memory_support import WHY, open_memex
 from tests.run_support import judge, raw
 
 from context_graph.memory.memex import Memex
-from context_graph.store.graph import Op
+from context_graph.store.graph.records import Op
 from context_graph.store.layout import EVENTS, RUNTIME, SESSION_IDENTITY, SYSTEM
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 40

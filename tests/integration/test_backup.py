@@ -13,7 +13,7 @@ import pytest
 from tests.session_support import hook, memory, remember
 from tests.support import Cli
 
-from context_graph.backup.probe import probe
+from context_graph.backup.make import probe
 from context_graph.wire import lockfile
 
 FACT = "Rate limits count per API key, not per IP"

@@ -14,10 +14,10 @@ from tests.session_support import context_of, hook, memory, remember, work_sessi
 from tests.support import Cli
 
 from context_graph.config import data_root, store_dir
-from context_graph.memory.fence import FENCE_OPEN
+from context_graph.memory.context.quoting import FENCE_OPEN
 from context_graph.model import EventKind
-from context_graph.store.graph import GraphStore
-from context_graph.store.sessions import SessionStore
+from context_graph.store.graph.graph import GraphStore
+from context_graph.store.sessions.sessions import SessionStore
 
 
 def captured(cli: Cli) -> list[dict[str, object]]:
@@ -101,7 +101,7 @@ def test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing(
     with SessionStore.open(store_dir(data_root(cli.env), cli.project) / "db", read_only=True) as store:
         *_, event = store.event_log.after("s-1", 0)
         assert event.kind in (EventKind.STOP, EventKind.SESSION_END), "killed before the event was durable"
-        assert GraphStore.count_beside(store) == 0, "killed after the capture"
+        assert GraphStore.count_in(store.engine) == 0, "killed after the capture"
     (node,) = captured(cli)
     assert "token bucket" in str(node["content"])
     kill_owner(cli)

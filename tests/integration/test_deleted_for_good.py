@@ -21,11 +21,11 @@ from tests.store_support import run as run_python
 from tests.support import Cli
 
 from context_graph.config import data_root, store_dir
-from context_graph.dream.commit import commit
+from context_graph.consolidation.commit import commit
 from context_graph.errors import GraphQueryError
 from context_graph.memory.memex import Memex
-from context_graph.store.history import HistoryTable
-from context_graph.store.repair import salvage
+from context_graph.store.graph.history import HistoryTable
+from context_graph.store.salvage.repair import salvage
 
 WORD = b"xylophonist"
 """In the text that must be gone, and in no other."""
@@ -58,7 +58,7 @@ def holding(folder: Path) -> list[str]:
 
 
 def merge(memex: Memex, survivor: UUID, *losers: UUID) -> UUID:
-    token = run(memex, merges=[Merge(survivor, losers, 0.97)]).token
+    token = run(memex, merges=[Merge(survivor, losers, 0.97)]).undo_token
     assert token is not None
     return token
 
@@ -227,7 +227,7 @@ _KILLED = """
     from pathlib import Path
     from uuid import UUID
     from tests.memory_support import open_memex
-    from context_graph.store.scrub import Scrubber
+    from context_graph.store.graph.scrub import Scrubber
     memex = open_memex(Path(sys.argv[1]))
     Scrubber.scrub = lambda self, *given: os.kill(os.getpid(), 9)
     memex.forget(UUID(sys.argv[2]), soft=False, reason="user_requested")

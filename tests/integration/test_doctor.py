@@ -15,17 +15,17 @@ import pytest
 from tests.session_support import hook, memory, remember, work_session
 from tests.support import Cli, stopped
 
-from context_graph.cli.doctor_text import findings_text
+from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
+from context_graph.cli.output.doctor_text import findings_text
 from context_graph.config import locate
 from context_graph.doctor.findings import Finding, is_sound
+from context_graph.gates.decide.hooks import decide
+from context_graph.gates.event import GateEvent
 from context_graph.model import EventKind, HookEvent
-from context_graph.protocol.canary import CANARY_PREFIX, CANARY_TOOL
-from context_graph.requirements.event import GateEvent
-from context_graph.requirements.hooks import decide
-from context_graph.store.canary_events import LEFT_MS, CanaryEvents
-from context_graph.store.engine import Engine
 from context_graph.store.layout import EVENTS, FORMAT_KEY
-from context_graph.store.sessions import SessionStore
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.event_log import LEFT_MS, CanaryEvents
+from context_graph.store.sessions.sessions import SessionStore
 
 REQUIRED = """version: "1.0"
 enabled: true
@@ -393,8 +393,8 @@ def test_no_gate_looks_at_a_canary_and_a_canary_s_id_exempts_nothing_else(projec
 
 def test_canaries_that_were_left_go_with_the_next_one_that_is_taken(tmp_path: Path) -> None:
     """A doctor that was killed must not leave its events for good; one at work must keep its own."""
-    with SessionStore(Engine.open(tmp_path / "db")) as store:
-        canaries, now = CanaryEvents(store), 10 * LEFT_MS
+    with SessionStore(open_database(tmp_path / "db")) as store:
+        canaries, now = CanaryEvents(store.engine), 10 * LEFT_MS
 
         def send(name: str, at_ms: int) -> None:
             event = HookEvent(

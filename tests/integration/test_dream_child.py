@@ -12,12 +12,11 @@ from tests.dream_support import FACTS, planted
 from tests.memory_support import fill
 from tests.store_support import damage, largest
 
-from context_graph.dream import checkpoint, messages
-from context_graph.dream.commit import commit
-from context_graph.dream.consolidate import consolidate
-from context_graph.dream.plan import Mode
-from context_graph.dream.prepared import Prepared
-from context_graph.dream.request import Request
+from context_graph.consolidation import messages
+from context_graph.consolidation.commit import Prepared, commit
+from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.plan import Mode
+from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.memory.memex import Memex
 
 Process = subprocess.Popen[bytes]
@@ -32,13 +31,13 @@ def folder(memex: Memex) -> Path:
 
 
 def taken(memex: Memex, name: str = "run") -> Path:
-    path = checkpoint.run_folder(memex.core.folder, name)
-    with memex.core.turn("checkpoint") as core:
-        checkpoint.take(core.store, path)
+    path = messages.run_folder(memex.core.folder, name)
+    with memex.core.operation("checkpoint") as core:
+        messages.take_checkpoint(core.store, path)
     return path
 
 
-def started(folder: Path, task: messages.Task | bytes | None) -> Process:
+def started(folder: Path, task: Request | bytes | None) -> Process:
     process = subprocess.Popen(
         messages.arguments(folder),
         stdin=subprocess.PIPE,
@@ -64,7 +63,7 @@ def finished(process: Process) -> tuple[list[messages.Line], int]:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_what_it_prepares_is_what_a_library_would_do(memex: Memex, folder: Path, mode: Mode) -> None:
-    lines, code = finished(started(folder, messages.Task(Request(mode=mode))))
+    lines, code = finished(started(folder, Request(mode=mode)))
     assert code == 0
     *updates, ready = lines
     assert isinstance(ready, messages.Ready)
@@ -73,7 +72,6 @@ def test_what_it_prepares_is_what_a_library_would_do(memex: Memex, folder: Path,
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
     assert ready.peak_rss_bytes > 1 << 20
-    assert not (folder / messages.PLAN).exists()
     prepared = Prepared.from_bytes((folder / messages.PREPARED).read_bytes())
     plan = prepared.plan
     assert ready.changes == sum(plan.changes().values()) + plan.goals_adjusted > 0
@@ -82,26 +80,27 @@ def test_what_it_prepares_is_what_a_library_would_do(memex: Memex, folder: Path,
         assert getattr(plan, name) == getattr(dry.plan, name), name
     done = commit(memex, prepared)
     assert done.plan == plan
-    assert done.memories == prepared.memories_after == memex.count() == len(FACTS) + 40
+    assert done.final_memory_count == prepared.result().final_memory_count == memex.count() == len(FACTS) + 40
 
 
 def test_goals_only(folder: Path) -> None:
-    task = messages.Task(Request(mode=Mode.REM), goals=messages.GoalSearch(min_confidence=0.5, max_goals=3))
+    task = Request(mode=Mode.REM, goals=GoalSearch(min_confidence=0.5, max_goals=3))
     lines, code = finished(started(folder, task))
     assert code == 0
     assert isinstance(lines[-1], messages.Ready)
     assert lines[-1].changes == 0
-    plan = messages.read_plan((folder / messages.PLAN).read_bytes())
+    prepared = Prepared.from_bytes((folder / messages.PREPARED).read_bytes())
+    plan = prepared.plan
+    assert prepared.groups == []
     assert plan.changes() == {"merged": 0, "pruned": 0, "links": 0, "reweighted": 0}
     assert len(plan.goals) <= 3
-    assert not (folder / messages.PREPARED).exists()
 
 
 @pytest.mark.parametrize(
     ("line", "code", "named"),
     [
-        (b'{"request":{"salience_threshold":2}}\n', "invalid_params", "salience_threshold"),
-        (b'{"request":{"mode":"deeper"}}\n', "", "mode"),
+        (b'{"salience_threshold":2}\n', "invalid_params", "salience_threshold"),
+        (b'{"mode":"deeper"}\n', "", "mode"),
         (b"no JSON\n", "usage", ""),
     ],
 )
@@ -118,14 +117,14 @@ def test_a_damaged_checkpoint_is_said(folder: Path) -> None:
     database = folder / messages.DATABASE
     manifest = largest(database, "MANIFEST-*")
     damage(manifest, manifest.stat().st_size // 2, cut=True)
-    lines, status = finished(started(folder, messages.Task(Request())))
+    lines, status = finished(started(folder, Request()))
     assert status == 1
     assert isinstance(lines[-1], messages.Failed)
     assert not (folder / messages.PREPARED).exists()
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:
-    lines, status = finished(started(tmp_path / "nowhere", messages.Task(Request())))
+    lines, status = finished(started(tmp_path / "nowhere", Request()))
     assert status == 1
     assert isinstance(lines[-1], messages.Failed)
     assert lines[-1].code == "store"
@@ -135,7 +134,7 @@ def test_no_folder_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_it_ends_with_its_standard_input(folder: Path, asked: bool) -> None:
-    process = started(folder, messages.Task(Request(mode=Mode.REM)) if asked else None)
+    process = started(folder, Request(mode=Mode.REM) if asked else None)
     assert process.stdin is not None
     assert process.stdout is not None
     if asked:
@@ -149,7 +148,7 @@ def test_it_ends_with_its_standard_input(folder: Path, asked: bool) -> None:
 
 def test_it_may_be_killed(memex: Memex, folder: Path) -> None:
     before = memex.seq
-    process = started(folder, messages.Task(Request(mode=Mode.REM)))
+    process = started(folder, Request(mode=Mode.REM))
     assert process.stdout is not None
     process.stdout.readline()
     process.kill()
@@ -157,12 +156,12 @@ def test_it_may_be_killed(memex: Memex, folder: Path) -> None:
     process.communicate()
     assert memex.seq == before
     assert not (folder / messages.PREPARED).exists()
-    checkpoint.discard(folder)
-    assert checkpoint.leftovers(memex.core.folder) == []
+    messages.discard(folder)
+    assert messages.leftovers(memex.core.folder) == []
 
 
 def test_every_thread_of_it_gives_way(folder: Path) -> None:
-    process = started(folder, messages.Task(Request(mode=Mode.REM)))
+    process = started(folder, Request(mode=Mode.REM))
     assert process.stdout is not None
     lines = iter(process.stdout)
     while b'"clusters"' not in next(lines):  # NumPy and its threads are there by now
@@ -181,9 +180,9 @@ def test_every_thread_of_it_gives_way(folder: Path) -> None:
 
 def test_light_starts_without_what_only_the_longer_modes_need(folder: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from context_graph.dream import messages, run;"
-        "from context_graph.dream.request import Request;"
-        "run.compute(Path(sys.argv[1]), messages.Task(Request()), lambda update: None);"
+        "import sys; from pathlib import Path; from context_graph.consolidation import messages, run;"
+        "from context_graph.consolidation.request import Request;"
+        "run.compute(Path(sys.argv[1]), Request(), lambda update: None);"
         "heavy = {'graspologic_native', 'scipy', 'numba'};"
         "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
     )

@@ -8,10 +8,10 @@ import pytest
 from tests.dream_support import FACTS, folders, planted
 from tests.memory_support import WHY, fill, open_memex
 
-from context_graph.dream.consolidate import consolidate
-from context_graph.dream.modes import Consciousness, ModeNotAllowedError
-from context_graph.dream.plan import Mode
-from context_graph.dream.progress import Cancelled, Update
+from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.plan import Mode
+from context_graph.consolidation.progress import Cancelled, Update
+from context_graph.consolidation.request import Consciousness, ModeNotAllowedError
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.memex import Memex
 
@@ -172,7 +172,7 @@ def test_logs_elsewhere_or_nowhere(tmp_path: Path, config: str) -> None:
 def test_vectors_of_another_generation(memex: Memex) -> None:
     """After a change of provider the snapshot has the vectors in use, not those before."""
     planted(memex)
-    with memex.core.turn("vectors", writes=True) as core:
+    with memex.core.operation("vectors", writes=True) as core:
         vectors = core.store.vectors
         known = list(vectors.after())
         vectors.begin({"name": "zeros", "digest": "0", "dim": 1536})

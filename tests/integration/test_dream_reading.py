@@ -13,18 +13,19 @@ import pytest
 from benches.snapshots import of_memories
 from tests.memory_support import WHY, fill, open_memex
 
-from context_graph.dream import checkpoint, reading
-from context_graph.dream.messages import DATABASE
-from context_graph.dream.progress import Cancelled
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation import messages, snapshot
+from context_graph.consolidation.messages import DATABASE
+from context_graph.consolidation.progress import Cancelled
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.errors import StoreError
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SPACES
-from context_graph.store.engine import Engine
-from context_graph.store.graph import GraphStore
+from context_graph.store.engine.engine import Engine
+from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph_layout import EDGES, EMBEDDINGS, NODES, edge_key, embedding_key
 from context_graph.store.layout import wrap
+from context_graph.store.schema import open_database
 
 
 @pytest.fixture
@@ -48,8 +49,8 @@ def memex(tmp_path: Path) -> Iterator[Memex]:
 
 
 def checkpointed(memex: Memex, folder: Path) -> GraphStore:
-    with memex.core.turn("checkpoint") as core:
-        checkpoint.take(core.store, folder)
+    with memex.core.operation("checkpoint") as core:
+        messages.take_checkpoint(core.store, folder)
     return GraphStore.read_only(folder / DATABASE)
 
 
@@ -70,14 +71,14 @@ def assert_alike(found: Snapshot, expected: Snapshot) -> None:
         assert getattr(found, name) == getattr(expected, name), name
     for name in (
         *("created_ms", "accessed_ms", "accesses", "importance", "pinned", "session", "project"),
-        *("size", "utl", "degree"),
+        "degree",
     ):
         one, other = getattr(found, name), getattr(expected, name)
         assert one.dtype == other.dtype, name
         np.testing.assert_array_equal(one, other, err_msg=name)
     assert found.links.ids == expected.links.ids
     assert found.links.kind == expected.links.kind
-    for name in ("source", "target", "weight", "confidence", "reward", "traversals", "shortcut"):
+    for name in ("source", "target", "weight", "confidence"):
         one, other = getattr(found.links, name), getattr(expected.links, name)
         assert one.dtype == other.dtype, name
         np.testing.assert_array_equal(one, other, err_msg=name)
@@ -89,7 +90,7 @@ def test_a_snapshot_read_is_that_of_its_memories(memex: Memex, tmp_path: Path) -
     expected = whole(memex)
     store = checkpointed(memex, tmp_path / "run")
     fill(memex, 5, start=500)  # not in the checkpoint
-    found = reading.read(store, taken_ms=5)
+    found = snapshot.read(store, taken_ms=5)
     assert_alike(found, expected)
     assert len(found) == 100
     assert (found.left_out, found.unreadable) == (0, set())
@@ -102,7 +103,7 @@ def test_a_snapshot_read_is_that_of_its_memories(memex: Memex, tmp_path: Path) -
 def test_the_newest_only(memex: Memex, tmp_path: Path) -> None:
     everything = whole(memex)
     store = checkpointed(memex, tmp_path / "run")
-    found = reading.read(store, newest=90)
+    found = snapshot.read(store, newest=90)
     assert found.ids == everything.ids[-90:]
     assert (len(found), found.total) == (90, 100)
     np.testing.assert_array_equal(found.space("Semantic"), everything.space("Semantic")[-90:])
@@ -110,7 +111,7 @@ def test_the_newest_only(memex: Memex, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.degree, everything.degree[-90:])
     assert len(found.links.ids) < len(everything.links.ids)
     assert all(0 <= end < 90 for end in (*found.links.source, *found.links.target))
-    assert reading.read(store, newest=5000).ids == everything.ids
+    assert snapshot.read(store, newest=5000).ids == everything.ids
     store.close()
 
 
@@ -118,13 +119,13 @@ def test_the_newest_only(memex: Memex, tmp_path: Path) -> None:
 def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings of a small store stay in memory; of a large one each pass reads them."""
     if request.param == "read again":
-        monkeypatch.setattr(reading, "KEPT_ROWS", 0)
+        monkeypatch.setattr(snapshot, "KEPT_ROWS", 0)
 
 
 @pytest.mark.usefixtures("passes")
 def test_blocks_of_any_size_are_the_same_rows(memex: Memex, tmp_path: Path) -> None:
     store = checkpointed(memex, tmp_path / "run")
-    found = reading.read(store)
+    found = snapshot.read(store)
     whole_pass = np.concatenate([block for _, block in found.blocks()])
     for size in (1, 7, 100, 4096):
         parts = list(found.blocks(size))
@@ -136,7 +137,7 @@ def test_blocks_of_any_size_are_the_same_rows(memex: Memex, tmp_path: Path) -> N
 def test_spaces_that_are_wanted_come_with_the_next_whole_pass(memex: Memex, tmp_path: Path) -> None:
     expected = whole(memex)
     store = checkpointed(memex, tmp_path / "run")
-    found = reading.read(store)
+    found = snapshot.read(store)
     found.want("Causal", "SPLADE")
     next(iter(found.blocks(10)))  # begun, and left
     assert not found._spaces
@@ -152,7 +153,7 @@ def test_spaces_that_are_wanted_come_with_the_next_whole_pass(memex: Memex, tmp_
 def test_no_memories_at_all(tmp_path: Path) -> None:
     with open_memex(tmp_path / "store") as memex:
         store = checkpointed(memex, tmp_path / "run")
-        found = reading.read(store)
+        found = snapshot.read(store)
         assert (len(found), found.total, found.ids) == (0, 0, [])
         assert found.space("Semantic").shape == (0, 256)
         assert list(found.blocks()) == []
@@ -173,7 +174,7 @@ def test_damaged_records_are_left_out_and_counted(memex: Memex, tmp_path: Path) 
         engine.delete(EMBEDDINGS, embedding_key(seqs[lost]))
     with open_memex(tmp_path / "store") as damaged:
         store = checkpointed(damaged, tmp_path / "run")
-    found = reading.read(store)
+    found = snapshot.read(store)
     assert found.left_out == 2
     assert node not in found.ids
     assert edge not in found.links.ids
@@ -201,7 +202,7 @@ def test_a_record_of_the_first_version_is_read(memex: Memex, tmp_path: Path) -> 
     with open_memex(tmp_path / "store") as memex:
         expected = whole(memex)
         store = checkpointed(memex, tmp_path / "run")
-    found = reading.read(store, taken_ms=5)
+    found = snapshot.read(store, taken_ms=5)
     assert found.importance[4] == 0.25
     assert found.session[4] == 0
     assert found.text(4) == node.content
@@ -215,30 +216,30 @@ def test_progress_can_end_it(memex: Memex, tmp_path: Path) -> None:
 
     store = checkpointed(memex, tmp_path / "run")
     with pytest.raises(Cancelled):
-        reading.read(store, progress=stop)
+        snapshot.read(store, progress=stop)
     store.close()
 
 
 def test_a_run_folder_is_made_once_and_goes_with_its_parent(memex: Memex, tmp_path: Path) -> None:
-    folder = checkpoint.run_folder(tmp_path / "store", "first")
-    other = checkpoint.run_folder(tmp_path / "store", "second")
+    folder = messages.run_folder(tmp_path / "store", "first")
+    other = messages.run_folder(tmp_path / "store", "second")
     checkpointed(memex, folder).close()
     assert folder.stat().st_mode & 0o777 == 0o700
-    with memex.core.turn("checkpoint") as core, pytest.raises(StoreError):
-        checkpoint.take(core.store, folder)
-    with memex.core.turn("checkpoint") as core:
-        checkpoint.take(core.store, other)
-    assert checkpoint.leftovers(tmp_path / "store") == [folder, other]
-    checkpoint.discard(folder)
+    with memex.core.operation("checkpoint") as core, pytest.raises(StoreError):
+        messages.take_checkpoint(core.store, folder)
+    with memex.core.operation("checkpoint") as core:
+        messages.take_checkpoint(core.store, other)
+    assert messages.leftovers(tmp_path / "store") == [folder, other]
+    messages.discard(folder)
     assert folder.parent.exists()
-    checkpoint.discard(other)
+    messages.discard(other)
     assert not folder.parent.exists()
-    assert checkpoint.leftovers(tmp_path / "store") == []
+    assert messages.leftovers(tmp_path / "store") == []
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Engine]:
-    engine = Engine.open(path)
+    engine = open_database(path)
     yield engine
     engine.close()
 

@@ -15,7 +15,7 @@ from tests.session_support import hook
 from tests.support import Cli, stopped
 
 from context_graph.model import SessionIdentitySnapshot
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -26,9 +26,10 @@ from context_graph.errors import (
     StoreReadOnlyError,
 )
 from context_graph.store import layout
-from context_graph.store.engine import Engine
-from context_graph.store.failures import translate
+from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.failures import translate
 from context_graph.store.layout import EVENTS, FAMILIES, RUNTIME, SESSION_IDENTITY, SYSTEM
+from context_graph.store.schema import open_database
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def db(tmp_path: Path) -> Path:
 
 def test_a_new_database_has_every_family_and_belongs_to_the_user_alone(db: Path) -> None:
     """REQ-SESSION-04."""
-    with_engine = Engine.open(db)
+    with_engine = open_database(db)
     assert set(with_engine.families) == set(FAMILIES)
     assert with_engine.get(SYSTEM, layout.FORMAT_KEY) == b"1"
     assert db.stat().st_mode & 0o777 == 0o700
@@ -48,7 +49,7 @@ def test_a_new_database_has_every_family_and_belongs_to_the_user_alone(db: Path)
 
 def test_families_have_bloom_filters_lz4_and_a_log(db: Path) -> None:
     """REQ-SESSION-04: bloom filter of 10 bits a key, LZ4, write-ahead log on."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     for index in range(2000):
         engine.put(SESSION_IDENTITY, b"k%06d" % index, b"x")
     assert largest(db, "*.log").stat().st_size > 2000 * 20
@@ -66,17 +67,17 @@ def test_families_have_bloom_filters_lz4_and_a_log(db: Path) -> None:
 def test_without_create_a_missing_database_is_an_error_and_stays_missing(db: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(StoreError, match="no database"):
-            Engine.open(db, create=False, read_only=read_only)
+            open_database(db, create=False, read_only=read_only)
     assert not db.parent.exists()
 
 
 def test_values_come_back_after_closing(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     engine.put(RUNTIME, b"a", b"1")
     engine.put(RUNTIME, b"b", b"")
     engine.delete(RUNTIME, b"a")
     engine.close()
-    engine = Engine.open(db, create=False)
+    engine = open_database(db, create=False)
     assert engine.get(RUNTIME, b"a") is None
     assert engine.get(RUNTIME, b"b") == b""
     engine.close()
@@ -87,8 +88,8 @@ def test_an_acknowledged_batch_survives_a_kill_without_closing(db: Path, durabil
     """Invariant 5."""
     code = """
         import os, sys
-        from context_graph.store.engine import Engine
-        engine = Engine.open(sys.argv[1], durability=sys.argv[2])
+        from context_graph.store.schema import open_database
+        engine = open_database(sys.argv[1], durability=sys.argv[2])
         batch = engine.batch()
         batch.put("runtime", b"a", b"1")
         batch.put("events", b"b", b"2")
@@ -98,7 +99,7 @@ def test_an_acknowledged_batch_survives_a_kill_without_closing(db: Path, durabil
         os.kill(os.getpid(), 9)
     """
     assert run(code, db, durability).returncode == -9
-    engine = Engine.open(db, create=False)
+    engine = open_database(db, create=False)
     assert (engine.get(RUNTIME, b"a"), engine.get(EVENTS, b"b"), engine.get(EVENTS, b"c")) == (
         b"1",
         b"2",
@@ -108,7 +109,7 @@ def test_an_acknowledged_batch_survives_a_kill_without_closing(db: Path, durabil
 
 
 def test_a_batch_is_written_once(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     batch = engine.batch()
     batch.put(RUNTIME, b"a", b"1")
     engine.write(batch)
@@ -118,7 +119,7 @@ def test_a_batch_is_written_once(db: Path) -> None:
 
 
 def test_scans_go_both_ways_within_their_bounds(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     for key in (b"a1", b"a2", b"b1", b"b2", b"c1"):
         engine.put(RUNTIME, key, key.upper())
 
@@ -138,7 +139,7 @@ def test_scans_go_both_ways_within_their_bounds(db: Path) -> None:
 
 @pytest.mark.parametrize("key", ["text", 1, None, bytearray(b"x")])
 def test_a_key_of_another_type_is_a_type_error_and_not_a_missing_key(db: Path, key: object) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     batch = engine.batch()
     for use in (
         lambda: engine.get(RUNTIME, key),  # type: ignore[arg-type]
@@ -154,7 +155,7 @@ def test_a_key_of_another_type_is_a_type_error_and_not_a_missing_key(db: Path, k
 
 
 def test_after_closing_every_call_says_so_and_the_database_is_free(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     for index in range(10):
         engine.put(RUNTIME, b"%d" % index, b"x")
     scan, batch = engine.scan(RUNTIME), engine.batch()
@@ -177,29 +178,29 @@ def test_after_closing_every_call_says_so_and_the_database_is_free(db: Path) -> 
     for use in uses:
         with pytest.raises(StoreClosedError):
             use()
-    Engine.open(db, create=False).close()  # though the scan and the batch live
+    open_database(db, create=False).close()  # though the scan and the batch live
 
 
 def test_a_second_open_in_this_process_names_it(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     with pytest.raises(StoreLockedError, match=rf"held by this process \({os.getpid()}\)"):
-        Engine.open(db)
+        open_database(db)
     engine.put(RUNTIME, b"still", b"mine")
     engine.close()
 
 
 def test_an_open_in_another_process_names_the_holder(db: Path) -> None:
     """Invariant 1: RocksDB's LOCK stays; the error says who holds it."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     code = """
         import sys
         from context_graph.errors import StoreLockedError
-        from context_graph.store.engine import Engine
+        from context_graph.store.schema import open_database
         try:
-            Engine.open(sys.argv[1])
+            open_database(sys.argv[1])
         except StoreLockedError as error:
             print(error)
-        reader = Engine.open(sys.argv[1], read_only=True)
+        reader = open_database(sys.argv[1], read_only=True)
         print(reader.get("runtime", b"a"))
         reader.close()
     """
@@ -216,17 +217,18 @@ def test_rocksdb_s_own_refusals_of_a_second_open_are_the_same_error(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where /proc/locks says nothing, as on macOS, RocksDB's text is all there is."""
-    engine = Engine.open(db)
-    monkeypatch.setattr("context_graph.store.engine.refuse_held", lambda path: None)
+    engine = open_database(db)
+    monkeypatch.setattr("context_graph.store.engine.engine.refuse_held", lambda path: None)
     with pytest.raises(StoreLockedError, match="this process"):
-        Engine.open(db)
+        open_database(db)
     code = """
         import sys
-        import context_graph.store.engine as engine
+        import context_graph.store.engine.engine as engine
         from context_graph.errors import StoreLockedError
+        from context_graph.store.schema import open_database
         engine.refuse_held = lambda path: None
         try:
-            engine.Engine.open(sys.argv[1])
+            open_database(sys.argv[1])
         except StoreLockedError as error:
             print(error)
     """
@@ -236,8 +238,8 @@ def test_rocksdb_s_own_refusals_of_a_second_open_are_the_same_error(
 
 
 def test_what_is_opened_read_only_refuses_writes(db: Path) -> None:
-    Engine.open(db).close()
-    engine = Engine.open(db, read_only=True)
+    open_database(db).close()
+    engine = open_database(db, read_only=True)
     with pytest.raises(StoreReadOnlyError):
         engine.put(RUNTIME, b"a", b"1")
     engine.close()
@@ -246,28 +248,28 @@ def test_what_is_opened_read_only_refuses_writes(db: Path) -> None:
 @pytest.mark.parametrize("family", ["session_identity", "events"])
 def test_a_missing_family_is_named_with_its_cure_and_not_made_anew(db: Path, family: str) -> None:
     """REQ-SESSION-04, seed 000 REQ-SESSION-12."""
-    Engine.open(db).close()
+    open_database(db).close()
     raw = Rdict(
         str(db), Options(raw_mode=True), {name: Options(raw_mode=True) for name in Rdict.list_cf(str(db))}
     )
     raw.drop_column_family(family)
     raw.close()
     with pytest.raises(MissingColumnFamilyError) as caught:
-        Engine.open(db)
+        open_database(db)
     assert repr(family) in str(caught.value)
     assert f"context-graph-cli repair --cf {family}" in str(caught.value)
     assert family not in Rdict.list_cf(str(db))
 
 
 def test_a_family_that_is_not_ours_stays(db: Path) -> None:
-    Engine.open(db).close()
+    open_database(db).close()
     options = Options(raw_mode=True)
     raw = Rdict(str(db), options, {name: Options(raw_mode=True) for name in Rdict.list_cf(str(db))})
     other = raw.create_column_family("of_a_later_version", Options(raw_mode=True))
     other[b"a"] = b"1"
     other.close()
     raw.close()
-    engine = Engine.open(db)
+    engine = open_database(db)
     assert engine.get("of_a_later_version", b"a") == b"1"
     with pytest.raises(MissingColumnFamilyError):
         engine.get("no_such_family", b"a")
@@ -276,14 +278,14 @@ def test_a_family_that_is_not_ours_stays(db: Path) -> None:
 
 @pytest.mark.parametrize(("value", "named"), [(b"2", "2"), (b"\xff", r"\\xff"), (None, "none")])
 def test_another_store_format_names_found_and_expected(db: Path, value: bytes | None, named: str) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     if value is None:
         engine.delete(SYSTEM, layout.FORMAT_KEY)
     else:
         engine.put(SYSTEM, layout.FORMAT_KEY, value)
     engine.close()
     with pytest.raises(FormatVersionError, match=rf"store format {named}, this build expects 1"):
-        Engine.open(db)
+        open_database(db)
 
 
 def test_what_a_crash_during_creation_leaves_is_no_database(db: Path) -> None:
@@ -291,7 +293,7 @@ def test_what_a_crash_during_creation_leaves_is_no_database(db: Path) -> None:
     abandoned = db.parent / "db.creating-999999999"
     abandoned.mkdir()
     (abandoned / "CURRENT").write_text("half")
-    Engine.open(db).close()
+    open_database(db).close()
     assert os.listdir(db.parent) == ["db"]
 
 
@@ -299,10 +301,10 @@ def test_two_processes_that_create_at_once_leave_one_whole_database(db: Path) ->
     code = """
         import sys
         from context_graph.errors import StoreLockedError
-        from context_graph.store.engine import Engine
+        from context_graph.store.schema import open_database
         sys.stdin.read(1)
         try:
-            engine = Engine.open(sys.argv[1])
+            engine = open_database(sys.argv[1])
             engine.put("runtime", sys.argv[2].encode(), b"1")
             engine.close()
             print("made")
@@ -325,7 +327,7 @@ def test_two_processes_that_create_at_once_leave_one_whole_database(db: Path) ->
         racer.stdin.flush()
     said = [racer.communicate(timeout=60) for racer in racers]
     assert all(out in ("made\n", "locked\n") for out, _ in said), said
-    engine = Engine.open(db, create=False)
+    engine = open_database(db, create=False)
     found = {key for key, _ in engine.scan(RUNTIME, b"0", b":")}
     assert found == {b"%d" % number for number, (out, _) in enumerate(said) if out == "made\n"}
     engine.close()
@@ -335,10 +337,10 @@ def test_two_processes_that_create_at_once_leave_one_whole_database(db: Path) ->
 _RACER = """
     import sys
     from context_graph.errors import StoreLockedError
-    from context_graph.store.engine import Engine
+    from context_graph.store.schema import open_database
     for line in sys.stdin:
         try:
-            Engine.open(line.strip()).close()
+            open_database(line.strip()).close()
             print("opened", flush=True)
         except StoreLockedError:
             print("locked", flush=True)
@@ -349,7 +351,7 @@ _RACER = """
 
 def test_processes_that_open_at_once_find_it_whole_or_locked(db: Path) -> None:
     """RocksDB moves its information logs before it locks, and we list files: neither may read as damage."""
-    Engine.open(db).close()
+    open_database(db).close()
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(_RACER)],
@@ -375,41 +377,41 @@ def test_processes_that_open_at_once_find_it_whole_or_locked(db: Path) -> None:
 
 
 def test_an_opener_that_stopped_midway_is_told_from_damage(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Engine.open(db).close()
-    monkeypatch.setattr("context_graph.store.opening._WAIT_S", 0.05)
+    open_database(db).close()
+    monkeypatch.setattr("context_graph.store.engine.opening._WAIT_S", 0.05)
     handle = os.open(db, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         for read_only in (False, True):
             with pytest.raises(StoreLockedError, match="another process has been opening"):
-                Engine.open(db, read_only=read_only)
+                open_database(db, read_only=read_only)
     finally:
         os.close(handle)
-    Engine.open(db).close()
+    open_database(db).close()
 
 
 def test_a_folder_that_is_not_utf8_is_refused_by_name_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"udcff.*not UTF-8.*CONTEXT_GRAPH_HOME") as refused:
-        Engine.open(tmp_path / "a\udcffb" / "db")
+        open_database(tmp_path / "a\udcffb" / "db")
     assert str(refused.value).encode()
     assert os.listdir(tmp_path) == []
 
 
 def test_a_checkpoint_is_a_database_of_its_own(db: Path, tmp_path: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     engine.put(RUNTIME, b"a", b"1")
     engine.checkpoint(tmp_path / "copy")
     engine.put(RUNTIME, b"a", b"2")
     with pytest.raises(StoreError):
         engine.checkpoint(tmp_path / "copy")
     engine.close()
-    copy = Engine.open(tmp_path / "copy", create=False)
+    copy = open_database(tmp_path / "copy", create=False)
     assert copy.get(RUNTIME, b"a") == b"1"
     copy.close()
 
 
 def test_properties_are_there_for_the_status(db: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     assert int(engine.property(EVENTS, "rocksdb.estimate-num-keys") or "-1") >= 0
     assert engine.property(EVENTS, "rocksdb.no-such-property") is None
     engine.close()
@@ -437,10 +439,10 @@ def test_texts_of_the_system_become_their_errors(text: str, kind: type[StoreErro
 IN_A_SMALL_TMPFS = """
     import os, subprocess, sys
     from context_graph.errors import StoreFullError, StoreReadOnlyError
-    from context_graph.store.engine import Engine
+    from context_graph.store.schema import open_database
     folder = sys.argv[1]
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], check=True)
-    engine = Engine.open(folder + "/db")
+    engine = open_database(folder + "/db")
     with open(folder + "/ballast", "wb") as ballast:
         ballast.write(b"x" * (6 << 20))
     written = 0
@@ -456,17 +458,17 @@ IN_A_SMALL_TMPFS = """
     except StoreFullError:
         print("closing full")
     os.unlink(folder + "/ballast")
-    engine = Engine.open(folder + "/db", create=False)
+    engine = open_database(folder + "/db", create=False)
     print("kept:", all(engine.get("runtime", b"k%06d" % n) is not None for n in range(written)))
     engine.put("runtime", b"again", b"1")
     engine.close()
     subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
     try:
-        Engine.open(folder + "/db")
+        open_database(folder + "/db")
     except StoreReadOnlyError as error:
         print("read-only:", error)
     try:
-        Engine.open(folder + "/new")
+        open_database(folder + "/new")
     except StoreReadOnlyError as error:
         print("no new one:", error)
 """
@@ -500,9 +502,9 @@ def test_a_damaged_scan_that_somebody_keeps_does_not_hold_the_database(tmp_path:
     code = """
         import os, sys
         from context_graph.errors import DatabaseCorruptionError
-        from context_graph.store.engine import Engine
+        from context_graph.store.schema import open_database
         from context_graph.store.layout import RUNTIME
-        engine = Engine.open(sys.argv[1])
+        engine = open_database(sys.argv[1])
         kept = []
         try:
             print(len(list(engine.scan(RUNTIME))))
@@ -511,7 +513,7 @@ def test_a_damaged_scan_that_somebody_keeps_does_not_hold_the_database(tmp_path:
         engine.reopen()
         print("kept", len(kept))
     """
-    made = Engine.open(tmp_path / "db")
+    made = open_database(tmp_path / "db")
     for number in range(300):
         made.put(RUNTIME, b"%06d" % number, os.urandom(100))
     made.close()

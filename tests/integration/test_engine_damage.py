@@ -16,9 +16,10 @@ from tests.store_support import damage, largest, noise, run
 from context_graph.errors import (
     DatabaseCorruptionError,
 )
-from context_graph.store import seal
-from context_graph.store.engine import Engine
+from context_graph.store.engine import integrity_seal
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import RUNTIME
+from context_graph.store.schema import open_database
 
 RECORDS = 300
 
@@ -30,7 +31,7 @@ def db(tmp_path: Path) -> Path:
 
 def fill(db: Path) -> None:
     """RECORDS in a table and RECORDS more in another, closed cleanly."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     for index in range(2 * RECORDS):
         if index == RECORDS:
             engine.flush()
@@ -61,10 +62,10 @@ def test_a_broken_current_file_is_reported_and_nothing_is_touched(db: Path) -> N
             (db / "CURRENT").write_bytes(content)
         before = data_hash(db)
         with pytest.raises(DatabaseCorruptionError, match="CURRENT"):
-            Engine.open(db)
+            open_database(db)
         assert data_hash(db) == before
     (db / "CURRENT").write_bytes(named)
-    engine = Engine.open(db)
+    engine = open_database(db)
     assert count(engine) == 2 * RECORDS
     engine.close()
 
@@ -76,7 +77,7 @@ def test_current_that_went_back_to_an_older_manifest_is_reported(db: Path) -> No
     shutil.copyfile(db / current, older)
     (db / "CURRENT").write_text(older.name + "\n")
     with pytest.raises(DatabaseCorruptionError, match="was in use before"):
-        Engine.open(db)
+        open_database(db)
 
 
 @pytest.mark.parametrize("cut", [True, False])
@@ -89,12 +90,12 @@ def test_a_damaged_manifest_is_reported_or_harmless_and_never_loses_records(db: 
     for at in range(0, len(original), 13):
         damage(manifest, at, cut=cut, flip=1 << at % 8)
         with pytest.raises(DatabaseCorruptionError, match="MANIFEST"):
-            Engine.open(db)
+            open_database(db)
         manifest.write_bytes(original)
     assert [name for name in sorted(os.listdir(db)) if not name.startswith("LOG")] == [
         name for name in files if not name.startswith("LOG")
     ]
-    engine = Engine.open(db)
+    engine = open_database(db)
     assert count(engine) == 2 * RECORDS
     engine.close()
 
@@ -109,7 +110,7 @@ def test_a_broken_table_is_reported(db: Path, how: str) -> None:
     else:
         table.write_bytes({"cut": table.read_bytes()[: size // 2], "empty": b"", "noise": noise(size)}[how])
     with pytest.raises(DatabaseCorruptionError) as caught:
-        Engine.open(db)
+        open_database(db)
     assert "context-graph-cli repair" in str(caught.value)
 
 
@@ -118,7 +119,7 @@ def test_a_damaged_block_ends_a_scan_with_an_error_and_not_silently(db: Path) ->
     fill(db)
     table = largest(db, "*.sst")
     damage(table, table.stat().st_size // 2)
-    engine = Engine.open(db)
+    engine = open_database(db)
     with pytest.raises(DatabaseCorruptionError, match="checksum"):
         count(engine)
     with pytest.raises(DatabaseCorruptionError, match="checksum"):
@@ -132,8 +133,8 @@ def killed(db: Path) -> Path:
     """A database whose writer died, so that all its records are in the log."""
     code = """
         import os, sys
-        from context_graph.store.engine import Engine
-        engine = Engine.open(sys.argv[1])
+        from context_graph.store.schema import open_database
+        engine = open_database(sys.argv[1])
         for index in range(int(sys.argv[2])):
             engine.put("runtime", b"k%06d" % index, os.urandom(100))
         os.kill(os.getpid(), 9)
@@ -146,7 +147,7 @@ def killed(db: Path) -> Path:
 def test_a_log_cut_in_its_last_record_gives_all_the_others(killed: Path) -> None:
     log = largest(killed, "*.log")
     damage(log, log.stat().st_size - 5, cut=True)
-    engine = Engine.open(killed)
+    engine = open_database(killed)
     assert count(engine) == RECORDS - 1
     engine.close()
 
@@ -159,7 +160,7 @@ def test_a_flipped_log_is_reported_at_every_place_and_never_hangs(killed: Path) 
     code = """
         import pathlib, sys
         from context_graph.errors import DatabaseCorruptionError
-        from context_graph.store.engine import Engine
+        from context_graph.store.schema import open_database
         log, record = pathlib.Path(sys.argv[1]), int(sys.argv[2])
         original = log.read_bytes()
         for at in [*range(50 * record, 50 * record + 9), 100 * record + 6, len(original) // 2]:
@@ -168,7 +169,7 @@ def test_a_flipped_log_is_reported_at_every_place_and_never_hangs(killed: Path) 
                 flipped[at] ^= 1 << bit
                 log.write_bytes(flipped)
                 try:
-                    Engine.open(log.parent, create=False, read_only=True).close()
+                    open_database(log.parent, create=False, read_only=True).close()
                     print("opened", at, bit)
                 except DatabaseCorruptionError:
                     pass
@@ -176,7 +177,7 @@ def test_a_flipped_log_is_reported_at_every_place_and_never_hangs(killed: Path) 
     """
     done = run(code, log, record, timeout=60)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    engine = Engine.open(killed)
+    engine = open_database(killed)
     assert count(engine) == RECORDS
     engine.close()
 
@@ -188,9 +189,9 @@ def test_a_file_that_may_not_be_read_is_no_damage(db: Path) -> None:
         import sys
         from pathlib import Path
         from context_graph.errors import StoreReadOnlyError
-        from context_graph.store.engine import Engine
+        from context_graph.store.schema import open_database
         try:
-            Engine.open(Path(sys.argv[1]))
+            open_database(Path(sys.argv[1]))
         except StoreReadOnlyError as error:
             print(error)
     """
@@ -203,28 +204,28 @@ def test_a_file_that_may_not_be_read_is_no_damage(db: Path) -> None:
         file.chmod(mode)
         assert f"{file} can't be read: Permission denied" in done.stdout, done.stderr
         assert "with mode 0000" in done.stdout and "repair" not in done.stdout
-    engine = Engine.open(db)
+    engine = open_database(db)
     assert count(engine) == 2 * RECORDS
     engine.close()
 
 
 def test_a_database_behind_its_own_sequence_number_is_reported(killed: Path) -> None:
     """A log that is gone leaves a database that opens, smaller."""
-    Engine.open(killed).close()
+    open_database(killed).close()
     code = """
         import os, sys
-        from context_graph.store import seal
-        from context_graph.store.engine import Engine
-        engine = Engine.open(sys.argv[1])
+        from context_graph.store.engine import integrity_seal
+        from context_graph.store.schema import open_database
+        engine = open_database(sys.argv[1])
         for index in range(100):
             engine.put("runtime", b"later%d" % index, b"x")
-        seal.write_seal(engine.path, engine.sequence())
+        integrity_seal.write_seal(engine.path, engine.sequence())
         os.kill(os.getpid(), 9)
     """
     assert run(code, killed).returncode == -9
     largest(killed, "*.log").unlink()
     with pytest.raises(DatabaseCorruptionError, match=r"had \d+ writes when it was last open"):
-        Engine.open(killed)
+        open_database(killed)
 
 
 def test_files_without_current_are_never_made_into_a_new_database(db: Path) -> None:
@@ -232,14 +233,14 @@ def test_files_without_current_are_never_made_into_a_new_database(db: Path) -> N
     (db / "CURRENT").unlink()
     before = data_hash(db)
     with pytest.raises(DatabaseCorruptionError, match="no CURRENT file"):
-        Engine.open(db, create=True)
+        open_database(db, create=True)
     assert data_hash(db) == before
 
 
 def test_an_unreadable_seal_is_no_evidence(db: Path) -> None:
     fill(db)
     for content in ("", "[]", "{", '{"version": 99}', '{"version": 1}'):
-        (db / seal.SEAL).write_text(content)
-        engine = Engine.open(db)
+        (db / integrity_seal.SEAL).write_text(content)
+        engine = open_database(db)
         assert count(engine) == 2 * RECORDS
         engine.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from tests.req_support import Gate
 from tests.session_support import hook
 from tests.support import Cli
 
-from context_graph.requirements import commands
+from context_graph.gates.commands import commands
 from context_graph.wire.environment import KEPT_NAMES, KEPT_PREFIXES, kept_environment
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "environment.txt"
@@ -41,33 +40,19 @@ def environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_bytes().replace(b"\0", b"\n").decode()
 
 
-@pytest.mark.parametrize("starter", ["hook", "command", "mcp", "serve"])
+@pytest.mark.parametrize("starter", ["hook", "command", "mcp"])
 def test_an_owner_has_no_key_or_token_of_the_client_that_started_it(cli: Cli, starter: str) -> None:
     """Neither starter hands it over: not even the kernel remembers it."""
     rich = Cli(cli.launcher, cli.project, {**cli.env, **SECRETS})
-    served = None
     if starter == "hook":
         hook(rich, "session-start", "s-1", source="startup")
     elif starter == "command":
         assert rich.run("owner", "start").returncode == 0
-    elif starter == "mcp":
-        rich.run("mcp", stdin='{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     else:
-        command = [str(cli.launcher), "owner", "serve", "--http", "38765"]
-        served = subprocess.Popen(
-            command, env=dict(rich.env), cwd=cli.project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        assert served.stderr is not None
-        while b"ready" not in served.stderr.readline():
-            assert served.poll() is None
-    try:
-        pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
-        found = environment_of(pid)
-        assert "planted" not in found and "HOME=" in found and "CONTEXT_GRAPH_HOME=" in found, found
-    finally:
-        if served is not None:
-            served.terminate()
-            served.communicate(timeout=30)
+        rich.run("mcp", stdin='{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    found = environment_of(pid)
+    assert "planted" not in found and "HOME=" in found and "CONTEXT_GRAPH_HOME=" in found, found
 
 
 def test_a_requirement_s_command_has_no_key_or_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

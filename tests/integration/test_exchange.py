@@ -21,17 +21,16 @@ from tests.session_support import memory, remember
 from tests.support import Cli
 
 from context_graph.errors import InvalidInputError
-from context_graph.memory.exchange import import_jsonl
-from context_graph.memory.exchange_format import FORMAT, PAGE_ROWS
-from context_graph.memory.exchange_markdown import file_name, markdown_of, read_markdown
-from context_graph.memory.exchange_records import edge_from_json, edge_to_json, node_from_json, node_to_json
-from context_graph.memory.exporting import export_page, markdown_page
-from context_graph.memory.importing import Import
+from context_graph.memory.exchange.exporting import export_page, markdown_page
+from context_graph.memory.exchange.format import FORMAT, PAGE_ROWS
+from context_graph.memory.exchange.importing import Import, import_jsonl
+from context_graph.memory.exchange.markdown import file_name, markdown_of, read_markdown
+from context_graph.memory.exchange.records import edge_from_json, edge_to_json, node_from_json, node_to_json
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.owner import memory_imports
-from context_graph.owner.memory_imports import MAX_OPEN, Imports
+from context_graph.operations import imports as imports_module
+from context_graph.operations.imports import MAX_OPEN, Imports
 
 WHY = "kept because a test needs it"
 HARD = (
@@ -348,15 +347,15 @@ def test_imports_that_failed_or_went_silent_keep_nobody_out(
 
     with open_memex(tmp_path / "own") as memex:
         imports = Imports()
-        tokens = [imports.begin(tmp_path, Import(memex)) for _ in range(MAX_OPEN)]
+        tokens = [imports.begin(str(tmp_path), Import(memex)) for _ in range(MAX_OPEN)]
         with pytest.raises(InvalidInputError, match="4 imports are on their way"):
-            imports.begin(tmp_path, Import(memex))
-        monkeypatch.setattr(memory_imports, "SILENT_S", 0.0)
-        assert imports.get(tmp_path, tokens[0])
-        latest = imports.begin(tmp_path, Import(memex))
-        assert imports.get(tmp_path, tokens[0]) and imports.get(tmp_path, latest)
+            imports.begin(str(tmp_path), Import(memex))
+        monkeypatch.setattr(imports_module, "SILENT_S", 0.0)
+        assert imports.get(str(tmp_path), tokens[0])
+        latest = imports.begin(str(tmp_path), Import(memex))
+        assert imports.get(str(tmp_path), tokens[0]) and imports.get(str(tmp_path), latest)
         with pytest.raises(InvalidInputError, match="run it again"):
-            imports.get(tmp_path, tokens[1])
+            imports.get(str(tmp_path), tokens[1])
 
 
 def test_one_fault_is_told_once_though_the_numbers_at_the_end_are_others_then(tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import sysconfig
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,7 +104,7 @@ def test_every_refusal_and_satisfaction_is_in_the_stores_log(project: GateProjec
 
 
 def test_draining_decides_nothing_again(project: GateProject) -> None:
-    """What the slow path consumed is not consumed once more when the owner takes the spool in."""
+    """What was consumed without an owner is not consumed once more when the owner takes the spool in."""
     with no_owner(project.cli):
         project.req("satisfy", "review", "plan", "--session", A)
         project.bash("git commit -m 1")
@@ -171,7 +169,7 @@ def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
     alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
     script = tmp_path / "python"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *requirements.slow*) {python};; esac\nexec {sys.executable} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *context_graph.gates*) {python};; esac\nexec {sys.executable} "$@"\n'
     )
     script.chmod(0o755)
     broken = GateProject(Cli(alone, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
@@ -343,50 +341,31 @@ def test_the_status_line_is_the_same_with_and_without_an_owner(either: GateProje
     assert line(json.dumps({"cwd": str(tmp_path / "bare")}), cwd=tmp_path / "bare") == "no requirements here"
 
 
-def test_a_fresh_interpreter_decides_without_the_packages_of_site(project: GateProject) -> None:
-    """ADR 0013: the slow path imports what a bare interpreter has; each package more is paid by each call."""
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
-        "import context_graph.requirements.slow, context_graph.requirements.hooks\n"
-        "from context_graph.requirements import gate, scene, evaluate, triggers, after, stop\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    source = Path(sys.modules["context_graph"].__file__ or "").resolve().parents[1]
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, str(source)], capture_output=True, text=True, check=True
-    )
-    heavy = {"re", "json", "typing", "dataclasses", "pathlib", "enum", "subprocess", "logging", "contextlib"}
-    assert not heavy & {name.split(".")[0] for name in done.stdout.split()}
-
-
-@pytest.mark.parametrize("layout", ["site-packages", "dist-packages", "editable", "wrapped"])
-def test_the_package_is_found_beside_the_launcher_in_every_kind_of_installation(
+@pytest.mark.parametrize("layout", ["plain", "wrapped"])
+def test_the_interpreter_is_that_of_the_program_beside_the_launcher(
     project: GateProject, tmp_path: Path, layout: str
 ) -> None:
-    """ADR 0013: interpreter and package are told by looking; $CONTEXT_GRAPH_PYTHON is only the second try."""
-    prefix, source = tmp_path / "prefix", Path(sys.modules["context_graph"].__file__ or "").resolve().parent
-    folder = "dist-packages" if layout == "dist-packages" else "site-packages"
-    packages = prefix / "lib" / "python3.12" / folder
-    packages.mkdir(parents=True)
-    if layout == "editable":
-        (packages / "__editable__.context_graph-0.1.0.pth").write_text(f"{source.parent}\n")
-    else:
-        (packages / "context_graph").symlink_to(source)
-    # What the configuration is read with lies among the other packages.
-    (packages / "yaml").symlink_to(Path(sysconfig.get_path("purelib")) / "yaml")
-    (prefix / "bin").mkdir()
-    launcher = Path(shutil.copy(project.cli.launcher, prefix / "bin" / "context-graph-cli"))
+    """ADR 0013: told by the first line of `context-graph-py`; where installers wrap it, by the second."""
+    launcher = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
     first = (
         f"#!/bin/sh\n'''exec' {sys.executable} \"$0\" \"$@\""
         if layout == "wrapped"
         else f"#!{sys.executable}"
     )
-    (prefix / "bin" / "context-graph-py").write_text(f"{first}\nraise SystemExit(1)\n")
-    installed = GateProject(
-        Cli(launcher, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": "/bin/false"})
-    )
+    beside = tmp_path / "context-graph-py"
+    beside.write_text(f"{first}\nraise SystemExit(1)\n")
+    beside.chmod(0o755)
+    env = {name: value for name, value in project.cli.env.items() if name != "CONTEXT_GRAPH_PYTHON"}
     with no_owner(project.cli):
-        assert installed.edit().names == ["plan"]
+        assert GateProject(Cli(launcher, project.root, env)).edit().names == ["plan"]
+
+
+def test_without_an_owner_one_is_started_and_decides(project: GateProject) -> None:
+    """ADR 0013: after an idle hour the first tool call starts an owner, as a prompt does."""
+    project.cli.run("owner", "stop")
+    assert project.edit().names == ["plan"]
+    assert _owner_pid(project) > 0 and [one["kind"] for one in project.log()] == ["denied"]
+    project.cli.run("owner", "stop")
 
 
 def test_a_tool_that_fails_again_and_again_brings_what_is_open(either: GateProject) -> None:

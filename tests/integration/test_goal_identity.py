@@ -13,11 +13,11 @@ from tests.agent_events import SHADER, TARIFF
 from tests.memory_support import REDACTOR, WHY
 
 from context_graph.config import Settings
-from context_graph.dream.plan import Goal, GoalLevel
+from context_graph.consolidation.plan import Goal, GoalLevel
 from context_graph.identity.ego import SPACES
 from context_graph.model import HookEvent
-from context_graph.owner.goal_identity import adopt_goals, alignments
-from context_graph.owner.store_context import StoreContext
+from context_graph.owner.consolidations.goal_identity import adopt_goals, alignments
+from context_graph.owner.sessions.store_context import StoreContext
 
 TARIFF_TEXTS = (
     "ParcelTariff.quote() must add the heavy surcharge in every zone, islands too",
@@ -28,7 +28,7 @@ SHADER_TEXTS = tuple(f"{event.input_text} {event.output_text}" for event in SHAD
 
 
 def opened(folder: Path) -> StoreContext:
-    return StoreContext.open(
+    return StoreContext(
         folder, project=None, settings=Settings(), log=logging.getLogger("test"), redactor=REDACTOR
     )
 

@@ -16,13 +16,13 @@ from tests.store_support import opened_until_killed
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
 from context_graph.memory.memex import Memex
-from context_graph.store.engine import Engine
-from context_graph.store.graph import GraphStore, Op
+from context_graph.store.graph.graph import GraphStore
+from context_graph.store.graph.history import CHANGE_PREFIX
+from context_graph.store.graph.records import Op
 from context_graph.store.graph_layout import HISTORY, MEMORY_KEY, MEMORY_LAYOUT
-from context_graph.store.history_layout import CHANGE_PREFIX
 from context_graph.store.layout import FORMAT_KEY, SYSTEM, after
-from context_graph.store.memory_families import keeps_history
-from context_graph.store.repair import salvage
+from context_graph.store.salvage.repair import salvage
+from context_graph.store.schema import keeps_history, open_database
 
 OLD = Path(__file__).resolve().parents[1] / "golden" / "store_layout_1.tar.xz"
 DAY_MS = 86_400_000
@@ -81,8 +81,8 @@ def test_a_consolidation_s_changes_name_it(memex: Memex) -> None:
     done = run(memex, merges=[Merge(a.id, (b.id,), 0.97)])
     merged = next(one for one in memex.history(b.id) if one.what == "merged")
     changed = next(one for one in memex.history(a.id) if one.what == "changed")
-    assert (merged.what, merged.run, merged.reason) == ("merged", done.token, f"merged into {a.id}")
-    assert changed.run == done.token and changed.before == {"metadata": {}}
+    assert (merged.what, merged.run, merged.reason) == ("merged", done.undo_token, f"merged into {a.id}")
+    assert changed.run == done.undo_token and changed.before == {"metadata": {}}
     assert changed.after["metadata"]["merged_from"][0]["id"] == str(b.id)
     assert whats(memex, c.id) == ["added", "linked", "unlinked", "linked"]
     undone = memex.undo()
@@ -178,7 +178,7 @@ def test_what_was_merged_and_is_deleted_for_good_leaves_no_text(memex: Memex, re
     memex.flush()
     for file in (memex.core.store.path).glob("*.sst"):
         assert b"xylophonist" not in file.read_bytes()
-    assert set(memex.undo(done.token).kept) == {str(first.id), str(last.id)}
+    assert set(memex.undo(done.undo_token).kept) == {str(first.id), str(last.id)}
     judge(memex)
 
 
@@ -270,7 +270,7 @@ def test_an_old_store_is_read_as_it_is_and_gains_a_history_when_written(old: Pat
 def test_a_kill_at_any_step_leaves_a_store_with_or_without_history(old: Path, steps: int) -> None:
     """The family made and marked, its beginning, the layout last."""
     assert opened_until_killed(old / "db", steps).returncode == -9
-    engine = Engine.open(old / "db")
+    engine = open_database(old / "db")
     assert keeps_history(engine) is (steps > 4)
     engine.close()
     with open_memex(old) as memex:
@@ -314,7 +314,7 @@ def test_a_lost_family_is_reported_and_what_was_saved_can_be_undone(tmp_path: Pa
     handle.close()
     (db / "seal.json").unlink()
     with pytest.raises(MissingColumnFamilyError, match=HISTORY):
-        Engine.open(db)
+        open_database(db)
 
 
 def test_a_salvaged_old_store_misses_nothing(old: Path, tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_graph.errors import InvalidParamsError
-from context_graph.mcp_server.result import answer
-from context_graph.memory.distill import short_id
+from context_graph.mcp.result import answer
+from context_graph.memory.context.distill import short_id
 from context_graph.memory.embed import default_provider
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.insights import INSIGHTS
 from context_graph.memory.memex import Memex
-from context_graph.memory.views import MAX_TEXT_CHARS, injection_view, node_view, recall_view
+from context_graph.memory.metrics.insights import INSIGHTS
 from context_graph.model.memory import MemoryNode, VerbosityLevel
+from context_graph.operations.views import MAX_TEXT_CHARS, injection_view, node_view, recall_view
 from context_graph.redact import Redactor
 
 WHY = "needed by a test of injections"

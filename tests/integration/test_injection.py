@@ -10,7 +10,7 @@ from tests.integration.owner_harness import wait_until
 from tests.session_support import context_of, hook, memory, remember
 from tests.support import Cli
 
-from context_graph.memory.fence import FENCE_CLOSE, FENCE_OPEN
+from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
 
 FACT = "Staging listens on port 8443, production on 443"
 ASK = "which port does staging listen on?"

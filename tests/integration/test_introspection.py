@@ -11,10 +11,10 @@ from uuid import UUID
 
 import pytest
 
-from context_graph.memory.curation import CurationTask, TaskType
-from context_graph.memory.derived import FIGURES_FILE
 from context_graph.memory.embed import default_provider
+from context_graph.memory.index.derived import METRICS_FILE
 from context_graph.memory.memex import Memex
+from context_graph.memory.metrics.review_tasks import ReviewTask, TaskType
 from context_graph.model.memory import MemoryNode, SuggestedAction
 from context_graph.redact import Redactor
 
@@ -49,7 +49,7 @@ def store(memex: Memex, *texts: str, **how) -> list[MemoryNode]:
     return [memex.store(text, rationale=WHY, **how) for text in texts]
 
 
-def tasks(memex: Memex) -> tuple[CurationTask, ...]:
+def tasks(memex: Memex) -> tuple[ReviewTask, ...]:
     return memex.status().curation_tasks
 
 
@@ -287,12 +287,12 @@ def test_a_restart_changes_nothing_that_is_seen(tmp_path, redactor, snapshot) ->
     with Memex.open(tmp_path, redactor=redactor) as memex:
         store(memex, *SUBJECTS[:2])
         memex.save()
-        old = (tmp_path / FIGURES_FILE).read_bytes()
+        old = (tmp_path / METRICS_FILE).read_bytes()
         for node in memex.list().nodes:
             memex.forget(node.id)
         lived(memex)
         before, utl = memex.status(), memex.utl()
-    file = tmp_path / FIGURES_FILE
+    file = tmp_path / METRICS_FILE
     if snapshot == "lost":
         file.unlink()
     elif snapshot == "damaged":

@@ -1,21 +1,15 @@
-"""Answers that come late, over the socket and over HTTP: progress, cancellation, leaving."""
+"""Answers that come late, over the socket: progress, cancellation, leaving."""
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import WAIT_S, OwnerHarness, wait_until
-from tests.integration.test_mcp_http import Web, web
+from tests.integration.owner_harness import OwnerHarness, wait_until
 from tests.integration.test_owner_lines import Lines, attach, message
-
-__all__ = ["web"]
 
 LONG_MS = 30_000
 
@@ -174,83 +168,3 @@ def test_a_slow_reader_gets_its_answers_whole(owner: OwnerHarness) -> None:
             lines.append(client.read())
         assert [line["id"] for line in lines if "id" in line] == [2, 1]
         assert len(lines) < 2 + 20, "progress that nobody reads is not heaped up"
-
-
-def test_http_streams_progress_and_the_late_answer(web: Web, owner: OwnerHarness) -> None:
-    web.open()
-    status, headers, body = web.request("POST", json.dumps(later(1, token=4, ms=300, steps=2)).encode())
-    assert (status, headers["content-type"]) == (200, "text/event-stream")
-    events = [json.loads(part.split(b"data: ", 1)[1]) for part in body.strip().split(b"\n\n")]
-    assert [event.get("id", event.get("method")) for event in events] == [*["notifications/progress"] * 2, 1]
-    status, headers, body = web.request(
-        "POST", json.dumps(later(2, token=4, ms=50, steps=2)).encode(), accept="application/json"
-    )
-    assert (headers["content-type"], json.loads(body)["id"]) == ("application/json", 2)
-    assert web.ask("ping")["result"] == {}
-
-
-@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
-def test_over_http_another_post_cancels(web: Web, owner: OwnerHarness, accept: str) -> None:
-    web.open()
-    found: list[tuple[int, dict[str, str], bytes]] = []
-    other = Web(owner, web.port)
-    other.session = web.session
-    work = threading.Thread(
-        target=lambda: found.append(
-            other.request("POST", json.dumps(later(7, ms=LONG_MS)).encode(), accept=accept)
-        )
-    )
-    work.start()
-    wait_until((owner.root / "later").exists, "the work to begin")
-    assert web.request("POST", json.dumps(cancelled(7)).encode())[0] == 202
-    work.join(WAIT_S)
-    other.close()
-    assert found[0][2] == b"", "a cancelled request is not answered"
-    is_cancelled(owner)
-    assert web.ask("ping")["result"] == {}
-
-
-def test_over_http_a_lost_connection_is_no_cancellation_and_delete_is(web: Web, owner: OwnerHarness) -> None:
-    """The transport's chapter: "Disconnection SHOULD NOT be interpreted as the client cancelling"."""
-    web.open()
-    for name in ("gone", "stays"):
-        web.connection.request("POST", "/mcp", json.dumps(later(name, ms=LONG_MS)).encode(), _headers(web))
-        wait_until((owner.root / "later").exists, "the work to begin")
-        web.connection.close()
-    time.sleep(0.2)
-    assert not (owner.root / "cancelled").exists()
-    assert web.request("DELETE")[0] == 204
-    is_cancelled(owner)
-
-
-def test_pipelined_requests_wait_for_the_stream(web: Web, owner: OwnerHarness, tmp_path: Path) -> None:
-    web.open()
-    head = "".join(f"{name}: {value}\r\n" for name, value in _headers(web).items())
-
-    def raw(body: bytes) -> bytes:
-        return (
-            f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode()
-            + body
-        )
-
-    ping = json.dumps(message(2, "ping")).encode()
-    with socket.create_connection(("127.0.0.1", web.port), timeout=WAIT_S) as client:
-        client.sendall(raw(json.dumps(later(1, ms=200)).encode()) + raw(ping))
-        time.sleep(0.05)
-        client.sendall(raw(ping))
-        data = b""
-        while data.count(b'"id":2') < 2:
-            more = client.recv(65536)
-            assert more
-            data += more
-        assert data.index(b'"id":1') < data.index(b'"id":2')
-
-
-def _headers(web: Web) -> dict[str, str]:
-    assert web.session
-    return {
-        "authorization": f"Bearer {web.token}",
-        "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-        "mcp-session-id": web.session,
-    }

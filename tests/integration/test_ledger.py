@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.memory.ledger import USE_WINDOW, Injected, Ledger, distinctive_words
+from context_graph.memory.context.ledger import USE_WINDOW, Injected, Ledger, distinctive_words
 from context_graph.memory.memex import Memex
 from context_graph.model import EventKind, HookEvent
-from context_graph.store.injections import RECORDS_KEPT, InjectionRecords
-from context_graph.store.sessions import SessionStore
+from context_graph.store.graph.tables import RECORDS_KEPT, InjectionRecords
+from context_graph.store.sessions.sessions import SessionStore
 
 NODE = "5f3c1a2b-0000-4000-8000-000000000001"
 TEXT = "Staging listens on port 8443; the TokenBucket lives in src/rates/bucket.py"
@@ -19,15 +19,15 @@ TEXT = "Staging listens on port 8443; the TokenBucket lives in src/rates/bucket.
 
 @pytest.fixture
 def sessions(tmp_path: Path) -> Iterator[SessionStore]:
-    from context_graph.store.graph import GraphStore
+    from context_graph.store.graph.graph import GraphStore
 
     with SessionStore.open(tmp_path / "db") as store:
-        GraphStore.beside(store)
+        GraphStore(store.engine)
         yield store
 
 
 def ledger_of(sessions: SessionStore) -> Ledger:
-    return Ledger(InjectionRecords.beside(sessions))
+    return Ledger(InjectionRecords(sessions.engine))
 
 
 def shown(

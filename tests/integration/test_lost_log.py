@@ -16,17 +16,17 @@ from tests.store_support import run
 from tests.support import Cli
 
 from context_graph.config import data_root, store_dir
-from context_graph.store.engine import Engine
 from context_graph.store.layout import EVENTS, RUNTIME
+from context_graph.store.schema import open_database
 
 FLUSHED = 50
 LATER = 30
 
 _WRITER = """
     import os, sys
-    from context_graph.store.engine import Engine
+    from context_graph.store.schema import open_database
     from context_graph.store.layout import EVENTS, RUNTIME
-    engine = Engine.open(sys.argv[1])
+    engine = open_database(sys.argv[1])
     for number in range(50):
         engine.put(RUNTIME, b"k%03d" % number, os.urandom(100))
     engine.put(EVENTS, b"first", b"in the older log")
@@ -55,7 +55,7 @@ def logs(db: Path) -> list[Path]:
 
 def held(db: Path) -> tuple[int, bool, list[str]]:
     """Records of the runtime, whether the first event is there, and what is told to be lost."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     count = sum(1 for key, _ in engine.scan(RUNTIME) if key.startswith(b"k"))
     first = engine.get(EVENTS, b"first") is not None
     engine.put(RUNTIME, b"later", b"is written all the same")
@@ -122,7 +122,7 @@ def test_a_damaged_mark_is_no_evidence(killed: Path, spoil: bytes) -> None:
 
 def test_it_is_told_after_a_failed_write_too(killed: Path, tmp_path: Path) -> None:
     """The mark goes on over a database that was opened again."""
-    engine = Engine.open(killed)
+    engine = open_database(killed)
     engine.reopen()
     engine.put(RUNTIME, b"after", b"the reopening")
     shutil.copytree(killed, tmp_path / "copy")

@@ -18,9 +18,9 @@ from mcp.types import ErrorData
 from tests.mcp_support import Peer, connected
 from tests.support import Cli
 
-from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import NODES
 from context_graph.store.layout import wrap
+from context_graph.store.schema import open_database
 
 WHY = "a rationale of enough characters"
 NODE = "00000000-0000-4000-8000-000000000000"
@@ -320,7 +320,7 @@ def stored_and_stopped(cli: Cli) -> tuple[str, Path]:
 
 
 def change_record(store: Path, node: str, change: Callable[[bytes], bytes]) -> None:
-    engine = Engine.open(store / "db")
+    engine = open_database(store / "db")
     key = UUID(node).bytes
     engine.put(NODES, key, change(engine.get(NODES, key) or b""))
     engine.close()
@@ -349,7 +349,7 @@ def test_a_record_of_a_later_version_names_node_and_version(cli: Cli) -> None:
 def test_a_store_that_another_process_holds_is_a_lock_contention(cli: Cli) -> None:
     """ERR-CORE-009."""
     node, store = stored_and_stopped(cli)
-    engine = Engine.open(store / "db")
+    engine = open_database(store / "db")
     try:
         with connected(cli) as peer:
             error = peer.fail("get_memory", node_id=node)

@@ -20,7 +20,7 @@ from tests.support import Cli
 
 from context_graph import Memex, __version__
 from context_graph.config import lock_path
-from context_graph.mcp_server.schemas import HINTS
+from context_graph.mcp.tools import memory_tools
 from context_graph.wire import lockfile
 
 ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}
@@ -451,7 +451,8 @@ def test_a_tool_that_says_it_only_reads_changes_nothing(peer: Peer, cli: Cli) ->
         shown: dict[str, Any] = memory(cli, "show", node_id)
         return shown
 
+    hints = {tool.name: tool.hints for tool in memory_tools()}
     for name, arguments in given.items():
         before = kept()
         peer.ask(name, **arguments)
-        assert (kept() == before) is bool(HINTS[name].get("readOnlyHint")), name
+        assert (kept() == before) is bool(hints[name].get("readOnlyHint")), name

@@ -25,8 +25,7 @@ from context_graph.errors import (
 )
 from context_graph.memory.filters import RecallFilters
 from context_graph.model.edge import Direction, Domain, NeurotransmitterWeights
-from context_graph.model.johari import JohariQuadrant
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.model.memory import JohariQuadrant, MemoryNode, Tombstone
 
 # Edges
 
@@ -296,7 +295,7 @@ def test_waiting_for_another_thread_ends_in_an_error(tmp_path: Path) -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with memex._core.turn("hold"):
+        with memex._core.operation("hold"):
             held.set()
             done.wait()
 

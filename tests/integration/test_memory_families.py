@@ -19,12 +19,11 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.store import layout
-from context_graph.store.engine import Engine
-from context_graph.store.graph import GraphStore
+from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, NODES
 from context_graph.store.layout import FAMILIES, SYSTEM
-from context_graph.store.memory_families import gain_memory, has_memory
-from context_graph.store.sessions import SessionStore
+from context_graph.store.schema import gain_memory, has_memory, open_database
+from context_graph.store.sessions.sessions import SessionStore
 
 OLD = Path(__file__).resolve().parents[1] / "golden" / "store_0_1_0.tar.xz"
 
@@ -72,13 +71,13 @@ def test_an_old_store_gains_them_when_its_memory_is_first_used_and_not_before(ol
 def test_a_kill_at_any_step_leaves_a_store_with_or_without_memory(old: Path, steps: int) -> None:
     """EC-CORE-014, REQ-CORE-007: ten families made, ten marked, the history's beginning, the marker last."""
     assert opened_until_killed(old, steps).returncode == -9
-    engine = Engine.open(old)
+    engine = open_database(old)
     gained = steps > 22
     assert has_memory(engine) is gained
     engine.close()
     check_sessions(old)
     GraphStore.open(old).close()
-    engine = Engine.open(old)
+    engine = open_database(old)
     assert has_memory(engine)
     engine.close()
     assert families(old) == {*FAMILIES, *MEMORY_FAMILIES}
@@ -95,10 +94,10 @@ def drop(db: Path, family: str) -> None:
 SHORT_OF_DESCRIPTORS = """
     import os, resource, sys
     from context_graph.errors import StoreError
-    from context_graph.store.engine import Engine
-    from context_graph.store.memory_families import gain_memory, has_memory
+    from context_graph.store.schema import open_database
+    from context_graph.store.schema import gain_memory, has_memory
     for left in range(12):
-        with_few = Engine.open(f"{sys.argv[1]}/{left}/db")
+        with_few = open_database(f"{sys.argv[1]}/{left}/db")
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         used = max(map(int, os.listdir("/proc/self/fd"))) + 1
         resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, hard))
@@ -131,18 +130,18 @@ def test_a_family_that_is_lost_is_reported_and_not_made_anew(old: Path, family: 
     GraphStore.open(old).close()
     drop(old, family)
     with pytest.raises(MissingColumnFamilyError, match=f"repair --cf {family}"):
-        Engine.open(old)
+        open_database(old)
     assert family not in families(old)
 
 
 def test_records_without_the_marker_are_reported_and_not_taken_over(old: Path) -> None:
     """EC-CORE-007: the marker is written before the first record; only damage can part them."""
-    engine = Engine.open(old)
+    engine = open_database(old)
     gain_memory(engine)
     engine.put(NODES, bytes(16), b"a record")
     engine.delete(SYSTEM, MEMORY_KEY)
     engine.close()
-    engine = Engine.open(old)
+    engine = open_database(old)
     with pytest.raises(DatabaseCorruptionError, match="marker is gone"):
         gain_memory(engine)
     assert engine.get(NODES, bytes(16)) == b"a record"
@@ -150,16 +149,16 @@ def test_records_without_the_marker_are_reported_and_not_taken_over(old: Path) -
 
 
 def test_a_newer_layout_is_refused(old: Path) -> None:
-    engine = Engine.open(old)
+    engine = open_database(old)
     gain_memory(engine)
     engine.put(SYSTEM, MEMORY_KEY, b"3")
     engine.close()
     with pytest.raises(FormatVersionError, match="memory layout"):
-        Engine.open(old)
+        open_database(old)
 
 
 def test_a_store_that_is_only_read_gains_nothing(old: Path) -> None:
-    engine = Engine.open(old, read_only=True)
+    engine = open_database(old, read_only=True)
     with pytest.raises(StoreError, match="no memories yet"):
         GraphStore(engine)
     engine.close()
@@ -170,6 +169,6 @@ def test_version_0_1_0_s_check_still_passes_on_a_store_with_memories(old: Path) 
     """An older build opens it: its families are all there, and others are opened and left alone."""
     GraphStore.open(old).close()
     assert set(FAMILIES) <= families(old)
-    engine = Engine.open(old)
+    engine = open_database(old)
     assert engine.get(SYSTEM, layout.FORMAT_KEY) == b"1"
     engine.close()

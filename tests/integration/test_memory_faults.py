@@ -33,7 +33,7 @@ from context_graph.memory.faults import rpc_fault
 from context_graph.model.memory import check_content
 from context_graph.store.graph_layout import NODES, TOMBSTONES
 from context_graph.store.layout import wrap
-from context_graph.store.repair import salvage
+from context_graph.store.salvage.repair import salvage
 
 NODE = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -269,10 +269,10 @@ def test_a_log_damaged_in_the_middle_is_reported_and_repair_saves_what_is_before
 
 OPENER = """
     import sys
-    from context_graph.store.engine import Engine
+    from context_graph.store.schema import open_database
     print("ready", flush=True)
     sys.stdin.readline()
-    Engine.open(sys.argv[1])
+    open_database(sys.argv[1])
     print("open", flush=True)
     sys.stdin.readline()
 """

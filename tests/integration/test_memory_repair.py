@@ -21,7 +21,6 @@ from tests.store_support import run as run_python
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.memory.writing import text_to_embed
-from context_graph.store.engine import Engine
 from context_graph.store.graph_layout import (
     EDGES,
     EMBEDDINGS,
@@ -32,6 +31,7 @@ from context_graph.store.graph_layout import (
     embedding_key,
 )
 from context_graph.store.layout import SYSTEM
+from context_graph.store.schema import open_database
 
 MEMORIES = 120
 FORGOTTEN = 3
@@ -54,7 +54,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         extra = fill(memex, 4)
         run(memex, merges=[Merge(extra[0].id, (extra[1].id,), 0.97)], prunes=[Prune(extra[2].id, 0.1)])
         memex.forget(extra[3].id, reason="by hand")
-    engine = Engine.open(folder / "db")
+    engine = open_database(folder / "db")
     for family in engine.families:
         engine.compact_range(family, b"", b"\xff" * 20)
     engine.close()
@@ -63,7 +63,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def table_of(db: Path, family: str) -> Path:
     """The largest table of a family, as RocksDB lists them: number, bytes, keys."""
-    engine = Engine.open(db, read_only=True)
+    engine = open_database(db, read_only=True)
     listed = re.findall(r"^ (\d+):(\d+)\[", engine.property(family, "rocksdb.sstables") or "", re.MULTILINE)
     engine.close()
     number, _ = max(listed, key=lambda one: int(one[1]))
@@ -92,7 +92,7 @@ HOWS: tuple[Callable[[Path], None], ...] = (_gone, _cut, _flipped, _noise)
 
 _SALVAGE = """
     import dataclasses, json, sys
-    from context_graph.store.repair import salvage
+    from context_graph.store.salvage.repair import salvage
     print(json.dumps(dataclasses.asdict(salvage(sys.argv[1], sys.argv[2], "all"))))
 """
 
@@ -125,7 +125,7 @@ def works(memex: Memex, *, whole_log: bool = True) -> None:
         other = next(node for node in memex.list(limit=2).nodes if node.id != made.id)
         memex.link(made.id, other.id)
         done = run(memex, prunes=[Prune(other.id, 0.1)])
-        assert memex.undo(done.token).restored == 1
+        assert memex.undo(done.undo_token).restored == 1
     memex.forget(made.id, soft=False, reason="user_requested")
     assert memex.metrics() and memex.utl()
     judge(memex, whole_log=whole_log)
@@ -196,7 +196,7 @@ def test_vectors_of_a_later_provider_are_not_taken_for_another_s(sound: Path, tm
     shutil.copytree(sound, tmp_path / "later")
     with open_memex(tmp_path / "later") as memex:
         memex.reindex(Backwards())
-    engine = Engine.open(tmp_path / "later" / "db")
+    engine = open_database(tmp_path / "later" / "db")
     for family in (META, EMBEDDINGS):
         engine.compact_range(family, b"", b"\xff" * 20)
     engine.close()

@@ -20,7 +20,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import EMBEDDING_BYTES
-from context_graph.store.graph import Op
+from context_graph.store.graph.records import Op
 
 SEED = int(os.environ.get("CONTEXT_GRAPH_TORTURE_SEED", "20261122"))
 WRITERS = 50

@@ -11,7 +11,7 @@ from context_graph.wire.brief import COLD_LINE, HOME_SLOTS, first_slot, read_lin
 WRITER = """
 import sys
 from pathlib import Path
-from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.wire.brief import BriefSlot
 cache = BriefCache(Path(sys.argv[1]))
 names = sys.argv[2:]

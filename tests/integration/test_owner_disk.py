@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from tests.integration.owner_harness import OwnerHarness, wait_until
 
-from context_graph.client import request
 from context_graph.errors import OwnerUnavailableError, StoreFullError
 from context_graph.model import SessionIdentitySnapshot
-from context_graph.owner.brief_cache import BriefCache
 from context_graph.owner.lock import EXIT_CANNOT_CREATE
-from context_graph.owner.spool import drain, pending
+from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.spool import drain, pending
 from context_graph.wire.brief import COLD_LINE, BriefSlot, read_line
+from context_graph.wire.client import request
 from context_graph.wire.spool import SpoolRecord, encode_record
 
 

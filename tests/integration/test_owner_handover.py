@@ -9,14 +9,14 @@ import pytest
 from tests.integration.owner_harness import WAIT_S, OwnerHarness
 
 from context_graph import __version__
-from context_graph.client import request
-from context_graph.client.connection import exchange
 from context_graph.errors import OwnerUnavailableError
-from context_graph.owner.server import is_newer
+from context_graph.owner.socket.server import is_newer
+from context_graph.wire.client import request
+from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import YIELDING, Request, encode_request
 
 # The package exports the function under the module's own name.
-request_module = importlib.import_module("context_graph.client.request")
+request_module = importlib.import_module("context_graph.wire.client.request")
 
 
 @pytest.mark.parametrize(

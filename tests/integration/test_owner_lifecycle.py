@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.integration.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
 
-from context_graph.client import request, restart_owner, start_owner, stop_owner, wait_ready
-from context_graph.client.connection import exchange
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.wire import lockfile
+from context_graph.wire.client import request, restart_owner, start_owner, stop_owner, wait_ready
+from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import APPLIED, Request, encode_request
 
 

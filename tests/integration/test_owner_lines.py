@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.integration.owner_harness import WAIT_S, OwnerHarness, wait_until
 
-from context_graph.owner.lines import LINE_MAX
+from context_graph.owner.socket.lines import LINE_MAX
 from context_graph.wire.frames import Request, decode_reply, encode_request
 
 BRIDGE = "0123456789abcdef0123456789abcdef"

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from tests.integration.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_until
 
-from context_graph.client import request, start_owner, stop_owner, wait_ready
 from context_graph.config import lock_path, socket_path
 from context_graph.errors import OwnerUnavailableError
 from context_graph.owner.lock import (
@@ -27,10 +26,11 @@ from context_graph.owner.lock import (
     prepare_folders,
 )
 from context_graph.wire import lockfile
+from context_graph.wire.client import request, start_owner, stop_owner, wait_ready
 
 STARTER = (
     "import sys, time\nfrom pathlib import Path\n"
-    "from context_graph.client import request\nfrom context_graph.config import Location\n"
+    "from context_graph.wire.client import request\nfrom context_graph.config import Location\n"
     "root = Path(sys.argv[1])\nsys.stdin.readline()\n"
     "reply = request('count', {}, location=Location(root, root / 's', root), timeout_s=30)\n"
     "print(reply.flags)\n"

@@ -14,13 +14,13 @@ import time
 import pytest
 from tests.integration.owner_harness import WAIT_S, OwnerHarness, wait_until
 
-from context_graph.client import request
-from context_graph.client.connection import exchange
 from context_graph.errors import DeadlineExceededError
-from context_graph.wire.decoder import FrameDecoder
+from context_graph.wire.client import request
+from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import (
     MAX_PAYLOAD_BYTES,
     SPOOL_IT,
+    FrameDecoder,
     Reply,
     Request,
     decode_reply,

@@ -13,7 +13,7 @@ import pytest
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError, StoreClosedError, StoreReadOnlyError
 from context_graph.owner.service import OwnerService, build_service
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 from context_graph.wire.frames import APPLIED, Request
 
 LOG = logging.getLogger("test")

@@ -17,7 +17,7 @@ from tests.integration.owner_harness import wait_until
 from tests.integration.spool_drainer import applied
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
-from context_graph.owner.spool import REJECTED_LOG, DrainReport, drain, has_pending, pending
+from context_graph.owner.sessions.spool import REJECTED_LOG, DrainReport, drain, has_pending, pending
 from context_graph.wire.spool import EVENTS_LOG, SpoolRecord, decode_line, encode_record
 
 DRAINER = Path(__file__).with_name("spool_drainer.py")
@@ -230,7 +230,7 @@ def test_a_line_over_the_limit_is_rejected_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Invariant 9: the spool is bounded."""
-    monkeypatch.setattr("context_graph.owner.spool.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("context_graph.owner.sessions.spool.MAX_LINE_BYTES", 1000)
     folder = _spool(tmp_path)
     _append(folder / EVENTS_LOG, _record(1), b"x" * 100_000 + b"\n", _record(2))
     sink = Sink()
@@ -242,7 +242,7 @@ def test_a_line_over_the_limit_is_rejected_in_bounded_memory(
 
 def test_rejected_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Invariant 9: the spool is bounded."""
-    monkeypatch.setattr("context_graph.owner.spool._REJECTED_BYTES", 500)
+    monkeypatch.setattr("context_graph.owner.sessions.spool._REJECTED_BYTES", 500)
     folder = _spool(tmp_path)
     _append(folder / EVENTS_LOG, *(b"bad line number %03d\n" % number for number in range(100)))
     assert drain(tmp_path, Sink()).rejected == 100

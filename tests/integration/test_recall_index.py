@@ -14,15 +14,17 @@ from uuid import UUID
 import pytest
 from tests.memory_support import WHY, open_memex
 
-from context_graph._kernels import _reference_dense, _reference_lexical, ranking
-from context_graph.memory.derived import INDEX_FILE
+from context_graph.kernels import ranking
+from context_graph.kernels.reference import dense as _reference_dense
+from context_graph.kernels.reference import lexical as _reference_lexical
 from context_graph.memory.embed import default_provider
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.index import MemoryIndex
-from context_graph.memory.index_file import MAGIC, load_index, open_index, rebuilt_index, save_index
+from context_graph.memory.index.derived import INDEX_FILE
+from context_graph.memory.index.file import MAGIC, load_index, open_index, rebuilt_index, save_index
+from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.memex import Memex
 from context_graph.memory.recall import Recaller
-from context_graph.store.graph import GraphStore
+from context_graph.store.graph.graph import GraphStore
 
 WORDS = ("cache", "deploy", "parser", "zebra", "guinea", "pig", "redis", "clock", "paint?", "login", "head")
 QUERIES = ("where is the cache?", "zebra", "who paints the guinea pig", "redis session login head")

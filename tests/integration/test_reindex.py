@@ -14,7 +14,8 @@ from typing_extensions import Buffer
 
 from context_graph import Memex
 from context_graph.errors import ProviderMismatchError
-from context_graph.memory.embed import Encoded, default_provider
+from context_graph.kernels.tokens import Encoded
+from context_graph.memory.embed import default_provider
 from context_graph.memory.reindex import BATCH, Step
 
 

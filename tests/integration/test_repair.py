@@ -20,10 +20,10 @@ from context_graph.errors import (
     StoreLockedError,
 )
 from context_graph.store import layout
-from context_graph.store.engine import Engine
 from context_graph.store.layout import EVENTS, FAMILIES, RUNTIME, SESSION_IDENTITY
-from context_graph.store.repair import RepairReport, salvage
-from context_graph.store.sessions import SessionStore
+from context_graph.store.salvage.repair import RepairReport, salvage
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.sessions import SessionStore
 
 SESSIONS = 40
 
@@ -44,7 +44,7 @@ def name(number: int) -> str:
 
 def fill(db: Path, sessions: int = SESSIONS) -> None:
     """Linked sessions with an event, live state and goals each, and a request; in several tables."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     store = SessionStore(engine)
     for number in range(sessions):
         made = snapshot(name(number), number, name(number - 1) if number else None)
@@ -117,7 +117,7 @@ def test_a_sound_database_comes_over_whole(db: Path, target: Path) -> None:
 def test_a_damaged_record_is_named_and_all_others_come_over(db: Path, target: Path) -> None:
     """What a damaged table held is named, the rest stays."""
     fill(db)
-    engine = Engine.open(db)
+    engine = open_database(db)
     break_record(engine, name(7))
     key = layout.snapshot_key(name(8))
     engine.put(SESSION_IDENTITY, key, layout.wrap(key, 9, b"later"))
@@ -142,7 +142,7 @@ def test_a_damaged_record_is_named_and_all_others_come_over(db: Path, target: Pa
 
 def test_a_damaged_latest_session_gives_way_to_the_newest_readable(db: Path, target: Path) -> None:
     fill(db)
-    engine = Engine.open(db)
+    engine = open_database(db)
     break_record(engine, name(SESSIONS - 1))
     engine.close()
     salvage_untouched(db, target)
@@ -154,7 +154,7 @@ def test_a_damaged_latest_session_gives_way_to_the_newest_readable(db: Path, tar
 def test_damaged_blocks_of_a_table_cost_only_themselves(db: Path, target: Path, blocks: int) -> None:
     sessions = 300
     fill(db, sessions)
-    engine = Engine.open(db)
+    engine = open_database(db)
     for family in engine.families:
         engine.compact_range(family, b"", b"\xff" * 8)
     engine.close()
@@ -225,7 +225,7 @@ def test_a_lost_manifest_costs_nothing(db: Path, target: Path, how: str) -> None
             {"cut": content[: len(content) // 2], "empty": b"", "noise": noise(len(content))}[how]
         )
     with pytest.raises(DatabaseCorruptionError):
-        Engine.open(db)
+        open_database(db)
     report = salvage_untouched(db, target)
     assert report.rebuilt
     assert report.notes
@@ -247,7 +247,7 @@ def test_a_lost_current_file_costs_nothing(db: Path, target: Path, content: byte
 
 KILLED_WRITER = """
     import os, sys
-    from context_graph.store.sessions import SessionStore
+    from context_graph.store.sessions.sessions import SessionStore
     from tests.store_support import commit
     store = SessionStore.open(sys.argv[1])
     for number in range(int(sys.argv[2])):
@@ -298,7 +298,7 @@ def test_a_dropped_family_is_named_and_the_others_come_over(db: Path, target: Pa
     raw.drop_column_family(SESSION_IDENTITY)
     raw.close()
     with pytest.raises(MissingColumnFamilyError):
-        Engine.open(db)
+        open_database(db)
     report = salvage_untouched(db, target)
     assert not report.complete
     assert report.missing == [SESSION_IDENTITY]
@@ -327,7 +327,7 @@ def test_everything_broken_at_once_is_a_report_and_no_crash(db: Path, target: Pa
 
 
 def test_a_held_database_is_left_alone(db: Path, target: Path) -> None:
-    engine = Engine.open(db)
+    engine = open_database(db)
     with pytest.raises(StoreLockedError, match="this process"):
         salvage(db, target)
     engine.close()
@@ -348,7 +348,7 @@ def test_arguments_that_could_do_harm_are_refused(db: Path, target: Path) -> Non
 
 def test_a_report_can_go_over_the_wire(db: Path, target: Path) -> None:
     fill(db, 3)
-    engine = Engine.open(db)
+    engine = open_database(db)
     break_record(engine, name(1))
     engine.close()
     report = salvage(db, target)
@@ -361,7 +361,7 @@ def test_an_older_version_of_a_record_never_replaces_a_newer_one(
     db: Path, target: Path, trusted: bool
 ) -> None:
     """RocksDB's repair drops a table with one bad block, and what it replaced comes to light again."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     store = SessionStore(engine)
     for version in (1, 2):
         for number in range(SESSIONS):

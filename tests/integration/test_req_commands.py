@@ -10,8 +10,8 @@ import yaml  # type: ignore[import-untyped]
 from tests.req_support import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
-from context_graph.requirements import commands, setup, upkeep
-from context_graph.requirements.presets import PRESETS
+from context_graph.gates.commands import commands, setup, upkeep
+from context_graph.gates.commands.setup import PRESETS
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_sessions_are_listed_in_order_of_coming(gate: Gate) -> None:
 
 def test_the_clock_can_be_moved(gate: Gate) -> None:
     """rf_replay: CONTEXT_GRAPH_CLOCK_OFFSET in seconds; nonsense moves nothing."""
-    from context_graph.requirements.place import clock
+    from context_graph.gates.commands.command_context import clock
 
     assert 3590 < clock({"CONTEXT_GRAPH_CLOCK_OFFSET": "3600"}) - clock({}) < 3610
     assert abs(clock({"CONTEXT_GRAPH_CLOCK_OFFSET": "x"}) - clock({})) < 10

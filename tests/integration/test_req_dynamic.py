@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.req_support import A, B, Gate, git, named
 
-from context_graph.requirements import commands
+from context_graph.gates.commands import commands
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.req_support import A, B, Gate
 
-from context_graph.requirements import commands
-from context_graph.requirements.event import GateResult
+from context_graph.gates.commands import commands
+from context_graph.gates.event import GateResult
 
 
 @pytest.fixture
@@ -72,13 +72,13 @@ import sys
 
 opened = []
 sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
-from context_graph.requirements import failures
-from context_graph.requirements.event import GateEvent
+from context_graph.gates.decide import after_tool
+from context_graph.gates.event import GateEvent
 
 event = GateEvent("PostToolUse", tool_name="Edit", session_id="s", at=1.0, cache_dir="")
-assert failures.failed(event) == 0
-failures.succeeded(event, None)
-failures.ended(event)
+assert after_tool._failed_in_a_row(event) == 0
+after_tool._end_of_row(event, None)
+after_tool.forget_failures(event)
 print([path for path in opened if "failures.json" in path])
 """
 

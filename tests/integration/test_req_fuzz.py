@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from tests.req_support import A, B, Gate
 
 from context_graph.errors import UsageError
-from context_graph.requirements import commands, setup, upkeep
-from context_graph.requirements.cache import GateCache
-from context_graph.requirements.event import GateEvent, GateResult
-from context_graph.requirements.hooks import decide
-from context_graph.requirements.yaml_files import parse_yaml
+from context_graph.gates.cache import GateCache
+from context_graph.gates.commands import commands, setup, upkeep
+from context_graph.gates.config.yaml_files import parse_yaml
+from context_graph.gates.decide.hooks import decide
+from context_graph.gates.event import GateEvent, GateResult
 
 MINUTES = float(os.environ.get("CONTEXT_GRAPH_FUZZ_MINUTES", "30"))
 EVENTS = (

@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 from tests.req_support import A, B, Gate, clients, git, named
 
-from context_graph.requirements import commands, journal, plain_json
-from context_graph.requirements.cache import GateCache
-from context_graph.requirements.event import GateResult
+from context_graph.gates.cache import GateCache
+from context_graph.gates.commands import commands
+from context_graph.gates.event import GateResult
+from context_graph.gates.state import journal
 
 COMMIT = {"tool": "Bash", "command_pattern": r"git\s+commit"}
 
 
 @pytest.fixture(params=["files alone", "with a cache"])
 def gate(tmp_path: Path, request: pytest.FixtureRequest) -> Gate:
-    """The slow path has no cache, the owner has one; both must decide alike."""
+    """Without an owner there is no cache, the owner has one; both must decide alike."""
     made = Gate(tmp_path)
     made.cache = GateCache() if request.param == "with a cache" else None
     return made
@@ -490,7 +491,7 @@ def test_a_plan_may_lie_where_the_client_s_setting_says(gate: Gate, file: str) -
     ):
         assert named(_write(gate, f"{gate.repo}/{path}")) == {"plan"}, path
     for given in (".", "..", "/", "", "src/..", 7, None):
-        settings.write_text(plain_json.dumps({"plansDirectory": given}))
+        settings.write_text(json.dumps({"plansDirectory": given}))
         assert named(_write(gate, f"{gate.repo}/p.md")) == {"plan"}, given
     settings.write_text("{")
     assert named(_write(gate, f"{gate.repo}/notes/plans/p.md")) == {"plan"}

@@ -11,9 +11,9 @@ import pytest
 from tests.req_support import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
-from context_graph.requirements import commands, setup
-from context_graph.requirements.event import GateResult
-from context_graph.requirements.verdict import HUMAN
+from context_graph.gates.commands import commands, setup
+from context_graph.gates.decide.evaluation import HUMAN
+from context_graph.gates.event import GateResult
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_an_agent_s_pause_spares_it_and_a_person_s_does_not(gate: Gate) -> None:
         "context-graph-cli${IFS}req${IFS}satisfy${IFS}sign",
         "python3 -c \"import subprocess; subprocess.run(['context-graph-cli','req','satisfy','sign'])\"",
         "python3 -m context_graph.cli req satisfy sign",
-        "python3 -c 'from context_graph.requirements import commands'",
+        "python3 -c 'from context_graph.gates import commands'",
         "echo '{}' > .git/requirements/feature-auth.json",
         "cp x .git/requirements/sessions/cad0ac4d.paused",
         "tee $(git rev-parse --git-common-dir)/requirements/x.json",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.req_support import A, B, Gate, git, named
 
-from context_graph.requirements import commands, upkeep
+from context_graph.gates.commands import commands, upkeep
 
 C = "5b1c08f0-345d-4f0e-8d2a-7f6a1c2b3d4e"
 

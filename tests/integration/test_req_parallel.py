@@ -9,22 +9,23 @@ from pathlib import Path
 
 from tests.req_support import Gate
 
-from context_graph.requirements import commands, journal, upkeep
+from context_graph.gates.commands import commands, upkeep
+from context_graph.gates.state import journal
 
 PROCESSES = 64
 
 _CHILD = """
 import os, sys
-from context_graph.requirements import commands
-from context_graph.requirements.event import GateEvent
-from context_graph.requirements.hooks import decide
-from context_graph.requirements.place import Place
+from context_graph.gates import commands
+from context_graph.gates.event import GateEvent
+from context_graph.gates.decide.hooks import decide
+from context_graph.gates.commands.command_context import CommandContext
 
 number, repo, home, clock = int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
 session = f"{number:08x}-5b1c-4f0e-8d2a-7f6a1c2b3d4e"
 sys.stdin.readline()
 if number % 2:
-    place = Place(repo, {"HOME": home}, cache_dir=home + "/cache", now=clock)
+    place = CommandContext(repo, {"HOME": home}, cache_dir=home + "/cache", now=clock)
     commands.satisfy(place, [f"r{number % 4}", "t"], session=session)
 else:
     for _ in range(2):

@@ -10,8 +10,8 @@ import pytest
 from tests.req_support import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
-from context_graph.requirements import commands, upkeep
-from context_graph.requirements.git import branch_names, find_repo, read_head
+from context_graph.gates.commands import commands, upkeep
+from context_graph.gates.state.git import branch_names, find_repo, read_head
 
 PLAN = {"plan": {}}
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from context_graph.errors import InvalidInputError
-from context_graph.store.engine import Engine
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import EVENTS, requirement_log_key
-from context_graph.store.repair import salvage
-from context_graph.store.requirement_log import KEPT, RequirementLog
+from context_graph.store.salvage.repair import salvage
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.event_log import KEPT, RequirementLog
 
 
 def entry(number: int, **more: object) -> dict[str, object]:
@@ -30,10 +31,10 @@ def test_entries_come_back_newest_first_with_what_was_said(engine: Engine) -> No
 def test_a_new_process_goes_on_after_the_last_entry(db: Path) -> None:
     """Durable on return."""
     for number in (1, 2, 3):
-        opened = Engine.open(db)
+        opened = open_database(db)
         RequirementLog(opened).append([entry(number)])
         opened.close()
-    opened = Engine.open(db)
+    opened = open_database(db)
     assert [one["at_ms"] for one in RequirementLog(opened).entries()] == [3, 2, 1]
     opened.close()
 
@@ -78,6 +79,6 @@ def test_a_damaged_entry_hides_no_other_and_a_repair_keeps_the_rest(engine: Engi
     path = engine.path
     engine.close()
     salvage(path, tmp_path / "repaired", "events")
-    repaired = Engine.open(tmp_path / "repaired")
+    repaired = open_database(tmp_path / "repaired")
     assert sorted(one["at_ms"] for one in RequirementLog(repaired).entries()) == [1, 3]
     repaired.close()

@@ -36,7 +36,7 @@ VICTIM = """
         if open_run:
             memex.undo(open_run.pop())
         else:
-            open_run.append(run(memex, **changes_of(memex)).token)
+            open_run.append(run(memex, **changes_of(memex)).undo_token)
         done += 1
         os.write(1, b"%d\\n" % done)
 """
@@ -76,7 +76,7 @@ def _after(folder: Path, before: dict[tuple[str, bytes], bytes]) -> dict[tuple[s
     with open_memex(folder) as memex:
         done = run(memex, **changes_of(memex))
         after = raw(memex)
-        memex.undo(done.token)
+        memex.undo(done.undo_token)
         assert raw(memex) == before != after
     return after
 

@@ -23,13 +23,12 @@ from tests.run_support import (
     run,
 )
 
-from context_graph.dream.commit import commit
-from context_graph.dream.prepared import Prepared
+from context_graph.consolidation.commit import Prepared, commit
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
-from context_graph.store.engine import Engine
-from context_graph.store.graph import Op
+from context_graph.store.engine.engine import Engine
+from context_graph.store.graph.records import Op
 
 RELATIONS = ("related_to", "causes", "contradicts")
 
@@ -48,7 +47,7 @@ def test_the_survivor_takes_what_the_others_had(memex: Memex) -> None:
     memex.touch([other.id])
     done = run(memex, merges=[Merge(keep.id, (other.id, same.id), 0.97)])
     node = memex.get(keep.id)
-    assert node is not None and done.memories == memex.count() == 1
+    assert node is not None and done.final_memory_count == memex.count() == 1
     assert (node.content, node.importance, node.access_count) == (keep.content, 0.6, 3)
     assert (node.created_at_ms, node.pinned, set(node.tags)) == (1000, True, {"net", "retry"})
     kept = node.metadata["merged_from"]
@@ -77,7 +76,7 @@ def test_edges_follow_and_the_stronger_of_two_stays(memex: Memex) -> None:
     assert (edges[moved.id].target_id, edges[moved.id].metadata) == (keep, {"note": "kept"})
     assert {edge.id for edge in memex.all_edges()}.isdisjoint({between.id, weak.id})
     judge(memex)
-    undone = memex.undo(done.token)
+    undone = memex.undo(done.undo_token)
     assert (undone.restored, undone.changed, undone.edges, undone.kept) == (1, 1, 4, ())
     assert raw(memex) == before
     judge(memex)
@@ -140,7 +139,7 @@ def test_uses_meanwhile_are_counted_and_stop_nothing(memex: Memex) -> None:
     memex.touch([b.id])
     memex.traverse([edge.id], 1.0)
     done = commit(memex, prepared)
-    assert done.token is not None
+    assert done.undo_token is not None
     assert memex.get(a.id).access_count == 3  # type: ignore[union-attr]
     memex.touch([a.id])
     memex.undo()
@@ -198,7 +197,7 @@ def test_nothing_to_do_writes_nothing(memex: Memex) -> None:
     fill(memex, 2)
     before = memex.seq
     done = run(memex)
-    assert (done.token, done.at_ms, done.memories, memex.seq) == (None, 0, 2, before)
+    assert (done.undo_token, done.at_ms, done.final_memory_count, memex.seq) == (None, 0, 2, before)
     assert memex.runs() == []
 
 
@@ -233,7 +232,7 @@ def test_a_failed_write_leaves_the_store_as_it_was(memex: Memex, monkeypatch: py
         with pytest.raises(StoreError):
             commit(memex, prepared)
     assert raw(memex) == before and memex.utl() == figures and memex.runs() == []
-    assert commit(memex, prepared).token is not None
+    assert commit(memex, prepared).undo_token is not None
     judge(memex)
 
 
@@ -246,7 +245,7 @@ def test_a_run_is_one_range_of_commits_and_tells_what_it_was(memex: Memex) -> No
     prepared = prepared_of(memex, merges=[Merge(a.id, (b.id,), 0.96)], prunes=[Prune(c.id, 0.1)])
     done = commit(memex, prepared, details={"trigger": "test"})
     (found,) = memex.runs()
-    assert (found.token, found.mode, found.at_ms) == (done.token, "deep", done.at_ms)
+    assert (found.token, found.mode, found.at_ms) == (done.undo_token, "deep", done.at_ms)
     assert (found.counts["merged"], found.counts["pruned"], found.details) == (1, 1, {"trigger": "test"})
     changes = list(memex.core.store.changes_after(found.first - 1))
     assert (changes[0].op, changes[0].subject) == (Op.RUN, found.token.bytes)
@@ -263,13 +262,13 @@ def test_undo_by_token_by_its_beginning_and_the_last(memex: Memex) -> None:
     second = run(memex, prunes=[Prune(b.id, 0.1)])
     run(memex, prunes=[Prune(c.id, 0.1)])
     assert memex.undo().restored == 1 and memex.get(c.id) is not None
-    assert first.token is not None and second.token is not None
-    assert memex.undo(str(first.token)[:9]).undone == first.token and memex.get(a.id) is not None
-    assert memex.undo().undone == second.token, "the last that is left"
+    assert first.undo_token is not None and second.undo_token is not None
+    assert memex.undo(str(first.undo_token)[:9]).undone == first.undo_token and memex.get(a.id) is not None
+    assert memex.undo().undone == second.undo_token, "the last that is left"
     with pytest.raises(GraphQueryError, match="left to be undone"):
         memex.undo()
     with pytest.raises(GraphQueryError, match="undone already"):
-        memex.undo(first.token)
+        memex.undo(first.undo_token)
     with pytest.raises(GraphQueryError, match="no consolidation"):
         memex.undo(uuid4())
     for wrong in ("", "xyz!", "12"):
@@ -299,9 +298,9 @@ def test_runs_undone_from_the_last_to_the_first_leave_every_byte(memex: Memex) -
     one = run(memex, merges=[Merge(a.id, (b.id,), 0.96)])
     between = raw(memex)
     two = run(memex, merges=[Merge(a.id, (c.id,), 0.96)])
-    memex.undo(two.token)
+    memex.undo(two.undo_token)
     assert raw(memex) == between
-    memex.undo(one.token)
+    memex.undo(one.undo_token)
     assert (raw(memex), exported(memex)) == before
 
 
@@ -321,10 +320,12 @@ def test_facts_go_with_the_run(memex: Memex) -> None:
     """What a run says about the store is undone with it, unless another has said it since."""
     first = commit(memex, prepared_of(memex, facts={"goals": {"version": 1}}))
     second = commit(memex, prepared_of(memex, facts={"goals": {"version": 2}}))
-    assert commit(memex, prepared_of(memex, facts={"goals": {"version": 2}})).token is None, "nothing new"
-    memex.undo(second.token)
+    assert commit(memex, prepared_of(memex, facts={"goals": {"version": 2}})).undo_token is None, (
+        "nothing new"
+    )
+    memex.undo(second.undo_token)
     assert memex.core.store.meta("goals") == {"version": 1}
-    memex.undo(first.token)
+    memex.undo(first.undo_token)
     assert memex.core.store.meta("goals") is None
 
 
@@ -335,7 +336,7 @@ def test_what_was_kept_ends_with_the_retention(memex: Memex) -> None:
     memex.purge(later)
     assert memex.runs() == [] and list(memex.core.store.history.of(a.id.bytes)) == []
     with pytest.raises(GraphQueryError):
-        memex.undo(done.token)
+        memex.undo(done.undo_token)
     assert memex.get(b.id) is not None
 
 
@@ -395,13 +396,17 @@ def test_a_dry_run_is_the_run_and_undo_restores_every_byte(
         dry = prepared_of(memex, **changes)
         assert (raw(memex), exported(memex)) == before, "a dry run writes nothing"
         done = commit(memex, prepared_of(memex, **changes))
-        assert done.plan == dry.plan and done.memories == dry.memories_after and done.skipped == ()
+        assert (
+            done.plan == dry.plan
+            and done.final_memory_count == dry.result().final_memory_count
+            and done.skipped == ()
+        )
         after = raw(memex), exported(memex)
         judge(memex)
-        if done.token is None:
+        if done.undo_token is None:
             assert after == before
             return
-        undone = memex.undo(done.token)
+        undone = memex.undo(done.undo_token)
         assert undone.kept == () and (raw(memex), exported(memex)) == before
         judge(memex)
         memex.undo(undone.token)
@@ -422,8 +427,8 @@ def test_whatever_happens_in_between_the_store_stays_whole(
         done = commit(memex, prepared)
         judge(memex)
         _anything(memex, nodes, rng)
-        if done.token is not None:
-            memex.undo(done.token)
+        if done.undo_token is not None:
+            memex.undo(done.undo_token)
         judge(memex)
         ends = {one.node.id for one in memex.stored_after()}
         slots = [(edge.source_id, edge.target_id, edge.relationship_type) for edge in memex.all_edges()]

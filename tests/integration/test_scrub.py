@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from tests.memory_support import WHY, open_memex
 
-from context_graph.store.engine import Engine
+from context_graph.store.engine.engine import Engine
+from context_graph.store.graph.scrub import MERGE_EVERY, RUN_TABLES, SMALL_BYTES, merge_small_tables, tables
 from context_graph.store.graph_layout import LOG, seq_key
-from context_graph.store.memory_families import gain_memory
-from context_graph.store.scrub import MERGE_EVERY, RUN_TABLES, SMALL_BYTES, merge_small_tables, tables
+from context_graph.store.schema import gain_memory, open_database
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = Engine.open(tmp_path / "db")
+    opened = open_database(tmp_path / "db")
     gain_memory(opened)
     yield opened
     opened.close()

@@ -16,8 +16,7 @@ from tests.memory_support import WHY, open_memex
 
 from context_graph import Memex
 from context_graph.errors import EmbeddingDataError, EmbeddingUnavailableError
-from context_graph.memory.minilm import find_model
-from context_graph.memory.second import SecondVectors
+from context_graph.memory.index.second_vectors import SecondVectors, find_model
 
 
 class Initials:
@@ -63,7 +62,7 @@ def with_model(path: Path, model: Initials) -> Memex:
     memex = open_memex(path, model="off")
     memex.recall("nothing yet")  # loads what is derived
     core = memex._core
-    core._second = core.recaller.extra = SecondVectors(model, core.turn)
+    core._second = core.recaller.extra = SecondVectors(model, core.operation)
     core._second.notify()
     return memex
 

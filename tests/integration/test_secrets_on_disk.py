@@ -21,12 +21,12 @@ from mcp import MCPError
 from tests.mcp_support import connected
 from tests.support import Cli
 
+from context_graph.claude.hooks.hook_input import Wire
+from context_graph.claude.settings.events import EVENTS
 from context_graph.cli.main import build_app
 from context_graph.config import data_root, store_dir
-from context_graph.hooks_config.events import EVENTS
-from context_graph.mcp_server.schemas import PARAMETERS
-from context_graph.protocol.shapes import Wire
-from context_graph.store.sessions import SessionStore
+from context_graph.mcp.tools import memory_tools
+from context_graph.store.sessions.sessions import SessionStore
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "secrets.tsv"
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
@@ -217,7 +217,7 @@ def test_no_argument_of_any_tool_keeps_a_secret(cli: Cli, isolated_home: Path) -
     with connected(cli) as peer:
         ids = {"node_id": peer.store("one plain note"), "source_id": peer.store("two plain notes")}
         ids |= {"target_id": ids["node_id"], "link_to": [ids["node_id"]]}
-        for tool, schema in PARAMETERS.items():
+        for tool, schema in ((one.name, one.parameters) for one in memory_tools()):
             texts = {
                 name: _argument(planter, f"{tool}.{name}", name, given)
                 for name, given in schema["properties"].items()

@@ -19,11 +19,12 @@ from context_graph.errors import (
 )
 from context_graph.model import EventKind, HookEvent
 from context_graph.store import layout
-from context_graph.store.engine import Engine
-from context_graph.store.event_log import EVENTS_KEPT, TRIM_EVERY
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import EVENTS, LATEST, RUNTIME, SESSION_IDENTITY, SYSTEM
-from context_graph.store.records import Evidence
-from context_graph.store.sessions import SessionStore
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.event_log import EVENTS_KEPT, TRIM_EVERY
+from context_graph.store.sessions.records import Evidence
+from context_graph.store.sessions.sessions import SessionStore
 
 
 def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: Engine) -> None:
@@ -136,7 +137,7 @@ def test_a_request_that_names_no_session_or_time_is_refused(
 WRITER = """
     import sys
     from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-    from context_graph.store.sessions import SessionStore
+    from context_graph.store.sessions.sessions import SessionStore
     store = SessionStore.open(sys.argv[1])
     start = int(sys.argv[2])
     counts = {}
@@ -160,7 +161,7 @@ WRITER = """
 
 def check_consistent(db: Path) -> int:
     """Every session stands wholly at one event, index and pointer too; gives the highest number."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     store = SessionStore(engine)
     numbers = {}
     for row in store.list_sessions(100)[0]:

@@ -13,9 +13,9 @@ from context_graph.errors import (
     SessionNotFoundError,
 )
 from context_graph.store import layout
-from context_graph.store.engine import Engine
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import SESSION_IDENTITY
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 
 def test_a_listing_pages_through_all_sessions_newest_first(store: SessionStore) -> None:

@@ -20,11 +20,11 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreLockedError,
 )
-from context_graph.identity.kuramoto import order_of
+from context_graph.identity.consciousness import order_of
 from context_graph.identity.manager import SessionIdentityManager
 from context_graph.model import SessionIdentitySnapshot
-from context_graph.store.engine import Engine
-from context_graph.store.sessions import SessionStore
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.sessions import SessionStore
 
 AXES = [[1.0 if index == axis else 0.0 for index in range(13)] for axis in range(13)]
 
@@ -266,7 +266,7 @@ def test_nothing_to_restore_is_a_fresh_session(manager: SessionIdentityManager, 
 
 def test_a_damaged_session_to_restore_is_an_error_and_nothing_begins(db: Path) -> None:
     """REQ-SESSION-17."""
-    engine = Engine.open(db)
+    engine = open_database(db)
     store = SessionStore(engine)
     store.save_snapshot(snapshot("one"))
     break_record(engine, "one")
@@ -308,13 +308,15 @@ def test_more_sessions_than_the_cache_holds_are_read_again(manager: SessionIdent
 
 
 def test_the_documented_library_runs_as_a_users_program(tmp_path: Path) -> None:
-    """REQ-HOOKS-23, REQ-HOOKS-25, REQ-HOOKS-26, REQ-HOOKS-27: docs/identity.md's lines as a process.
+    """REQ-HOOKS-23, REQ-HOOKS-25, REQ-HOOKS-26, REQ-HOOKS-27: docs/library.md's lines as a process.
 
     The cosine of the two vectors is 0.8, the phases are those that a session begins with; a session that
     continues another has its vector, so the link is r.
     """
-    page = (Path(__file__).resolve().parents[2] / "docs" / "identity.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
+    (code,) = re.findall(
+        r"```python\n(from context_graph import SessionIdentityManager.*?)```", page, re.DOTALL
+    )
     folder = tmp_path / "sessions"
     done = subprocess.run(
         [sys.executable, "-c", code.replace("/path/to/sessions", str(folder))],

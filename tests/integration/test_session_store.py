@@ -15,12 +15,14 @@ from context_graph.errors import (
     StoreClosedError,
     StoreFullError,
 )
-from context_graph.store import layout, transfer
-from context_graph.store.batch import Batch
-from context_graph.store.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.cursor import Batch
+from context_graph.store.engine.engine import Engine
 from context_graph.store.layout import LATEST, SESSION_IDENTITY
-from context_graph.store.records import encode_snapshot
-from context_graph.store.sessions import SessionStore
+from context_graph.store.schema import open_database
+from context_graph.store.sessions import transfer
+from context_graph.store.sessions.records import encode_snapshot
+from context_graph.store.sessions.sessions import SessionStore
 
 
 def test_a_snapshot_comes_back_by_id_and_as_the_latest(db: Path) -> None:
@@ -188,7 +190,7 @@ def test_recovery_without_a_time_index_goes_by_the_records(store: SessionStore, 
 def test_recovery_of_a_store_opened_read_only_leaves_the_pointer(db: Path) -> None:
     with SessionStore.open(db) as store:
         store.save_snapshot(snapshot("one"))
-    raw = Engine.open(db)
+    raw = open_database(db)
     raw.delete(SESSION_IDENTITY, LATEST)
     raw.close()
     with SessionStore.open(db, read_only=True) as store:

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support import Cli
 
-from context_graph.hooks_config.events import EVENTS, MISSING, command_line
-from context_graph.hooks_config.schema import hook_problems
-from context_graph.setup.entries import (
+from context_graph.claude.install.entries import (
     ALLOWED,
     add_server,
     add_to_settings,
     drop_server,
     take_from_settings,
 )
+from context_graph.claude.settings.events import EVENTS, MISSING, command_line
+from context_graph.claude.settings.schema import hook_problems
 
 THEIRS = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},

@@ -14,7 +14,7 @@ from tests.session_support import hook, memory
 from tests.support import Cli
 
 from context_graph.config import store_dir
-from context_graph.store.failures import damaged_database
+from context_graph.store.engine.failures import damaged_database
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,11 @@ def running_pid(owner: Owner) -> int:
             words = Path(f"/proc/{name}/cmdline").read_bytes()
         except OSError:
             continue
-        if name.isdigit() and b"context_graph.dream" in words and bytes(owner.location.store) in words:
+        if (
+            name.isdigit()
+            and b"context_graph.consolidation" in words
+            and bytes(owner.location.store) in words
+        ):
             return int(name)
     return 0
 

@@ -18,7 +18,7 @@ from tests.support import Cli
 
 from context_graph.config import data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent
-from context_graph.store.sessions import SessionStore
+from context_graph.store.sessions.sessions import SessionStore
 
 SESSIONS = 8
 SEED = int(os.environ.get("CONTEXT_GRAPH_TORTURE_SEED", "20261121"))

@@ -19,9 +19,9 @@ from context_graph.errors import (
     InvalidInputError,
     SessionNotFoundError,
 )
-from context_graph.store import transfer
-from context_graph.store.engine import Engine
-from context_graph.store.sessions import SessionStore
+from context_graph.store.engine.engine import Engine
+from context_graph.store.sessions import transfer
+from context_graph.store.sessions.sessions import SessionStore
 
 
 @pytest.fixture

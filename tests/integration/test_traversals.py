@@ -12,10 +12,10 @@ from tests.memory_support import WHY, open_memex
 from tests.session_support import context_of, hook, remember
 from tests.support import Cli
 
-from context_graph.dream.consolidate import consolidate
-from context_graph.dream.plan import Mode
+from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.plan import Mode
 from context_graph.memory.memex import Memex
-from context_graph.store.path_table import MAX_PATHS
+from context_graph.store.graph.tables import MAX_PATHS
 
 CHAIN = (
     "The gateway parses the deploy manifest first",
@@ -39,7 +39,7 @@ def ask(memex: Memex, query: str = "deploy manifest of the gateway", **given: in
 
 
 def paths(memex: Memex) -> dict[tuple[UUID, ...], tuple[int, float]]:
-    with memex._core.turn("get") as core:
+    with memex._core.operation("get") as core:
         return {path.nodes: (path.traversals, path.confidence) for path in core.store.paths.all()}
 
 

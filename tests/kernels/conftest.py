@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from context_graph._kernels import _reference
+from context_graph.kernels.reference import vectors as _reference
 
 COMPILED = ("oscillators", "vectors")
 """Compiled modules whose twin is _reference."""
@@ -23,7 +23,7 @@ def reference() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def compiled() -> SimpleNamespace:
     """Imported by full name: no fallback, and no CONTEXT_GRAPH_PURE, can turn these into the twins."""
-    modules = [import_module(f"context_graph._kernels.{name}") for name in COMPILED]
+    modules = [import_module(f"context_graph.kernels.{name}") for name in COMPILED]
     return SimpleNamespace(**{name: getattr(module, name) for module in modules for name in module.__all__})
 
 

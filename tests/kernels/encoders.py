@@ -8,13 +8,13 @@ from typing import Any
 
 import Stemmer
 
-from context_graph._kernels import _reference_tokens
-from context_graph.memory.table import LEXICONS, packaged_table
-from context_graph.memory.words import STOP_WORDS
+from context_graph.kernels.reference import tokens as _reference_tokens
+from context_graph.memory.embed import LEXICONS, packaged_table
+from context_graph.text.stop_words import STOP_WORDS
 
 MODULES = {
-    "compiled": "context_graph._kernels.tokens",
-    "reference": "context_graph._kernels._reference_tokens",
+    "compiled": "context_graph.kernels.tokens",
+    "reference": "context_graph.kernels.reference.tokens",
 }
 
 TEXTS = (

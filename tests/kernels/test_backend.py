@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from context_graph import _kernels
-from context_graph._kernels import _reference
+from context_graph import kernels as _kernels
+from context_graph.kernels.reference import vectors as _reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,34 +48,34 @@ def test_every_kernel_source_is_loaded_by_the_chooser() -> None:
 
 def test_the_switch_loads_the_twins_and_says_so() -> None:
     code = (
-        "from context_graph import _kernels as k;"
+        "from context_graph import kernels as k;"
         "print(k.BACKEND, k.vectors.__name__, k.FALLBACKS['vectors'], sep='|')"
     )
     assert run_python(code, CONTEXT_GRAPH_PURE="1") == (
-        "reference|context_graph._kernels._reference|CONTEXT_GRAPH_PURE is set"
+        "reference|context_graph.kernels.reference.vectors|CONTEXT_GRAPH_PURE is set"
     )
 
 
 def test_a_switch_set_to_zero_keeps_the_compiled_kernels() -> None:
-    code = "from context_graph import _kernels as k; print(k.BACKEND)"
+    code = "from context_graph import kernels as k; print(k.BACKEND)"
     assert run_python(code, CONTEXT_GRAPH_PURE="0") == "compiled"
 
 
 def test_a_kernel_that_is_not_built_falls_back_alone_and_says_why() -> None:
     code = (
-        "import sys; sys.modules['context_graph._kernels.vectors'] = None\n"
-        "from context_graph import _kernels as k\n"
+        "import sys; sys.modules['context_graph.kernels.vectors'] = None\n"
+        "from context_graph import kernels as k\n"
         "print(k.BACKEND, k.vectors.__name__, k.oscillators.__name__, list(k.FALLBACKS), sep='|')"
     )
     assert run_python(code, CONTEXT_GRAPH_PURE="") == (
-        "reference|context_graph._kernels._reference|context_graph._kernels.oscillators|['vectors']"
+        "reference|context_graph.kernels.reference.vectors|context_graph.kernels.oscillators|['vectors']"
     )
 
 
 @pytest.mark.parametrize("pure", ["", "1"], ids=["compiled", "reference"])
 def test_neither_backend_imports_numpy(pure: str) -> None:
     """The owner must stay light: its process never holds NumPy."""
-    code = "import sys; from context_graph import _kernels; print('numpy' in sys.modules)"
+    code = "import sys; from context_graph import kernels; print('numpy' in sys.modules)"
     assert run_python(code, CONTEXT_GRAPH_PURE=pure) == "False"
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_dense
+from context_graph.kernels.reference import dense as _reference_dense
 
-compiled = import_module("context_graph._kernels.dense")
+compiled = import_module("context_graph.kernels.dense")
 
 
 @pytest.fixture(params=["reference", "compiled"])

@@ -13,14 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agent_events import LABELS, SHADER, TARIFF
 
-from context_graph import _kernels
-from context_graph._kernels import _reference_features, _reference_goals, _reference_purpose
+from context_graph import kernels as _kernels
 from context_graph.identity.ego import _CODING, SPACES
-from context_graph.identity.vocabulary import HEADS, STOP_WORDS
+from context_graph.kernels.reference import (
+    features as _reference_features,
+)
+from context_graph.kernels.reference import (
+    goals as _reference_goals,
+)
+from context_graph.kernels.reference import (
+    purpose as _reference_purpose,
+)
+from context_graph.text.stop_words import HEADS, WORK_WORDS
 
-features = import_module("context_graph._kernels.features")
-goals = import_module("context_graph._kernels.goals")
-purpose = import_module("context_graph._kernels.purpose")
+features = import_module("context_graph.kernels.features")
+goals = import_module("context_graph.kernels.goals")
+purpose = import_module("context_graph.kernels.purpose")
 
 TOLERANCE = 1e-5
 
@@ -66,8 +74,8 @@ texts = st.one_of(
 def pair() -> tuple[Any, Any]:
     """(compiled, reference) features of the same vocabulary; scanned over and over."""
     return (
-        features.EventFeatures(STOP_WORDS, HEADS),
-        _reference_features.EventFeatures(STOP_WORDS, HEADS),
+        features.EventFeatures(WORK_WORDS, HEADS),
+        _reference_features.EventFeatures(WORK_WORDS, HEADS),
     )
 
 

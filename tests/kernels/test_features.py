@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from context_graph._kernels import _reference_features
+from context_graph.kernels.reference import features as _reference_features
 
 STOP = [b"the", b"python", b"test", b"self"]
 HEADS = [b"def", b"class", b"import", b"from"]
@@ -19,7 +19,7 @@ HEADS = [b"def", b"class", b"import", b"from"]
 def module(request: pytest.FixtureRequest) -> ModuleType:
     """Imported by full name: no fallback can turn the compiled one into its twin."""
     compiled = request.param == "compiled"
-    return import_module("context_graph._kernels.features") if compiled else _reference_features
+    return import_module("context_graph.kernels.features") if compiled else _reference_features
 
 
 @pytest.fixture

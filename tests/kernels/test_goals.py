@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from context_graph._kernels import _reference_goals
+from context_graph.kernels.reference import goals as _reference_goals
 
 BAGS, BUCKETS, N = 11, 4096, 13
 
@@ -17,7 +17,7 @@ BAGS, BUCKETS, N = 11, 4096, 13
 @pytest.fixture(params=["reference", "compiled"])
 def module(request: pytest.FixtureRequest) -> ModuleType:
     compiled = request.param == "compiled"
-    return import_module("context_graph._kernels.goals") if compiled else _reference_goals
+    return import_module("context_graph.kernels.goals") if compiled else _reference_goals
 
 
 def event(**bags: dict[int, float]) -> SimpleNamespace:

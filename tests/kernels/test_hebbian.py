@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_hebbian
+from context_graph.kernels.reference import hebbian as _reference_hebbian
 
 RATE, DECAY, FLOOR = 0.01, 0.001, 0.05
-COMPILED = import_module("context_graph._kernels.hebbian")
+COMPILED = import_module("context_graph.kernels.hebbian")
 
 
 @pytest.fixture(params=["reference", "compiled"])

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_lexical
+from context_graph.kernels.reference import lexical as _reference_lexical
 
 K1, B = 0.9, 0.4
-compiled = import_module("context_graph._kernels.lexical")
+compiled = import_module("context_graph.kernels.lexical")
 
 
 @pytest.fixture(params=["reference", "compiled"])

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_pairs
-from context_graph.dream import closeness
-from context_graph.dream.closeness import Bound
+from context_graph.consolidation.finders import closeness
+from context_graph.consolidation.finders.closeness import Bound
+from context_graph.kernels.reference import pairs as _reference_pairs
 
-compiled = import_module("context_graph._kernels.pairs")
+compiled = import_module("context_graph.kernels.pairs")
 WAYS = [(_reference_pairs, "plain"), *((compiled, kind) for kind in compiled.KINDS)]
 MODULES = [compiled, _reference_pairs]
 

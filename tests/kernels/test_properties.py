@@ -70,14 +70,6 @@ def test_the_cosine_is_symmetric_and_blind_to_length(kernels, a, b, scale) -> No
     assert math.isclose(kernels.cosine13(array("d", [v * scale for v in a]), y), value, abs_tol=1e-9)
 
 
-@given(values=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
-def test_single_precision_vectors_agree_with_the_double_kernel(compiled, reference, values) -> None:
-    single, double = array("f", values), array("d", values)
-    other = array("f", reversed(values))
-    assert alike(compiled.cosine32(single, other), reference.cosine32(single, other))
-    assert compiled.cosine32(single, other) == compiled.cosine(double, array("d", other))
-
-
 @given(phases=phases13, coupling=st.floats(0, 10), steps=st.integers(1, 60))
 @settings(deadline=None)
 def test_the_network_agrees_and_stays_on_its_circle(compiled, reference, phases, coupling, steps) -> None:

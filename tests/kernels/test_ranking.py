@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_ranking
+from context_graph.kernels.reference import ranking as _reference_ranking
 
-compiled = import_module("context_graph._kernels.ranking")
+compiled = import_module("context_graph.kernels.ranking")
 NONE = _reference_ranking.NONE
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from context_graph._kernels import _reference_salience
+from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.model.spaces import DIM, SLICES, SPACES
 
-COMPILED = import_module("context_graph._kernels.salience")
+COMPILED = import_module("context_graph.kernels.salience")
 UNREAD = 0.6
 
 

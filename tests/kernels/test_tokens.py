@@ -15,8 +15,8 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from context_graph._kernels._reference_text import hash_of
-from context_graph.memory.table import packaged_table
+from context_graph.kernels.reference.text import hash_of
+from context_graph.memory.embed import packaged_table
 
 KINDS = ("compiled", "reference")
 CHARACTERS = [
@@ -205,7 +205,7 @@ def test_a_word_is_the_same_after_the_cache_was_emptied() -> None:
         stems.append(word)
         return word
 
-    coder = make(__import__("context_graph._kernels.tokens", fromlist=["Encoder"]), stem)
+    coder = make(__import__("context_graph.kernels.tokens", fromlist=["Encoder"]), stem)
     first = coder.encode("remembered")
     for start in range(0, 40_000, 1000):
         coder.count(" ".join(f"w{i}" for i in range(start, start + 1000)))
@@ -240,7 +240,8 @@ def test_what_is_refused(coder, call, message: str) -> None:
 
 
 def test_a_table_of_another_size_is_refused() -> None:
-    from context_graph._kernels import _reference_tokens, tokens
+    from context_graph.kernels import tokens
+    from context_graph.kernels.reference import tokens as _reference_tokens
 
     for module in (_reference_tokens, tokens):
         with pytest.raises(ValueError, match="rows must have 512 values, got 3"):

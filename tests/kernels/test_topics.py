@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph._kernels import _reference_topics
+from context_graph.kernels.reference import topics as _reference_topics
 
-COMPILED = import_module("context_graph._kernels.topics")
+COMPILED = import_module("context_graph.kernels.topics")
 JOIN = 0.45
 SLOTS = 6
 
@@ -59,17 +59,9 @@ def filled(module: ModuleType, vectors: list[bytes | None], capacity: int = 16):
     return topics
 
 
-def diversity(topics) -> float:
-    return topics.summary()[2]
-
-
-def coherence(topics) -> float:
-    return topics.summary()[3]
-
-
-def test_nothing_stored_is_neither_diverse_nor_coherent(module) -> None:
+def test_nothing_stored_is_like_nothing(module) -> None:
     topics = module.Topics(16, JOIN)
-    assert topics.summary() == (0, 0, 0.0, 0.0, 0)
+    assert topics.shapes() == []
     assert topics.place(vector(1)) == (-1, 0.0, 0, None, 0.0)
 
 
@@ -97,96 +89,55 @@ def test_the_same_text_again_is_found_whatever_lies_between(module) -> None:
 
 def test_a_forgotten_memory_is_no_longer_near_and_counts_nowhere(module) -> None:
     topics = filled(module, [vector(1), vector(2)])
-    before = topics.summary()
+    before = topics.shapes()
     packed = vector(3)
     topics.add(node(9), -1, packed)
-    topics.link(node(9), node(0), False, 1)
-    topics.link(node(9), node(0), False, -1)
+    assert node(9) in topics
     assert topics.remove(node(9), packed)
     assert not topics.remove(node(9), packed)
-    assert topics.summary() == before
+    assert topics.shapes() == before
     assert topics.place(vector(3))[3] is None
-    assert topics.links(node(9)) == topics.slot(node(9)) == -1
+    assert node(9) not in topics
+    assert topics.slot(node(9)) == -1
 
 
 def test_what_comes_back_is_as_if_it_had_stayed(module) -> None:
     vectors = [vector(1), vector(1, 2), vector(5)]
     topics = filled(module, vectors)
-    before = topics.summary()
+    before = topics.shapes()
     packed = vectors[1]
     topics.remove(node(1), packed)
     topics.add(node(1), 0, packed)
-    assert topics.summary() == before
+    assert topics.shapes() == before
 
 
 @pytest.mark.parametrize("count", [2, 5, 12])
-def test_copies_have_no_diversity_and_strangers_all_of_it(module, count) -> None:
-    assert diversity(filled(module, [vector(1)] * count)) == 0.0
-    assert diversity(filled(module, [vector(i) for i in range(count)])) == pytest.approx(1.0)
+def test_copies_are_one_topic_of_full_likeness_and_strangers_have_one_each(module, count) -> None:
+    assert filled(module, [vector(1)] * count).shapes() == [(0, count, 1.0)]
+    strangers = filled(module, [vector(i) for i in range(count)])
+    assert strangers.shapes() == [(i, 1, 0.0) for i in range(count)]
 
 
-def test_each_further_copy_lowers_diversity(module) -> None:
-    vectors = [vector(i) for i in range(8)]
-    seen = [diversity(filled(module, vectors + [vector(0)] * copies)) for copies in range(6)]
-    assert seen == sorted(seen, reverse=True)
-    assert len(set(seen)) == len(seen)
+def test_a_tight_topic_has_more_likeness_than_a_loose_one(module) -> None:
+    shapes = [
+        filled(module, [vector(1, noise=noise, seed=i) for i in range(9)]).shapes() for noise in (0.02, 0.05)
+    ]
+    assert [len(shape) for shape in shapes] == [1, 1]
+    assert shapes[0][0][2] > shapes[1][0][2] > 0.0
 
 
-def test_a_tight_topic_is_more_coherent_than_a_loose_one_and_strangers_are_not(module) -> None:
-    tight = [vector(1, noise=0.02, seed=i) for i in range(9)]
-    loose = [vector(1, noise=0.05, seed=i) for i in range(9)]
-    strangers = [vector(i) for i in range(9)]
-    figures = [coherence(filled(module, vectors)) for vectors in (tight, loose, strangers)]
-    assert figures[0] > figures[1] > figures[2] == 0.0
-
-
-def test_each_link_raises_coherence_and_taking_it_away_restores_it(module) -> None:
-    topics = filled(module, [vector(i) for i in range(6)])
-    seen = [coherence(topics)]
-    for other in range(1, 6):
-        assert topics.link(node(0), node(other), False, 1)
-        seen.append(coherence(topics))
-    assert seen == sorted(seen)
-    assert len(set(seen)) == 6
-    assert topics.links(node(0)) == 5
-    for other in range(1, 6):
-        topics.link(node(0), node(other), False, -1)
-    assert coherence(topics) == seen[0]
-
-
-def test_contradictions_are_counted_by_memory_and_are_no_links(module) -> None:
-    topics = filled(module, [vector(i) for i in range(4)])
-    assert topics.link(node(0), node(1), True, 1)
-    assert topics.link(node(0), node(2), True, 1)
-    assert topics.summary()[4] == 3
-    assert topics.links(node(0)) == 0
-    topics.link(node(0), node(2), True, -1)
-    assert topics.summary()[4] == 2
-
-
-def test_an_edge_needs_two_memories_that_are_counted(module) -> None:
-    topics = filled(module, [vector(1)])
-    assert not topics.link(node(0), node(5), False, 1)
-    assert not topics.link(node(0), node(0), False, 1)
-    assert topics.links(node(0)) == 0
-
-
-def test_alone_is_who_has_neither_link_nor_topic_mate(module) -> None:
+def test_lone_is_who_has_no_topic_mate(module) -> None:
     topics = filled(module, [vector(1), vector(1), vector(2), vector(3), NOTHING])
-    assert topics.alone() == [node(2), node(3)]
-    topics.link(node(2), node(0), False, 1)
-    assert topics.alone() == [node(3)]
+    assert topics.lone() == [node(2), node(3)]
 
 
-def test_a_memory_without_a_vector_has_no_topic_but_can_be_linked(module) -> None:
+def test_a_memory_without_a_vector_has_no_topic(module) -> None:
     topics = filled(module, [NOTHING, vector(1)])
+    assert node(0) in topics
     assert topics.slot(node(0)) == -1
-    assert topics.summary()[:2] == (2, 1)
-    topics.link(node(0), node(1), False, 1)
-    assert coherence(topics) == pytest.approx(0.5)
-    topics.link(node(0), node(1), False, -1)
+    assert topics.shapes() == [(0, 1, 0.0)]
     assert topics.remove(node(0), None)
-    assert topics.summary()[0] == 1
+    assert node(0) not in topics
 
 
 def test_what_can_not_be_counted_is_refused(module) -> None:
@@ -213,12 +164,10 @@ def test_what_can_not_be_counted_is_refused(module) -> None:
 
 def test_what_was_written_reads_back_equal_and_damage_changes_nothing(module) -> None:
     topics = filled(module, [vector(i % 3, noise=0.02, seed=i) for i in range(9)] + [NOTHING])
-    topics.link(node(0), node(9), False, 1)
-    topics.link(node(1), node(2), True, 1)
     packed = topics.to_bytes()
     again = module.Topics(16, JOIN)
     again.load_bytes(packed)
-    assert again.summary() == topics.summary()
+    assert again.shapes() == topics.shapes()
     assert again.to_bytes() == packed
     assert again.place(vector(1)) == topics.place(vector(1))
     for damaged in (b"", packed[:-1], b"XXXX" + packed[4:], packed + b"\0"):
@@ -281,8 +230,7 @@ def test_twins_pack_to_the_same_bytes(values, shift) -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["add", "remove", "restore", "link", "unlink", "contradict"]),
-        st.integers(0, 11),
+        st.sampled_from(["add", "remove", "restore"]),
         st.integers(0, 11),
     ),
     max_size=60,
@@ -294,21 +242,20 @@ STEPS = st.lists(
 def test_twins_agree_to_the_last_bit_on_any_history_and_read_each_other(steps) -> None:
     twins = [COMPILED.Topics(SLOTS, JOIN), _reference_topics.Topics(SLOTS, JOIN)]
     vectors = [vector(i % 4, noise=0.05 * (i % 3), seed=i) if i else NOTHING for i in range(12)]
-    for what, a, b in steps:
-        answers = [_apply(topics, what, a, b, vectors) for topics in twins]
+    for what, a in steps:
+        answers = [_apply(topics, what, a, vectors) for topics in twins]
         assert answers[0] == answers[1]
-        assert twins[0].summary() == twins[1].summary()
+        assert twins[0].shapes() == twins[1].shapes()
+        assert twins[0].lone() == twins[1].lone()
     assert twins[0].to_bytes() == twins[1].to_bytes()
     loaded = _reference_topics.Topics(SLOTS, JOIN)
     loaded.load_bytes(twins[0].to_bytes())
-    assert loaded.summary() == twins[1].summary()
+    assert loaded.shapes() == twins[1].shapes()
 
 
-def _apply(topics, what: str, a: int, b: int, vectors: list[bytes]) -> object:
+def _apply(topics, what: str, a: int, vectors: list[bytes]) -> object:
     if what in ("add", "restore"):
-        if topics.links(node(a)) >= 0:
+        if node(a) in topics:
             return None
         return add(topics, a, vectors[a]), vectors[a] and topics.place(vectors[a])
-    if what == "remove":
-        return topics.remove(node(a), vectors[a])
-    return topics.link(node(a), node(b), what == "contradict", -1 if what == "unlink" else 1)
+    return topics.remove(node(a), vectors[a])

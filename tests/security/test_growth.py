@@ -13,24 +13,26 @@ import orjson
 import pytest
 from tests.hard_texts import Text, hard_texts, why_not_linear
 
-from context_graph.dream import actions, distinct, labels, telling
+from context_graph.claude.hooks.hook_input import parse_hook_input
+from context_graph.claude.settings.json_edit import parse_json_text
+from context_graph.consolidation.finders import actions, duplicates, words
 from context_graph.errors import ContextGraphError
-from context_graph.hooks_config.json_text import parse_json_text
+from context_graph.gates.decide import exemptions, permission, touching
+from context_graph.gates.shell.protected import Protected
+from context_graph.gates.state.project import Project
 from context_graph.identity.prediction import command_head
-from context_graph.identity.text import flatten_text, relative_paths
-from context_graph.mcp_server import rpc
-from context_graph.memory import blend, fence, ledger, likeness, phrases, saying, segments, selection
+from context_graph.mcp import rpc
+from context_graph.memory.context import ledger, quoting, selection
+from context_graph.memory.context.relevance import Asked
+from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
-from context_graph.memory.exchange_markdown import file_name, read_markdown
-from context_graph.memory.relevance import Asked
-from context_graph.memory.summary import SessionWork
+from context_graph.memory.exchange.markdown import file_name, read_markdown
+from context_graph.memory.index import blend
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
-from context_graph.protocol.hook_input import parse_hook_input
 from context_graph.redact.detector import Redactor
-from context_graph.requirements import own_commands, permission, touching
-from context_graph.requirements.project import Project
-from context_graph.requirements.protected import Protected
+from context_graph.text import meaning, paraphrase, phrases, sentences
+from context_graph.text.flattening import flatten_text, relative_paths
 from context_graph.wire.messages import MessageSplitter
 
 
@@ -58,9 +60,9 @@ def redactor() -> Redactor:
 
 
 def quoted(text: str) -> None:
-    fence.quoted(text)
-    fence.inert(text)
-    fence.best_passage(text, fence.words_of(text), 40, lambda part: len(part) // 4)
+    quoting.quoted(text)
+    quoting.inert(text)
+    quoting.best_passage(text, quoting.words_of(text), 40, lambda part: len(part) // 4)
 
 
 def relevance(text: str) -> None:
@@ -79,25 +81,25 @@ def pairs(text: str) -> None:
     """Two texts of the same words in another order, and one that denies the other."""
     words = text.split(" ")
     backwards = " ".join(reversed(words))
-    likeness.same_saying(text, backwards)
-    likeness.same_saying(text, ". ".join(reversed(text.split(". "))))
-    likeness.opposition(text, backwards)
-    likeness.opposition(text, f"{text} not")
-    likeness.short_name(text)
+    paraphrase.same_meaning(text, backwards)
+    paraphrase.same_meaning(text, ". ".join(reversed(text.split(". "))))
+    paraphrase.opposition(text, backwards)
+    paraphrase.opposition(text, f"{text} not")
+    sentences.short_name(text)
 
 
 def told(text: str) -> None:
-    segments.segments.__wrapped__(text)
-    segments.telling_words(text)
+    sentences.segments.__wrapped__(text)
+    sentences.telling_words(text)
     source = selection.Source(text, 1.0, 4)
     selection.selected(text[:400], [source], 200, default_provider())
 
 
 def consolidated(text: str) -> None:
     actions.actions(text)
-    distinct.rough_sum(text)
-    telling.telling(text)
-    labels._stems.__wrapped__(text)
+    duplicates.rough_sum(text)
+    words.telling(text)
+    words._stems.__wrapped__(text)
 
 
 def imported(text: str) -> None:
@@ -135,7 +137,7 @@ def gates_files() -> Protected:
 
 def gated(text: str) -> None:
     for command in (text, f"req {text}", f"cat .git {text} requirements/{text}"):
-        own_commands.is_own_command(command)
+        exemptions.is_own_command(command)
         touching.touch(command, {"plan"}, gates_files(), "/home/u/repo", "/home/u")
 
 
@@ -164,7 +166,7 @@ WORK: Final[dict[str, Callable[[str], Any]]] = {
         f"password={text} api_key: '{text}' --token {text}"
     ),
     "redaction of a start": lambda text: redactor().redact_cut(text, 2048),
-    "saying": capped(saying.saying),
+    "meaning": capped(meaning.read_meaning),
     "pairs": capped(pairs),
     "segments": capped(told),
     "consolidation": capped(consolidated),

@@ -16,7 +16,7 @@ from tests.session_support import hook, memory, remember
 from tests.support import Cli
 
 from context_graph.config import load_settings, project_top
-from context_graph.requirements import patterns
+from context_graph.gates.shell import patterns
 
 LONG_S = 20.0
 """Far more than anything here takes, far less than what it would without a bound."""
@@ -52,10 +52,10 @@ def test_settings_that_are_no_settings_hold_nobody_up(cli: Cli, kind: str) -> No
 
 @pytest.mark.parametrize(
     "line",
-    ['wal_dir = "{T}/logs"', "wal = false", 'memory_model = "{T}"', "http_port = 8765", 'http_project = "/"'],
+    ['wal_dir = "{T}/logs"', "wal = false", 'memory_model = "{T}"'],
 )
 def test_a_project_s_file_can_t_set_what_is_the_user_s(cli: Cli, tmp_path: Path, line: str) -> None:
-    """Where logs with memories are written, whether they are, what model is loaded, which door is open."""
+    """Where logs with memories are written, whether they are, what model is loaded."""
     _settings(cli).write_text(line.replace("{T}", str(tmp_path)) + "\n")
     remember(cli, "the words of a memory")
     assert not (tmp_path / "logs").exists()
@@ -128,7 +128,7 @@ def test_yaml_that_is_deep_or_makes_objects_enforces_nothing_and_runs_nothing(ga
 def test_evidence_in_the_whole_file_system_is_not_walked_to_its_end(
     gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from context_graph.requirements import evidence
+    from context_graph.gates.decide import evidence
 
     wide = tmp_path / "wide"
     for number in range(40):

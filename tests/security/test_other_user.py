@@ -16,9 +16,9 @@ import pytest
 from tests.session_support import hook, remember
 from tests.support import Cli
 
-from context_graph.client.connection import connect
 from context_graph.config import socket_path
 from context_graph.errors import OwnerUnavailableError
+from context_graph.wire.client.connection import connect
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
@@ -170,7 +170,7 @@ def test_a_project_file_of_another_user_above_runs_nothing(tmp_path: Path, cli: 
     assert "deny" in cli.run(*words, stdin=given % cli.project).stdout and ran.exists(), "one's own does"
 
 
-def test_nothing_listens_on_a_port_unless_asked(cli: Cli) -> None:
+def test_nothing_listens_on_a_port(cli: Cli) -> None:
     remember(cli, "x is y")
     pid = int(cli.run("owner", "status", "--json").stdout.split('"pid": ')[1].split(",")[0])
     inodes = {

@@ -12,63 +12,62 @@ from tests.hard_texts import hard_texts, why_not_linear
 from tests.pattern_proof import why_not_one_pass
 from tests.pattern_support import Found, locals_in, modules, patterns_in, said
 
-from context_graph.patterns import Linear, PatternError, linear
+from context_graph.text.patterns import Linear, PatternError, linear
 
-DOOR: Final = "context_graph.patterns"
+DOOR: Final = "context_graph.text.patterns"
 """The one module that calls RE2."""
 
 OTHERS: Final = {
-    "context_graph.requirements.patterns": "runs what users write, within a time limit",
-    "context_graph.requirements.fields": "compiles what users write, to tell them whether it is a pattern",
-    "context_graph.requirements.schema": "compiles what users write, to tell them whether it is a pattern",
+    "context_graph.gates.shell.patterns": "runs what users write, within a time limit",
+    "context_graph.gates.config.fields": "compiles what users write, to tell them whether it is a pattern",
+    "context_graph.gates.config.schema": "compiles what users write, to tell them whether it is a pattern",
 }
 """Modules that compile patterns which are not ours."""
 
 OUR_OWN_TEXT: Final = {
     "context_graph.redact.extract": "reads the rules of an installed package, in a process of its own",
-    "context_graph.patterns": "reads our own patterns when they are compiled",
+    "context_graph.text.patterns": "reads our own patterns when they are compiled",
 }
 """Modules whose use of `re` meets no text from outside."""
 
 PYTHONS: Final = {
-    "context_graph._kernels._reference_features": "one call a token, and standard library only",
+    "context_graph.kernels.reference.features": "one call a token, and standard library only",
     "context_graph.cli.setup": "a name of a server",
     "context_graph.doctor.canary_memory": "a front end, which loads no RE2",
     "context_graph.doctor.hooks_in_use": "a front end, which loads no RE2",
     "context_graph.doctor.surroundings": "a front end, which loads no RE2",
-    "context_graph.dream.actions": "one call a word",
-    "context_graph.dream.distinct": "one call a text, all words of it",
-    "context_graph.dream.labels": "one call a text, all words of it",
-    "context_graph.dream.telling": "one call a word",
-    "context_graph.hooks_config.json_text": "a front end, which loads no RE2",
-    "context_graph.hooks_config.programs": "a front end, which loads no RE2",
-    "context_graph.hooks_config.settings": "a front end, which loads no RE2",
+    "context_graph.consolidation.finders.actions": "one call a word",
+    "context_graph.consolidation.finders.duplicates": "one call a text, all words of it",
+    "context_graph.consolidation.finders.words": "one call a text or a word",
+    "context_graph.claude.settings.json_edit": "a front end, which loads no RE2",
+    "context_graph.claude.settings.events": "a front end, which loads no RE2",
+    "context_graph.claude.settings.settings": "a front end, which loads no RE2",
     "context_graph.identity.prediction": "several calls a hook",
-    "context_graph.identity.text": "several calls a hook",
-    "context_graph.memory.blend": "all words of a query",
-    "context_graph.memory.exchange_markdown": "the start of a value",
-    "context_graph.memory.fence": "all words of a text, and its tags",
-    "context_graph.memory.ledger": "all words of a text",
-    "context_graph.memory.likeness": "all words of a text",
-    "context_graph.memory.phrases": "all words or stops of a text",
-    "context_graph.memory.relevance": "all words of a query",
-    "context_graph.memory.saying": "all words of a text",
-    "context_graph.memory.segments": "each line of a text",
-    "context_graph.memory.unseen": "single characters",
-    "context_graph.owner.server": "a version",
-    "context_graph.owner.spool": "names of files",
-    "context_graph.protocol.shapes": "names of events",
+    "context_graph.text.flattening": "several calls a hook",
+    "context_graph.memory.index.blend": "all words of a query",
+    "context_graph.memory.exchange.markdown": "the start of a value",
+    "context_graph.memory.context.quoting": "all words of a text, its tags and single characters",
+    "context_graph.memory.context.ledger": "all words of a text",
+    "context_graph.text.paraphrase": "all words of a text",
+    "context_graph.text.phrases": "all words or stops of a text",
+    "context_graph.memory.context.relevance": "all words of a query",
+    "context_graph.text.english": "all words of a text",
+    "context_graph.text.meaning": "all words of a text",
+    "context_graph.text.sentences": "each line of a text",
+    "context_graph.owner.socket.server": "a version",
+    "context_graph.owner.sessions.spool": "names of files",
+    "context_graph.claude.hooks.hook_input": "names of events",
     "context_graph.redact.credential": "several calls a value",
+    "context_graph.redact.deferred": "its own marks",
     "context_graph.redact.detector": "one call a secret",
     "context_graph.redact.headers": "several calls a header, on bytes from a place on",
     "context_graph.redact.keyed": "several calls a value, on bytes from a place on",
     "context_graph.redact.runs": "several calls a token, on bytes",
-    "context_graph.redact.tally": "its own marks",
-    "context_graph.requirements.permission": "a gate's bare interpreter, which has no RE2",
-    "context_graph.store.listing": "an id",
-    "context_graph.store.repair": "names of files",
-    "context_graph.store.scrub": "lines that RocksDB writes",
-    "context_graph.store.seal": "names of files",
+    "context_graph.gates.decide.permission": "several calls a command",
+    "context_graph.store.sessions.sessions": "an id",
+    "context_graph.store.salvage.repair": "names of files",
+    "context_graph.store.graph.scrub": "lines that RocksDB writes",
+    "context_graph.store.engine.integrity_seal": "names of files",
     "context_graph.wire.messages": "single bytes",
 }
 """Where `re` stays: a call of RE2 costs ten times as much, or RE2 can't be loaded. Each pattern is proved."""
@@ -107,7 +106,7 @@ def test_re2_has_one_door() -> None:
 
 
 def test_re_stays_where_it_is_listed_and_nowhere_else() -> None:
-    """A new module that imports `re` must say why, or use context_graph.patterns."""
+    """A new module that imports `re` must say why, or use context_graph.text.patterns."""
     using = {found.module for found in found_patterns() if found.engine == "re"}
     assert using == {*PYTHONS, *OTHERS, *OUR_OWN_TEXT}
 
@@ -117,7 +116,7 @@ def test_each_pattern_is_there_to_be_looked_at() -> None:
     blind = {found.where for found in ours() if not compiled(found)}
     assert {where.rpartition(":")[0] for where in blind} <= {
         "context_graph.redact.detector",  # RE2's, from the rules; test_redact runs them
-        "context_graph.memory.phrases",  # _any_of's, which are constants where it is called
+        "context_graph.text.phrases",  # _any_of's, which are constants where it is called
         "context_graph.redact.extract",
     }, blind
 

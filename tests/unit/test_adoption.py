@@ -30,7 +30,7 @@ random mixtures it was 0.1 at most and 0.0002 on average."""
 
 
 def played(events: list[HookEvent]) -> LiveSession:
-    live = LiveSession.fresh(SessionIdentitySnapshot(session_id="one", timestamp_ms=0))
+    live = LiveSession(SessionIdentitySnapshot(session_id="one", timestamp_ms=0))
     for event in events:
         live.apply(event)
     return live

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot
-from context_graph.owner.brief_cache import BriefCache
+from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.wire.brief import (
     COLD_LINE,
     FILE_BYTES,

@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 from tests.topic_support import TOPICS, node_id, snapshot_of, talk, texts_on
 
-from context_graph.dream import causal
-from context_graph.dream.causal import links
-from context_graph.dream.clusters import find
-from context_graph.dream.plan import Cluster, NewLink
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.finders import causal
+from context_graph.consolidation.finders.causal import links
+from context_graph.consolidation.finders.clusters import find
+from context_graph.consolidation.plan import Cluster, NewLink
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.model.edge import GraphEdge
 
 CHAINS = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from context_graph.claude.hooks import claude
 from context_graph.model import EventKind
-from context_graph.protocol import claude
 
 TAKES = ["SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"]
 TAKES += ["UserPromptExpansion"]
@@ -18,8 +18,8 @@ SILENT = ["Stop", "PreCompact", "SessionEnd", "PermissionRequest", "SubagentStop
 
 def test_every_event_kind_has_the_clients_own_name() -> None:
     """REQ-HOOKS-01: the client drops a document whose hookEventName is not the event that fired."""
-    assert set(claude.EVENT_NAMES) == set(EventKind)
-    assert sorted(claude.EVENT_NAMES.values()) == sorted(TAKES + SILENT)
+    assert set(claude.EVENT_OF_VERB) == set(EventKind)
+    assert sorted(claude.EVENT_OF_VERB.values()) == sorted(TAKES + SILENT)
 
 
 @pytest.mark.parametrize("event", TAKES)

@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 from tests.topic_support import TOPICS, node_id, snapshot_of, talk, texts_on
 
-from context_graph.dream import clusters, neighbours
-from context_graph.dream.clusters import cluster_id, communities, find, rarity_weighted
-from context_graph.dream.labels import RareWords
-from context_graph.dream.neighbours import Graph, nearest
-from context_graph.dream.plan import Cluster
-from context_graph.dream.progress import Cancelled
+from context_graph.consolidation.finders import clusters
+from context_graph.consolidation.finders.clusters import (
+    Graph,
+    cluster_id,
+    communities,
+    find,
+    nearest,
+    rarity_weighted,
+)
+from context_graph.consolidation.finders.words import RareWords
+from context_graph.consolidation.plan import Cluster
+from context_graph.consolidation.progress import Cancelled
 
 EACH = 16
 
@@ -39,8 +45,8 @@ def purity(found: list[Cluster], topics: list[str]) -> float:
 @pytest.fixture
 def in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small store compared as a large one is."""
-    monkeypatch.setattr(neighbours, "EXACT_ROWS", 0)
-    monkeypatch.setattr(neighbours, "CELL_ROWS", 8)
+    monkeypatch.setattr(clusters, "EXACT_ROWS", 0)
+    monkeypatch.setattr(clusters, "CELL_ROWS", 8)
 
 
 def test_memories_of_a_topic_come_together_and_of_two_topics_do_not() -> None:
@@ -135,7 +141,7 @@ def unit_rows(n: int, d: int, seed: int = 0) -> np.ndarray:
 def test_nearest_is_what_sorting_all_cosines_gives(
     monkeypatch: pytest.MonkeyPatch, block: int, count: int, least: float
 ) -> None:
-    monkeypatch.setattr(neighbours, "BLOCK_VALUES", block)
+    monkeypatch.setattr(clusters, "BLOCK_VALUES", block)
     unit = unit_rows(60, 8)
     cosines = unit.astype(np.float64) @ unit.T.astype(np.float64)
     np.fill_diagonal(cosines, -1.0)

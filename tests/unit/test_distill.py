@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.memory.distill import LEAD, Candidate, Mode, distilled, fold, raw_text, short_id
+from context_graph.memory.context.distill import LEAD, Candidate, Mode, distilled, fold, raw_text, short_id
 from context_graph.memory.embed import default_provider
-from context_graph.memory.segments import Kind, segments
 from context_graph.model.memory import MemoryNode
+from context_graph.text.sentences import Kind, segments
 
 TOKENIZER = default_provider()
 MODES = (Mode.RAW, Mode.NARRATIVE, Mode.STRUCTURED, Mode.CODE_FOCUSED)

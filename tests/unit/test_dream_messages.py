@@ -9,10 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.dream import messages
-from context_graph.dream.plan import Drift, Goal, GoalLevel, Merge, Mode, NewLink, Pattern, Plan, Prune
-from context_graph.dream.progress import Cancelled, Stages, Update, silent
-from context_graph.dream.request import Request, mode_of
+from context_graph.consolidation import messages
+from context_graph.consolidation.commit import Prepared
+from context_graph.consolidation.plan import (
+    Drift,
+    Goal,
+    GoalLevel,
+    Merge,
+    Mode,
+    NewLink,
+    Pattern,
+    Plan,
+    Prune,
+)
+from context_graph.consolidation.progress import Cancelled, Stages, Update, silent
+from context_graph.consolidation.request import GoalSearch, Request, mode_of
 from context_graph.errors import InvalidParamsError, OwnerError, StoreFullError
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
@@ -50,10 +61,9 @@ def test_a_failure_is_an_error_of_its_class() -> None:
     at=st.integers(0, 2**62),
 )
 def test_a_task_comes_back_as_it_was(mode: Mode, threshold: float, most: int, at: int) -> None:
-    request = Request(mode=mode, salience_threshold=threshold, max_memories=most, at_ms=at)
-    for goals in (None, messages.GoalSearch(0.5, 7)):
-        task = messages.Task(request, goals)
-        assert messages.read_task(messages.write_line(task)) == task
+    for goals in (None, GoalSearch(0.5, 7)):
+        request = Request(mode=mode, salience_threshold=threshold, max_memories=most, at_ms=at, goals=goals)
+        assert messages.read_request(messages.write_line(request)) == request
 
 
 @pytest.mark.parametrize(
@@ -85,9 +95,9 @@ def test_a_mode_by_its_name() -> None:
 
 def test_a_request_is_checked_where_it_is_read() -> None:
     with pytest.raises(InvalidParamsError, match="salience_threshold"):
-        messages.read_task(b'{"request":{"salience_threshold":7}}')
+        messages.read_request(b'{"salience_threshold":7}')
     with pytest.raises(msgspec.DecodeError):
-        messages.read_task(b'{"request":{"mode":["deep"]}}')
+        messages.read_request(b'{"mode":["deep"]}')
 
 
 def test_a_plan_comes_back_as_it_was() -> None:
@@ -105,9 +115,10 @@ def test_a_plan_comes_back_as_it_was() -> None:
         drift=Drift(0.5, "medium", True, -0.1, 3),
         notes=("a note",),
     )
-    assert messages.read_plan(messages.write_plan(plan)) == plan
-    with pytest.raises(OwnerError):
-        messages.read_plan(b"{")
+    packed = Prepared(uid=b"", plan=plan, groups=()).to_bytes()
+    assert Prepared.from_bytes(packed).plan == plan
+    with pytest.raises(ValueError, match="prepared"):
+        Prepared.from_bytes(b"{")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), st.integers(0, 40), st.integers(0, 40))))

@@ -6,15 +6,14 @@ import math
 
 import pytest
 
-from context_graph.dream.modes import (
+from context_graph.consolidation.plan import Mode
+from context_graph.consolidation.request import (
     UNMEASURED,
     Consciousness,
     DreamState,
     ModeNotAllowedError,
-    allowed,
-    effective,
+    allowed_mode,
 )
-from context_graph.dream.plan import Mode
 from context_graph.errors import InvalidParamsError, error_for_code
 
 
@@ -37,12 +36,12 @@ def at(level: float) -> Consciousness:
 )
 def test_the_state_of_a_level_and_the_most_it_allows(level: float, state: str, most: Mode) -> None:
     assert at(level).dream_state.value == state
-    assert allowed(DreamState.of(level)) is most
+    assert allowed_mode(Mode.REM, at(level)) is most
     order = list(Mode)
     for mode in Mode:
         expected = mode if order.index(mode) <= order.index(most) else most
-        assert effective(mode, at(level)) is expected
-        assert effective(mode, at(level), any_state=True, strict=True) is mode
+        assert allowed_mode(mode, at(level)) is expected
+        assert allowed_mode(mode, at(level), any_state=True, strict=True) is mode
 
 
 @pytest.mark.parametrize("level", [-0.01, 1.01, math.nan, math.inf])
@@ -53,14 +52,14 @@ def test_what_is_no_level_is_no_state(level: float) -> None:
 
 def test_strict_refuses_and_names_both_modes_and_c() -> None:
     with pytest.raises(ModeNotAllowedError) as refused:
-        effective(Mode.REM, at(0.45), strict=True)
+        allowed_mode(Mode.REM, at(0.45), strict=True)
     text = str(refused.value)
     for part in ("rem", "0.6", "Dreaming", "0.45", "Drowsy", "deep"):
         assert part in text
     assert refused.value.rpc_code == -32602
     assert refused.value.parameter == "mode"
     assert error_for_code("mode_not_allowed") is ModeNotAllowedError
-    assert effective(Mode.DEEP, at(0.45), strict=True) is Mode.DEEP
+    assert allowed_mode(Mode.DEEP, at(0.45), strict=True) is Mode.DEEP
 
 
 def test_an_unmeasured_session_is_awake() -> None:
@@ -71,4 +70,4 @@ def test_an_unmeasured_session_is_awake() -> None:
         "consciousness_level": 0.0,
         "dream_state": "Awake",
     }
-    assert effective(Mode.REM, UNMEASURED) is Mode.LIGHT
+    assert allowed_mode(Mode.REM, UNMEASURED) is Mode.LIGHT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from context_graph.dream.plan import Mode
-from context_graph.owner.dream_jobs import Place, Trigger
-from context_graph.owner.dream_wishes import ENTROPY_HIGH, QUIET_S, EntropyWatch, Wish, Wishes
+from context_graph.consolidation.plan import Mode
+from context_graph.owner.consolidations.schedule import ENTROPY_HIGH, QUIET_S, EntropyWatch, Wishes
+from context_graph.owner.jobs import Place, Trigger, Wish
 
 HERE, THERE = Place(Path("/stores/here"), None), Place(Path("/stores/there"), None)
 BUSY = 1000.0

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from benches.snapshots import of_memories
 
-from context_graph.dream import drift
-from context_graph.dream.plan import Goal, GoalLevel
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.finders import drift
+from context_graph.consolidation.plan import Goal, GoalLevel
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
 

@@ -10,9 +10,9 @@ import pytest
 from benches.planted import TRAPS, judged, planted
 from benches.snapshots import of_memories
 
-from context_graph.dream import duplicates
-from context_graph.dream.progress import Cancelled, silent
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.finders import duplicates
+from context_graph.consolidation.progress import Cancelled, silent
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode, Modality
 
@@ -136,8 +136,8 @@ def test_many_lines_that_differ_in_a_number_alone_are_told_apart_in_one_pass() -
     nodes += [memory(400 + at, "build 4711 done") for at in range(30)]
     snap = of_memories(nodes)
     reads = []
-    original = snap.read_node
-    snap.read_node = lambda node_id: (reads.append(node_id), original(node_id))[1]
+    original = snap.text
+    snap.text = lambda row: (reads.append(row), original(row))[1]
     (merge,) = duplicates.find(snap, 0.9, progress=silent)
     assert len(merge.losers) == 29
     assert len(reads) <= len(nodes) + 30

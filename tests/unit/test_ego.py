@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent_events import SHADER, TARIFF
 
-from context_graph._kernels import features
+from context_graph.identity.consciousness import coupling_for
 from context_graph.identity.ego import CALIBRATION, SPACES, Comparison, EventReader, Goals, Purpose
-from context_graph.identity.kuramoto import coupling_for
-from context_graph.identity.vocabulary import HEADS, STOP_WORDS
+from context_graph.kernels import features
+from context_graph.text.stop_words import HEADS, WORK_WORDS
 
 N = 13
 
@@ -56,7 +56,7 @@ def test_the_calibration_is_whole() -> None:
 
 
 def test_no_stop_word_is_one_that_the_scanner_can_never_meet() -> None:
-    assert all(word == word.lower() and len(word) >= 2 for word in STOP_WORDS)
+    assert all(word == word.lower() and len(word) >= 2 for word in WORK_WORDS)
     assert all(word == word.lower() for word in HEADS)
 
 

@@ -12,8 +12,13 @@ import pytest
 
 from context_graph.errors import EmbeddingDataError, ProviderMismatchError, UsageError
 from context_graph.memory import embed
-from context_graph.memory.embed import StaticProvider, default_provider, dense_part
-from context_graph.memory.table import TokenTable, packaged_table
+from context_graph.memory.embed import (
+    StaticProvider,
+    TokenTable,
+    default_provider,
+    dense_part,
+    packaged_table,
+)
 
 
 def test_the_packaged_table_is_identified_by_its_bytes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.memory_support import open_memex
 
 from context_graph import Memex
-from context_graph.memory.evidence import asks_nothing
+from context_graph.memory.index.blend import asks_nothing
 
 FACTS = (
     "Staging listens on 8443",

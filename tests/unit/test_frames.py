@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_graph.errors import FrameTooLargeError, MalformedFrameError, WireError
-from context_graph.wire.decoder import FrameDecoder
 from context_graph.wire.frames import (
     APPLIED,
     ENV_NAMES,
     HEADER_BYTES,
     MAX_PAYLOAD_BYTES,
+    FrameDecoder,
     Reply,
     Request,
     decode_reply,

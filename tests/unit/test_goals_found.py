@@ -13,12 +13,12 @@ import orjson
 import pytest
 from tests.topic_support import TOPICS, snapshot_of, talk, texts_on
 
-from context_graph.dream import goal_adjustment, goal_records
-from context_graph.dream.clusters import find
-from context_graph.dream.goals import adjusted, discover
-from context_graph.dream.plan import Drift, Goal, GoalLevel
-from context_graph.dream.profiles import profiles
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation import plan
+from context_graph.consolidation.finders import goals
+from context_graph.consolidation.finders.clusters import find
+from context_graph.consolidation.finders.goals import adjusted, discover, profiles
+from context_graph.consolidation.plan import Drift, Goal, GoalLevel, decode_goals, encode_goals
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.errors import DatabaseCorruptionError
 from context_graph.model.spaces import DIM, SLICES, SPACES, WEIGHTS
 
@@ -147,23 +147,23 @@ def test_a_profile_is_the_mean_cosine_of_pairs() -> None:
 def test_goals_come_back_from_their_record_as_they_were() -> None:
     texts, _ = planted({"billing": 30, "sailing": 30, "parsing": 30})
     found = goals_of(snapshot_of(texts), min_confidence=0.0)
-    fact = orjson.loads(orjson.dumps(goal_records.encode(found, 5)))
-    assert goal_records.decode(fact) == found
+    fact = orjson.loads(orjson.dumps(encode_goals(found, 5)))
+    assert decode_goals(fact) == found
     assert fact["at_ms"] == 5
-    assert goal_records.decode(None) == []
+    assert decode_goals(None) == []
 
 
 def test_the_record_is_bounded() -> None:
     many = [replace(goal(*range(at, at + 400)), confidence=at / 100) for at in range(1, 80)]
-    kept = goal_records.decode(goal_records.encode(many, 0))
-    assert len(kept) == goal_records.MAX_STORED
+    kept = decode_goals(encode_goals(many, 0))
+    assert len(kept) == plan.MAX_GOALS
     assert min(one.confidence for one in kept) > 0.29
     assert {len(one.members) for one in kept} == {200}
 
 
 def test_a_parent_that_is_not_kept_is_not_named() -> None:
     child = replace(goal(1, 2), parent=uuid4())
-    assert goal_records.decode(goal_records.encode([child], 0))[0].parent is None
+    assert decode_goals(encode_goals([child], 0))[0].parent is None
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_a_parent_that_is_not_kept_is_not_named() -> None:
         {"version": 2, "goals": []},
         {"version": 1},
         {"version": 1, "goals": [{"goal_id": "x"}]},
-        {"version": 1, "goals": [{**goal_records.encode([goal(1)], 0)["goals"][0], "centroid": "AAAA"}]},
-        {"version": 1, "goals": [{**goal_records.encode([goal(1)], 0)["goals"][0], "level": "Huge"}]},
+        {"version": 1, "goals": [{**encode_goals([goal(1)], 0)["goals"][0], "centroid": "AAAA"}]},
+        {"version": 1, "goals": [{**encode_goals([goal(1)], 0)["goals"][0], "level": "Huge"}]},
     ],
 )
 def test_a_record_that_can_not_be_read_is_an_error(damage: dict[str, object]) -> None:
     with pytest.raises(DatabaseCorruptionError, match="goals"):
-        goal_records.decode(damage)
+        decode_goals(damage)
 
 
 # --- adjusted ---
@@ -190,7 +190,7 @@ def test_a_goal_that_is_found_again_keeps_its_id_and_moves_a_part_of_the_way() -
     assert kept.goal_id == known.goal_id
     assert kept.members == now.members
     assert kept.description == now.description
-    assert kept.confidence == pytest.approx(0.5 + goal_adjustment.STEP * 0.5)
+    assert kept.confidence == pytest.approx(0.5 + goals.STEP * 0.5)
     centre = np.frombuffer(kept.centroid, np.float32)
     assert 0 < centre[2] < centre[1], "the centre moved all the way, or not at all"
     assert float(np.linalg.norm(centre[SLICES["Semantic"]])) == pytest.approx(WEIGHTS[0] ** 0.5, rel=1e-5)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.hooks_config.events import EVENTS, command_line
-from context_graph.hooks_config.scripts import SHELLS, script_name, script_text
+from context_graph.claude.settings.events import EVENTS, command_line
+from context_graph.claude.settings.scripts import SHELLS, script_name, script_text
 
 SCRIPTED = [event for event in EVENTS if event.script]
 NASTY = (

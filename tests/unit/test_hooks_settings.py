@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from context_graph.claude.settings import apply_changes, diff_of, plan_changes
+from context_graph.claude.settings.events import EVENTS, command_line, events_of
+from context_graph.claude.settings.json_edit import parse_json_text
+from context_graph.claude.settings.schema import hook_problems
+from context_graph.claude.settings.settings import merge_settings, our_group
 from context_graph.errors import ConfigError, InvalidInputError
-from context_graph.hooks_config import apply_changes, diff_of, plan_changes
-from context_graph.hooks_config.events import EVENTS, command_line, events_of
-from context_graph.hooks_config.json_text import parse_json_text
-from context_graph.hooks_config.schema import hook_problems
-from context_graph.hooks_config.settings import merge_settings, our_group
 
 ALL = list(EVENTS)
 SEED_000 = """{

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from context_graph.identity.johari import JohariQuadrant, johari_knowledge, johari_system
+from context_graph.identity.consciousness import johari_knowledge, johari_system
+from context_graph.model.memory import JohariQuadrant
 
 FLOAT32_OF_07 = 0.699999988079071
 

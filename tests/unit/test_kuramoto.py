@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from context_graph.identity.kuramoto import NATURAL_HZ, OMEGA, KuramotoNetwork, coupling_for, order_of
+from context_graph.identity.consciousness import NATURAL_HZ, OMEGA, KuramotoNetwork, coupling_for, order_of
 from context_graph.model import SessionIdentitySnapshot
 
 

@@ -12,8 +12,8 @@ from tests.agent_events import LABELS, SHADER, TARIFF, prompt, tool
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.brief import COLD_BRIEF, brief_line
+from context_graph.identity.consciousness import order_of
 from context_graph.identity.continuity import DREAM_COOLDOWN_MS, identity_continuity
-from context_graph.identity.kuramoto import order_of
 from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import KURAMOTO_N, NOTIFICATION, EventKind, HookEvent, SessionIdentitySnapshot
 
@@ -22,7 +22,7 @@ RETURN = DRIFT + TARIFF[1:]
 
 
 def fresh(session_id: str = "one") -> LiveSession:
-    return LiveSession.fresh(SessionIdentitySnapshot(session_id=session_id, timestamp_ms=0))
+    return LiveSession(SessionIdentitySnapshot(session_id=session_id, timestamp_ms=0))
 
 
 def play(live: LiveSession, events: list[HookEvent]) -> list[Outcome]:
@@ -267,7 +267,7 @@ def test_two_crises_within_the_cool_down_request_one_dream() -> None:
 
 def test_the_snapshots_own_threshold_decides_what_a_crisis_is() -> None:
     snapshot = SessionIdentitySnapshot(session_id="strict", timestamp_ms=0, crisis_threshold=0.99)
-    live = LiveSession.fresh(snapshot)
+    live = LiveSession(snapshot)
     assert play(live, TARIFF[:2])[1].crisis_entered
 
 

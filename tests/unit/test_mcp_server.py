@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from context_graph.errors import InvalidParamsError
-from context_graph.mcp_server.arguments import Arguments
-from context_graph.mcp_server.call import ToolCall
-from context_graph.mcp_server.endpoint import Endpoint
-from context_graph.mcp_server.protocol import INSTRUCTIONS, VERSIONS, negotiate
-from context_graph.mcp_server.registry import Tool, Toolbox, bare_name
-from context_graph.mcp_server.result import ToolResult
-from context_graph.mcp_server.rpc import RpcError
-from context_graph.mcp_server.sessions import Sessions
+from context_graph.mcp.call import ToolCall
+from context_graph.mcp.endpoint import Endpoint
+from context_graph.mcp.protocol import INSTRUCTIONS, VERSIONS, negotiate
+from context_graph.mcp.registry import Tool, Toolbox, bare_name
+from context_graph.mcp.result import ToolResult
+from context_graph.mcp.rpc import RpcError
+from context_graph.mcp.sessions import Sessions
+from context_graph.operations.parameters import Instant, about, read
 
 
 class NoHost:
@@ -187,11 +188,17 @@ def test_sessions_are_bounded() -> None:
     assert len(sessions) == 4096
 
 
+class Some(msgspec.Struct, forbid_unknown_fields=True):
+    """Arguments of a tool of the tests' own."""
+
+    known: Annotated[int, about("A number.", ge=0, le=9)] = 0
+    at: Annotated[Instant, about("A time.")] | None = None
+
+
 def test_arguments_that_nobody_reads_are_an_error_that_names_the_known_ones() -> None:
-    arguments = Arguments("tool", {"known": 1, "unknown": 2, "absent": None})
-    assert arguments.integer("known") == 1
-    with pytest.raises(InvalidParamsError, match="unknown - is no parameter of tool; it has known"):
-        arguments.finish()
+    assert read(Some, {"known": 1.0, "absent": None}, "tool").known == 1
+    with pytest.raises(InvalidParamsError, match="unknown - is no parameter of tool; it has at, known"):
+        read(Some, {"known": 1, "unknown": 2, "absent": None}, "tool")
 
 
 @pytest.mark.parametrize(
@@ -205,10 +212,10 @@ def test_arguments_that_nobody_reads_are_an_error_that_names_the_known_ones() ->
     ],
 )
 def test_times_are_iso_8601_or_unix_milliseconds(value: object, ms: int) -> None:
-    assert Arguments("t", {"at": value}).instant_ms("at") == ms
+    assert read(Some, {"at": value}, "t").at == ms
 
 
 @pytest.mark.parametrize("value", ["", "soon", "1969-02-30", "24:00", 1.5, True])
 def test_other_times_are_refused(value: object) -> None:
     with pytest.raises(InvalidParamsError, match="at - "):
-        Arguments("t", {"at": value}).instant_ms("at")
+        read(Some, {"at": value}, "t")

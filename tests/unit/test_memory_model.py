@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_graph.errors import InvalidParamsError
-from context_graph.identity.johari import johari_knowledge
+from context_graph.identity.consciousness import johari_knowledge
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
-from context_graph.model.johari import JohariQuadrant
 from context_graph.model.memory import (
     CognitivePulse,
+    JohariQuadrant,
     MemoryNode,
     SuggestedAction,
     UTLState,

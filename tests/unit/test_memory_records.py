@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from context_graph.errors import CorruptedMemoryError, InvalidParamsError, MemoryFormatError
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
-from context_graph.model.johari import JohariQuadrant
-from context_graph.model.memory import MemoryNode, Modality, Tombstone, UTLState
+from context_graph.model.memory import JohariQuadrant, MemoryNode, Modality, Tombstone, UTLState
 from context_graph.store import graph_layout as layout
-from context_graph.store import graph_records as records
-from context_graph.store.history_layout import Image, change_key, decode_entry, encode_entry
-from context_graph.store.layout import wrap
-from context_graph.store.node_records import (
+from context_graph.store.graph import records
+from context_graph.store.graph.history import Image, change_key, decode_entry, encode_entry
+from context_graph.store.graph.node_records import (
     Access,
     decode_access,
     decode_embedding,
@@ -29,6 +27,7 @@ from context_graph.store.node_records import (
     encode_embedding,
     encode_node,
 )
+from context_graph.store.layout import wrap
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 NODE_ID = UUID("550e8400-e29b-41d4-a716-446655440000")

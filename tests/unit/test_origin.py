@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory_support import REDACTOR
 
-from context_graph.model import EventKind, HookEvent
-from context_graph.owner.events import hook_event
-from context_graph.protocol.origin import WRAPPERS, is_typed, own_words
+from context_graph.claude.hooks.origin import WRAPPERS, is_typed, own_words
+from context_graph.model import HookEvent
+from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.wire.frames import Request
 
 NOTIFIED = [
     "<task-notification>\n<task-id>a1</task-id>\n<result>Use it.</result>\n</task-notification>\nRead it.",
@@ -50,18 +51,15 @@ PROMPTS = [
 ]
 
 
+def event_of(body: bytes, session_env: str = "", **params: object) -> HookEvent:
+    request = Request("hooks.prompt-submit", "1", params, body, session_env=session_env, at_ms=1)
+    return HookCall.parse(request, REDACTOR).event
+
+
 def taken(prompt: str, **more: object) -> HookEvent:
     """The event as the owner takes it from a hook's input."""
     given = {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": prompt, **more}
-    return hook_event(
-        EventKind.PROMPT_SUBMIT,
-        json.dumps(given).encode(),
-        {},
-        session_env="",
-        event_id="1",
-        at_ms=1,
-        redactor=REDACTOR,
-    )
+    return event_of(json.dumps(given).encode())
 
 
 @pytest.mark.parametrize("text", NOTIFIED)
@@ -69,15 +67,7 @@ def test_what_the_client_wraps_is_no_prompt_and_is_recorded_all_the_same(text: s
     event = taken(text)
     assert not event.is_prompt and event.source == "notification"
     assert event.counted_as == "notification" and event.input_text == text
-    by_option = hook_event(
-        EventKind.PROMPT_SUBMIT,
-        b"",
-        {"prompt": text},
-        session_env="s",
-        event_id="1",
-        at_ms=1,
-        redactor=REDACTOR,
-    )
+    by_option = event_of(b"", session_env="s", prompt=text)
     assert not by_option.is_prompt
 
 

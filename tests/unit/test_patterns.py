@@ -13,8 +13,8 @@ from benches.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.dream import patterns, sequences
-from context_graph.dream.plan import Pattern
+from context_graph.consolidation.finders import patterns, sequences
+from context_graph.consolidation.plan import Pattern
 from context_graph.memory.embed import default_provider
 from context_graph.model.memory import MemoryNode
 

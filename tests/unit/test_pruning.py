@@ -11,9 +11,9 @@ from benches.snapshots import of_memories
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.dream import pruning
-from context_graph.dream.plan import Prune
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.finders import salience
+from context_graph.consolidation.plan import Prune
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
@@ -29,16 +29,16 @@ def memory(number: int, **fields: Any) -> MemoryNode:
 def chosen(
     snap: Snapshot, *, score: float = 0.1, threshold: float = 0.3, taken: tuple[int, ...] = ()
 ) -> list[int]:
-    found = pruning.choose(snap, np.full(len(snap), score), threshold, set(taken), NOW)
+    found = salience.prunes(snap, np.full(len(snap), score), threshold, set(taken), NOW)
     return [prune.id.int - 1 for prune in found]
 
 
 def test_what_is_below_the_threshold_goes_and_what_is_at_it_stays() -> None:
     snap = of_memories([memory(0), memory(1), memory(2)])
     scores = np.array([0.29, 0.3, 0.31])
-    assert pruning.choose(snap, scores, 0.3, set(), NOW) == [Prune(UUID(int=1), 0.29)]
-    assert pruning.choose(snap, scores, 0.0, set(), NOW) == []
-    assert len(pruning.choose(snap, scores, 1.0, set(), NOW)) == 3
+    assert salience.prunes(snap, scores, 0.3, set(), NOW) == [Prune(UUID(int=1), 0.29)]
+    assert salience.prunes(snap, scores, 0.0, set(), NOW) == []
+    assert len(salience.prunes(snap, scores, 1.0, set(), NOW)) == 3
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_nothing_is_no_error_and_wrong_input_is() -> None:
     assert chosen(of_memories([])) == []
     snap = of_memories([memory(0)])
     with pytest.raises(ValueError, match="2 scores for 1"):
-        pruning.choose(snap, np.zeros(2), 0.3, set(), NOW)
+        salience.prunes(snap, np.zeros(2), 0.3, set(), NOW)
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="between 0 and 1"):
-            pruning.choose(snap, np.zeros(1), wrong, set(), NOW)
+            salience.prunes(snap, np.zeros(1), wrong, set(), NOW)
 
 
 @given(
@@ -99,9 +99,9 @@ def test_nothing_guarded_is_ever_chosen_and_a_higher_threshold_chooses_no_less(
         ]
     )
     scores = np.array([score for score, *_ in given])
-    found = pruning.choose(snap, scores, threshold, set(), NOW)
+    found = salience.prunes(snap, scores, threshold, set(), NOW)
     for prune in found:
         score, importance, pinned, age = given[prune.id.int - 1]
         assert prune.salience == score < threshold
         assert importance < 0.8 and not pinned and age >= DAY
-    assert set(found) <= set(pruning.choose(snap, scores, 1.0, set(), NOW))
+    assert set(found) <= set(salience.prunes(snap, scores, 1.0, set(), NOW))

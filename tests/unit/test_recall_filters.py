@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from context_graph.errors import InvalidParamsError
-from context_graph.memory.filters import RecallFilters, parse_time
-from context_graph.memory.index_rows import Rows
-from context_graph.model.johari import JohariQuadrant
-from context_graph.model.memory import MemoryNode
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.index.rows import Rows
+from context_graph.model.instants import parse_time
+from context_graph.model.memory import JohariQuadrant, MemoryNode
 
 
 def node(number: int, **fields) -> MemoryNode:
@@ -113,7 +113,8 @@ def test_no_filters_are_everything_and_equal_ones_have_one_key() -> None:
 
 
 def test_a_changed_memory_is_found_by_what_it_is_now(rows) -> None:
-    rows.change(0, node(0, importance=0.9, agent_id="eve", tags=("c", "b"), session_id="s2"))
+    assert rows.take_over(0, node(0, importance=0.9, agent_id="eve", tags=("c", "b"), session_id="s2"))
+    rows.link()
     assert passing(rows, {"agent_id": "ada"}) == []
     assert passing(rows, {"tags": ["a"]}) == []
     assert passing(rows, {"tags": ["b"]}) == [0, 3]

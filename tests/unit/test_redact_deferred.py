@@ -19,7 +19,7 @@ def test_the_first_text_waits_for_the_rules_and_is_redacted_by_all_of_them(tmp_p
     assert SECRET not in deferred.redact(f"key {SECRET}")
     assert SECRET not in deferred.redact_cut(f"key {SECRET}", 100)
     loaded = load_redactor(tmp_path, LOG)
-    assert isinstance(loaded, Redactor)
+    assert type(loaded) is Redactor
     assert (deferred.rule_count, deferred.problems) == (loaded.rule_count, loaded.problems) != (0, ())
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.memory_support import open_memex
 
 from context_graph import Memex
+from context_graph.memory.context.relevance import Asked, floor_of
 from context_graph.memory.embed import default_provider
-from context_graph.memory.relevance import Asked, floor_of
 
 FACT = "Staging listens on 8443"
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from benches.snapshots import of_memories
 
-from context_graph.dream import blind_spots, replay, shortcuts
-from context_graph.dream.plan import Cluster
-from context_graph.dream.snapshot import Snapshot
+from context_graph.consolidation.finders import blind_spots, replay
+from context_graph.consolidation.plan import Cluster
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
-from context_graph.model.edge import GraphEdge
+from context_graph.model.edge import GraphEdge, TraversedPath
 from context_graph.model.memory import MemoryNode
-from context_graph.model.path import TraversedPath
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -103,7 +102,7 @@ def path(*numbers: int, traversals: int = 5, confidence: float = 1.0) -> Travers
 
 
 def made(paths: Sequence[TraversedPath], **given: float) -> list[tuple[int, int, float, float]]:
-    found = shortcuts.links(of_memories(*chain(**given), paths=paths))
+    found = replay.shortcuts(of_memories(*chain(**given), paths=paths))
     assert all(link.shortcut and link.why == "shortcut" for link in found)
     return [(link.source.int, link.target.int, link.weight, link.confidence) for link in found]
 
@@ -112,7 +111,7 @@ def test_three_hops_taken_five_times_become_one_of_the_product_of_weights() -> N
     assert made([path(1, 2, 3, 4)]) == [(1, 4, pytest.approx(0.8**3), 1.0)]
     assert made([path(1, 2, 3, 4, confidence=0.7)]) == [(1, 4, pytest.approx(0.8**3), 0.7)]
     snap = of_memories(*chain(), paths=[path(1, 2, 3, 4)])
-    assert shortcuts.links(snap)[0].path == tuple(UUID(int=n) for n in (1, 2, 3, 4))
+    assert replay.shortcuts(snap)[0].path == tuple(UUID(int=n) for n in (1, 2, 3, 4))
 
 
 def test_fewer_hops_or_times_or_less_confidence_make_none() -> None:
@@ -130,11 +129,11 @@ def test_whoever_went_on_went_the_shorter_way_too() -> None:
 def test_no_shortcut_beside_an_edge_or_along_one_that_is_gone() -> None:
     nodes, edges = chain()
     taken = [path(1, 2, 3, 4)]
-    assert shortcuts.links(of_memories(nodes, [*edges, edge(1, 4)], paths=taken)) == []
-    assert shortcuts.links(of_memories(nodes, edges[:2], paths=taken)) == []
-    assert shortcuts.links(of_memories(nodes[:3], edges, paths=taken)) == []
-    assert shortcuts.links(of_memories(nodes, edges, paths=taken), rows=[0, 1, 3]) == []
-    assert len(shortcuts.links(of_memories(nodes, [*edges, edge(4, 1)], paths=taken))) == 1
+    assert replay.shortcuts(of_memories(nodes, [*edges, edge(1, 4)], paths=taken)) == []
+    assert replay.shortcuts(of_memories(nodes, edges[:2], paths=taken)) == []
+    assert replay.shortcuts(of_memories(nodes[:3], edges, paths=taken)) == []
+    assert replay.shortcuts(of_memories(nodes, edges, paths=taken), rows=[0, 1, 3]) == []
+    assert len(replay.shortcuts(of_memories(nodes, [*edges, edge(4, 1)], paths=taken))) == 1
 
 
 # Blind spots
@@ -210,5 +209,5 @@ def test_the_snapshot_is_not_changed() -> None:
     snap: Snapshot = of_memories(*chain(), paths=[path(1, 2, 3, 4)])
     before = snap.links.weight.copy()
     replay.reweigh(snap)
-    shortcuts.links(snap)
+    replay.shortcuts(snap)
     assert np.array_equal(before, snap.links.weight)

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.requirements import plain_json
-from context_graph.requirements.config import compile_rules, compiled_path, load_rules
-from context_graph.requirements.git_aliases import git_aliases
-from context_graph.requirements.rules import Requirement, Rules, glob_match
-from context_graph.requirements.triggers import git_hits, matching
+from context_graph.gates.cache import GateCache
+from context_graph.gates.config.config import compile_rules, load_rules
+from context_graph.gates.decide.triggers import git_hits, matching
+from context_graph.gates.decide.where import git_aliases
+from context_graph.gates.rules import Requirement, Rules, glob_match
 
 
 class Files:
     """The three files of the cascade."""
 
     def __init__(self, base: Path) -> None:
-        self.root, self.claude, self.cache = base / "project", base / "claude", base / "cache"
+        self.root, self.claude = base / "project", base / "claude"
         (self.root / ".claude").mkdir(parents=True)
         self.claude.mkdir()
 
@@ -33,10 +33,7 @@ class Files:
         return path
 
     def rules(self) -> Rules:
-        return Rules(compile_rules(str(self.root), str(self.claude))[0])
-
-    def cached(self) -> Rules:
-        return load_rules(str(self.root), str(self.claude), str(self.cache))[0]
+        return load_rules(str(self.root), str(self.claude))
 
 
 @pytest.fixture
@@ -235,29 +232,14 @@ def test_keys_of_the_original_without_effect_are_only_notes(files: Files) -> Non
     assert len(files.rules().told("note")) == 3
 
 
-def test_the_compiled_form_is_used_until_a_file_changes(files: Files) -> None:
+def test_an_owner_reads_the_files_once_until_one_changes(files: Files) -> None:
     path = files.write("project", {"requirements": {"r": {"enabled": True}}})
     _age(path)
-    assert _active(files.cached()) == ["r"]
-    kept = Path(compiled_path(str(files.root), str(files.claude), str(files.cache)))
-    document = plain_json.loads(kept.read_bytes())
-    document["rules"]["requirements"][0]["name"] = "from-the-cache"
-    kept.write_text(plain_json.dumps(document))
-    assert _active(files.cached()) == ["from-the-cache"]
+    cache = GateCache()
+    first = cache.rules(str(files.root), str(files.claude), compile_rules)
+    assert _active(first) == ["r"] and cache.rules(str(files.root), str(files.claude), compile_rules) is first
     files.write("local", {"requirements": {"s": {"enabled": True}}})
-    assert _active(files.cached()) == ["r", "s"]
-
-
-@pytest.mark.parametrize(
-    "damage", ["", "{}", "[]", '{"format": 2}', "\x00\x01", '{"format": 2, "root": 3, "inputs": 4}']
-)
-def test_a_damaged_compiled_form_is_made_anew(files: Files, damage: str) -> None:
-    path = files.write("project", {"requirements": {"r": {"enabled": True}}})
-    _age(path)
-    files.cached()
-    kept = Path(compiled_path(str(files.root), str(files.claude), str(files.cache)))
-    kept.write_text(damage)
-    assert _active(files.cached()) == ["r"]
+    assert _active(cache.rules(str(files.root), str(files.claude), compile_rules)) == ["r", "s"]
 
 
 def test_message_files_give_the_texts_and_the_nearest_folder_wins(files: Files) -> None:
@@ -462,7 +444,7 @@ def _age(path: Path) -> None:
     """A file of this very moment is not believed to be settled; wait until its clock tick is over."""
     import time
 
-    from context_graph.requirements.files import is_settled, signature
+    from context_graph.gates.files import is_settled, signature
 
     while not is_settled(signature(str(path))):
         time.sleep(0.005)

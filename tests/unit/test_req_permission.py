@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_graph.requirements.permission import danger
+from context_graph.gates.decide.permission import danger
 
 
 @pytest.mark.parametrize(

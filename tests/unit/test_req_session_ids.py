@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.req_support import A, B
 
-from context_graph.requirements.session_ids import alias_of, candidates, problem, safe_name, same_session
+from context_graph.gates.state.session_ids import alias_of, candidates, problem, safe_name, same_session
 
 
 def test_a_full_id_and_its_eight_digits_are_the_same_session() -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from tests.req_support import A, B
 
-from context_graph.requirements import pending
-from context_graph.requirements.files import Locked, LockTimeoutError
-from context_graph.requirements.state import MAX_SESSIONS, BranchState, arming, is_current, satisfaction, use
-from context_graph.requirements.state_files import StateFiles
+from context_graph.gates.files import Locked, LockTimeoutError
+from context_graph.gates.state.state import MAX_SESSIONS, BranchState, arming, is_current, satisfaction, use
+from context_graph.gates.state.state_files import StateFiles
 
 NOW = 1_800_000_000.0
 
@@ -202,7 +201,7 @@ def test_what_waits_survives_a_holder_that_dies_between_taking_and_writing(tmp_p
     with crowd.lock:
         crowd.note("one")
     waiting = next(path for path in (tmp_path / "requirements").iterdir() if path.name.endswith(".pending"))
-    assert pending.take(str(waiting))
+    waiting.rename(f"{waiting}.taken")
     with crowd.lock:
         crowd.note("two")
     assert set(crowd.files.load("feature/a", NOW).names()) == {"one", "two"}

@@ -13,10 +13,10 @@ from benches.snapshots import of_memories
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.dream import salience
-from context_graph.dream.plan import Goal, GoalLevel
-from context_graph.dream.snapshot import Snapshot
-from context_graph.dream.telling import telling
+from context_graph.consolidation.finders import salience
+from context_graph.consolidation.finders.words import telling
+from context_graph.consolidation.plan import Goal, GoalLevel
+from context_graph.consolidation.snapshot import Snapshot
 from context_graph.memory.embed import default_provider
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Modality

@@ -91,8 +91,8 @@ def test_another_program_s_file_of_our_former_name_is_neither_read_nor_judged(
 
 def test_keys_of_ours_in_another_program_s_file_hold(tmp_path: Path) -> None:
     """Whoever had both had one file."""
-    _write(tmp_path / "context-graph" / "config.toml", f"http_port = 8931\n{RIVALS}")
-    assert load_settings(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == Settings(http_port=8931)
+    _write(tmp_path / "context-graph" / "config.toml", f"idle_s = 8931\n{RIVALS}")
+    assert load_settings(None, {"XDG_CONFIG_HOME": str(tmp_path)}) == Settings(idle_s=8931)
 
 
 def test_every_key_has_its_environment_twin(tmp_path: Path) -> None:

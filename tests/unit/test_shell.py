@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.requirements.shell import LIMIT, read
-from context_graph.requirements.shell_runs import runs
-from context_graph.requirements.shell_words import could_be
+from context_graph.gates.shell.command import could_be
+from context_graph.gates.shell.runs import runs
+from context_graph.gates.shell.shell import LIMIT, read
 
 PLAIN = [
     "a b  c",

@@ -1,4 +1,4 @@
-"""protocol.spec: both stdin shapes and bare arguments become one record; all else is refused by name."""
+"""Both stdin shapes and bare arguments become one record; all else is refused by name."""
 
 from __future__ import annotations
 
@@ -16,20 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.model import EventKind
-from context_graph.protocol.spec import (
-    FORMATS,
+from context_graph.claude.hooks.hook_input import (
     MAX_INPUT_BYTES,
-    ConsciousnessState,
-    DriftMetrics,
     HookInput,
-    HookOutput,
-    ICClassification,
     check_session_id,
     parse_hook_input,
-    render_output,
+    readable_input,
 )
+from context_graph.claude.hooks.hook_output import FORMATS, HookOutput, render_output
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.model import ConsciousnessMeasures, DriftMetrics, EventKind, ICClassification
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "golden" / "hook_output.schema.json").read_text())
 
@@ -378,7 +374,7 @@ def test_an_environments_session_id_passes_the_same_check() -> None:
 def full_output() -> HookOutput:
     return HookOutput(
         success=True,
-        consciousness_state=ConsciousnessState(
+        consciousness_state=ConsciousnessMeasures(
             consciousness=0.8999999761581421,
             integration=0.97,
             reflection=0.9,
@@ -461,7 +457,8 @@ def test_a_measure_that_is_no_number_is_an_error_never_a_state() -> None:
 
 def test_the_protocol_package_pulls_in_nothing_heavy() -> None:
     """The owner imports it; its budget is 60 MiB in all."""
-    code = "import sys, context_graph.protocol.spec, context_graph.protocol.claude; print(*sys.modules)"
+    modules = "context_graph.claude.hooks.hook_input, context_graph.claude.hooks.hook_output"
+    code = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {
         "numpy",
@@ -476,3 +473,27 @@ def test_the_protocol_package_pulls_in_nothing_heavy() -> None:
     }
     assert not heavy & set(done.stdout.split())
     assert msgspec.__name__ in done.stdout.split()
+
+
+CALL = {"tool_name": "Bash", "tool_input": {"command": "git commit -m x"}}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"session_id": [], **CALL},
+        {"hook_type": "pre_tool_use", "timestamp_ms": "now", "payload": {"type": "PreToolUse", "data": CALL}},
+    ],
+)
+def test_a_field_of_a_wrong_type_hides_no_tool_call_from_the_gates(sent: dict[str, Any]) -> None:
+    body = json.dumps(sent).encode()
+    with pytest.raises(InvalidInputError):
+        parse_hook_input(EventKind.PRE_TOOL, body, {})
+    read = readable_input(EventKind.PRE_TOOL, body)
+    assert (read.tool_name, read.tool_input) == ("Bash", CALL["tool_input"])
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000])
+def test_what_is_no_object_is_read_as_nothing(body: bytes) -> None:
+    read = readable_input(EventKind.PRE_TOOL, body, "Edit")
+    assert (read.tool_name, read.tool_input, read.prompt) == ("Edit", None, "")

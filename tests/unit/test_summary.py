@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_graph.identity.text import flatten_text
-from context_graph.memory import phrases
-from context_graph.memory.summary import SUMMARY_CHARS, SessionWork
+from context_graph.gates.decide.client_memory import looks_like_client_memory
+from context_graph.memory.context.summary import SUMMARY_CHARS, SessionWork
 from context_graph.model import NOTIFICATION, EventKind, HookEvent
-from context_graph.requirements.client_memory import looks_like_client_memory
+from context_graph.text import phrases
+from context_graph.text.flattening import flatten_text
 
 ROOT = "/home/u/project"
 

@@ -8,10 +8,10 @@ import pytest
 from tests.plain_commands import LEAVES_ALONE
 from tests.touching_commands import TAKES_AWAY
 
-from context_graph.requirements.git import find_repo
-from context_graph.requirements.project import Project
-from context_graph.requirements.protected import Protected, Touch
-from context_graph.requirements.touching import touch
+from context_graph.gates.decide.touching import Touch, touch
+from context_graph.gates.shell.protected import Protected
+from context_graph.gates.state.git import find_repo
+from context_graph.gates.state.project import Project
 
 
 class Place:

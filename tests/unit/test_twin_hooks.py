@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_graph.model import EventKind, HookEvent
-from context_graph.owner.twin_hooks import TwinHooks
+from context_graph.owner.sessions.live_sessions import TwinHooks
 
 AT = 1_700_000_000_000
 

@@ -1,13 +1,12 @@
-//! The brief cache: reading one session's slot of brief.bin. Twin of context_graph.wire.brief, both held to
+//! Reads one session's slot of the brief cache, brief.bin. Twin of context_graph.wire.brief, both held to
 //! tests/golden/brief_v1.bin. Offsets are on disk: never renumber.
 //!
 //! A slot is believed only if its magic, checksum and whole session id fit, so neither a torn nor a foreign
 //! line is ever shown (invariant 8).
 
-use crate::arena::{Arena, CPath};
 use crate::hash::{crc32, fnv1a64};
-use crate::paths::below;
-use crate::sys::{self, Fd, Open};
+use crate::pathname::below;
+use crate::sys::{self, Open, OwnedFd};
 
 /// What a session without a valid slot shows.
 pub const COLD_LINE: &[u8] = b"[C:? r=? IC=?]";
@@ -140,10 +139,10 @@ pub fn cut_session(id: &[u8]) -> &[u8] {
 }
 
 /// The slot of `session_id` in the store, or without an id the newest slot of the file. Anything unusual is None.
-pub fn lookup(arena: &Arena, store: CPath<'_>, session_id: Option<&[u8]>) -> Option<Slot> {
-    let file = sys::open(below(arena, store, b"brief.bin")?, Open::Read).ok()?;
+pub fn lookup(store: &[u8], session_id: Option<&[u8]>) -> Option<Slot> {
+    let file = sys::open(&below(store, b"brief.bin"), Open::Read).ok()?;
     let mut header = [0u8; HEADER.len()];
-    if sys::pread(&file, &mut header, 0) != Ok(header.len()) || &header != HEADER {
+    if sys::pread(&file, &mut header[..], 0) != Ok(header.len()) || &header != HEADER {
         return None;
     }
     for _ in 0..TRIES {
@@ -159,10 +158,10 @@ pub fn lookup(arena: &Arena, store: CPath<'_>, session_id: Option<&[u8]>) -> Opt
 }
 
 /// The session's slot in its window, and whether a slot that bears its id is not whole.
-fn own(file: &Fd, id: &[u8]) -> Option<(Option<Slot>, bool)> {
+fn own(file: &OwnedFd, id: &[u8]) -> Option<(Option<Slot>, bool)> {
     let mut window = [0u8; WINDOW * SLOT_BYTES];
     let home = HEADER_BYTES + fnv1a64(id) % HOME_SLOTS * SLOT_BYTES as u64;
-    let read = sys::pread(file, &mut window, home).ok()?;
+    let read = sys::pread(file, &mut window[..], home).ok()?;
     let mut torn = false;
     for bytes in window.get(..read)?.chunks_exact(SLOT_BYTES) {
         // The id is compared first: a checksum costs a microsecond, and most slots are other sessions'.
@@ -178,12 +177,12 @@ fn own(file: &Fd, id: &[u8]) -> Option<(Option<Slot>, bool)> {
 }
 
 /// The slot updated last in the whole file, and whether one was not whole.
-fn newest(file: &Fd) -> Option<(Option<Slot>, bool)> {
+fn newest(file: &OwnedFd) -> Option<(Option<Slot>, bool)> {
     let mut part = [0u8; 27 * SLOT_BYTES]; // 5 reads for the 135 slots
     let (mut best, mut torn): (Option<Slot>, bool) = (None, false);
     let mut at = 0;
     while at < SLOTS {
-        let read = sys::pread(file, &mut part, HEADER_BYTES + (at * SLOT_BYTES) as u64).ok()?;
+        let read = sys::pread(file, &mut part[..], HEADER_BYTES + (at * SLOT_BYTES) as u64).ok()?;
         for bytes in part.get(..read)?.chunks_exact(SLOT_BYTES) {
             let newer = best.as_ref().is_none_or(|best| updated_ms(bytes) > updated_ms(&best.bytes));
             if is_empty(bytes) || !newer {

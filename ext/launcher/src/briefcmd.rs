@@ -1,8 +1,7 @@
-//! `consciousness brief`: the command that runs most, so everything else of the program comes after it.
+//! Prints `consciousness brief`, the most frequent command: it runs before anything else of the program.
 //!
 //! One line and exit code 0, always. At most one file is opened (two in a linked git worktree).
 
-use crate::arena::Arena;
 use crate::brief::{self, COLD_LINE};
 use crate::env::Env;
 use crate::paths;
@@ -48,40 +47,31 @@ impl<'a> Options<'a> {
 ///
 /// The session is --session-id, for a question names what it asks about; else the client's; else the newest
 /// of the store.
-pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>) {
+pub fn run(env: &Env<'_>, options: &Options<'_>) {
     sys::ignore_write_signals();
-    let mut text = [0u8; 80];
-    let len = match slot(arena, env, options) {
-        Some(slot) => fill(&mut text, slot.line()),
-        None => fill(&mut text, COLD_LINE),
-    };
-    sys::write_all(sys::STDOUT, text.get(..len).unwrap_or(&[]));
+    let slot = slot(env, options);
+    // One write, so that a reader never sees half of the line.
+    sys::write_all(sys::stdout(), &[slot.as_ref().map_or(COLD_LINE, brief::Slot::line), b"\n"].concat());
     if let Some(unknown) = options.unknown {
-        sys::write_all(sys::STDERR, b"context-graph-cli: consciousness brief ignores '");
-        sys::write_all(sys::STDERR, unknown);
-        sys::write_all(sys::STDERR, b"'\n");
+        sys::write_all(sys::stderr(), b"context-graph-cli: consciousness brief ignores '");
+        sys::write_all(sys::stderr(), unknown);
+        sys::write_all(sys::stderr(), b"'\n");
     }
 }
 
-fn slot(arena: &Arena, env: &Env<'_>, options: &Options<'_>) -> Option<brief::Slot> {
-    match paths::locate(arena, env, options.db_path) {
+fn slot(env: &Env<'_>, options: &Options<'_>) -> Option<brief::Slot> {
+    match paths::locate(env, options.db_path) {
         Ok(places) => {
             let session = options.session_id.filter(|id| !id.is_empty()).or(env.session_id);
-            brief::lookup(arena, places.store, session)
+            brief::lookup(&places.store, session)
         }
         Err(error) => {
             if env.debug {
-                sys::write_all(sys::STDERR, format!("context-graph-cli: debug: {}\n", error.text()).as_bytes());
+                sys::write_all(sys::stderr(), format!("context-graph-cli: debug: {}\n", error).as_bytes());
             }
             None
         }
     }
-}
-
-/// The line and its newline in one buffer: one write, so that a reader never sees half of it.
-fn fill(text: &mut [u8], line: &[u8]) -> usize {
-    let bytes = line.iter().chain(b"\n");
-    text.iter_mut().zip(bytes).map(|(to, from)| *to = *from).count()
 }
 
 #[cfg(test)]

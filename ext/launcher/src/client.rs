@@ -1,14 +1,13 @@
-//! One request to the owner: one connect, one send, one read, within the budget.
+//! Sends one request to the owner: one connect, one send, one read, within the time budget.
 
-use crate::arena::{Arena, CPath};
 use crate::json::top_text;
 use crate::paths::{self, Socket};
-use crate::sys::{self, Connect, Deadline, Errno, Fd, FileKind};
-use crate::wire::{self, Around, Progress, SPOOL_IT, YIELDING};
+use crate::sys::{self, Deadline, Errno, FileType, OwnedFd};
+use crate::wire::{self, Progress, Request, Response, SPOOL_IT, YIELDING};
 
 /// Connects only where it is safe to send what a hook says.
-pub struct Client<'a> {
-    socket: Socket<'a>,
+pub struct Client {
+    socket: Socket,
     uid: u32,
 }
 
@@ -46,40 +45,45 @@ impl NoAnswer {
     }
 }
 
-/// The bytes of a whole, well-formed response; `wire::decode` reads them.
-pub struct Answer(pub Vec<u8>);
+/// What the owner said.
+pub struct Answer {
+    pub exit_code: u8,
+    pub flags: u8,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
 
-impl<'a> Client<'a> {
-    /// A client of the owner of `root`; None if the socket's path can't be made.
-    pub fn new(arena: &'a Arena, root: CPath<'_>) -> Option<Client<'a>> {
+impl Client {
+    /// A client of the owner of `root`.
+    pub fn new(root: &[u8]) -> Client {
         let uid = sys::uid();
-        Some(Client { socket: paths::socket(arena, root, uid)?, uid })
+        Client { socket: paths::socket(root, uid), uid }
     }
 
     /// Connects, waiting for a place in the owner's queue until `deadline`.
-    pub fn connect(&self, deadline: Deadline) -> Result<Fd, NoAnswer> {
+    pub fn connect(&self, deadline: Deadline) -> Result<OwnedFd, NoAnswer> {
         self.check_folder()?;
         loop {
-            match sys::connect(self.socket.path) {
-                Connect::Connected(socket) => return self.check_peer(socket),
-                // poll(2) can't wait for room in a listener's queue.
-                Connect::Busy if deadline.left_ms() > 0 => sys::sleep_ms(1),
-                Connect::Busy => return Err(NoAnswer::Timeout),
-                Connect::Failed(errno) => return Err(NoAnswer::Absent(errno.text())),
+            match sys::connect(&self.socket.path) {
+                Ok(socket) => return self.check_peer(socket),
+                // The owner's queue of clients is full: poll(2) can't wait for room in it.
+                Err(Errno::AGAIN) if deadline.left_ms() > 0 => sys::sleep_ms(1),
+                Err(Errno::AGAIN) => return Err(NoAnswer::Timeout),
+                Err(errno) => return Err(NoAnswer::Absent(sys::words(errno))),
             }
         }
     }
 
     /// A socket under /tmp counts only in a folder that nobody else can have made (invariant 4).
     fn check_folder(&self) -> Result<(), NoAnswer> {
-        let Some(folder) = self.socket.shared_folder else { return Ok(()) };
-        let stat = sys::lstat(folder).map_err(|errno| NoAnswer::Absent(errno.text()))?;
-        let ours = stat.kind == FileKind::Directory && stat.uid == self.uid && stat.permissions & 0o077 == 0;
-        let shown = || format!("{} is not a private folder of ours", String::from_utf8_lossy(folder.bytes()));
+        let Some(folder) = &self.socket.shared_folder else { return Ok(()) };
+        let stat = sys::lstat(folder).map_err(|errno| NoAnswer::Absent(sys::words(errno)))?;
+        let ours = sys::kind(&stat) == FileType::Directory && stat.st_uid == self.uid && stat.st_mode & 0o077 == 0;
+        let shown = || format!("{} is not a private folder of ours", String::from_utf8_lossy(folder));
         ours.then_some(()).ok_or_else(|| NoAnswer::Absent(shown()))
     }
 
-    fn check_peer(&self, socket: Fd) -> Result<Fd, NoAnswer> {
+    fn check_peer(&self, socket: OwnedFd) -> Result<OwnedFd, NoAnswer> {
         match sys::peer_uid(&socket) {
             Some(uid) if uid == self.uid => Ok(socket),
             _ => Err(NoAnswer::Absent("another user's process listens on the socket".to_owned())),
@@ -87,32 +91,27 @@ impl<'a> Client<'a> {
     }
 }
 
-impl Answer {
-    /// What the owner said, unless it declined.
-    fn checked(self) -> Result<Answer, NoAnswer> {
-        match wire::decode(&self.0) {
-            Progress::Whole(said) if said.flags & (SPOOL_IT | YIELDING) != 0 => {
-                // Only what a store says of itself is meant for the hook's caller.
-                let failing = said.flags & YIELDING == 0 && !said.stdout.is_empty();
-                let text = || {
-                    String::from_utf8_lossy(&top_text(said.stdout, b"systemMessage").unwrap_or_default()).into_owned()
-                };
-                Err(if failing { NoAnswer::Failing(text()) } else { NoAnswer::Declined(said.flags) })
-            }
-            Progress::Whole(_) => Ok(self),
-            _ => Err(NoAnswer::Broken("no response frame".to_owned())),
-        }
+/// What the owner said, unless it declined.
+fn answer(said: &Response<'_>) -> Result<Answer, NoAnswer> {
+    let Response { exit_code, flags, stdout, stderr } = *said;
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if flags & (SPOOL_IT | YIELDING) == 0 {
+        return Ok(Answer { exit_code, flags, stdout: stdout.to_vec(), stderr: words(stderr) });
     }
+    // Only what a store says of itself is meant for the hook's caller.
+    let failing = flags & YIELDING == 0 && !stdout.is_empty();
+    let text = || words(&top_text(stdout, b"systemMessage").unwrap_or_default());
+    Err(if failing { NoAnswer::Failing(text()) } else { NoAnswer::Declined(flags) })
 }
 
 /// Sends the request on `socket` and waits for the response until `deadline`.
-pub fn ask(socket: &Fd, around: &Around, body: &[u8], deadline: Deadline) -> Result<Answer, NoAnswer> {
-    send(socket, around, body, deadline)?;
-    receive(socket, deadline)?.checked()
+pub fn ask(socket: &OwnedFd, request: &Request<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
+    let around = wire::encode(request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
+    send(socket, [&around.before, request.body, &around.behind], deadline)?;
+    receive(socket, deadline)
 }
 
-fn send(socket: &Fd, around: &Around, body: &[u8], deadline: Deadline) -> Result<(), NoAnswer> {
-    let mut parts: [&[u8]; 3] = [&around.before, body, &around.behind];
+fn send(socket: &OwnedFd, mut parts: [&[u8]; 3], deadline: Deadline) -> Result<(), NoAnswer> {
     loop {
         match sys::send(socket, &parts) {
             Ok(sent) => {
@@ -121,14 +120,11 @@ fn send(socket: &Fd, around: &Around, body: &[u8], deadline: Deadline) -> Result
                     return Ok(());
                 }
             }
-            Err(Errno::INTERRUPTED) => {}
-            Err(Errno::AGAIN) => wait(|left| sys::poll_writable(socket.raw(), left), deadline)?,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => wait(|left| sys::poll_writable(socket, left), deadline)?,
             // It may have answered before it hung up (a frame it refuses): what there is to read decides.
-            Err(errno) if sys::poll_readable(socket.raw(), 0) => {
-                let _ = errno;
-                return Ok(());
-            }
-            Err(errno) => return Err(NoAnswer::Broken(errno.text())),
+            Err(_) if sys::poll_readable(socket, 0) => return Ok(()),
+            Err(errno) => return Err(NoAnswer::Broken(sys::words(errno))),
         }
     }
 }
@@ -151,22 +147,19 @@ fn wait(ready: impl Fn(u32) -> bool, deadline: Deadline) -> Result<(), NoAnswer>
     Ok(())
 }
 
-fn receive(socket: &Fd, deadline: Deadline) -> Result<Answer, NoAnswer> {
+fn receive(socket: &OwnedFd, deadline: Deadline) -> Result<Answer, NoAnswer> {
     let mut bytes = vec![0u8; 8 * 1024];
     let mut len = 0;
     loop {
-        wait(|left| sys::poll_readable(socket.raw(), left), deadline)?;
-        match sys::receive(socket, bytes.get_mut(len..).unwrap_or(&mut [])) {
+        wait(|left| sys::poll_readable(socket, left), deadline)?;
+        match sys::read(socket, bytes.get_mut(len..).unwrap_or(&mut [])) {
             Ok(0) => return Err(NoAnswer::Broken("it hung up".to_owned())),
             Ok(count) => len += count,
-            Err(Errno::INTERRUPTED | Errno::AGAIN) => continue,
-            Err(errno) => return Err(NoAnswer::Broken(errno.text())),
+            Err(Errno::INTR | Errno::AGAIN) => continue,
+            Err(errno) => return Err(NoAnswer::Broken(sys::words(errno))),
         }
         match wire::decode(bytes.get(..len).unwrap_or(&[])) {
-            Progress::Whole(_) => {
-                bytes.truncate(len);
-                return Ok(Answer(bytes));
-            }
+            Progress::Whole(said) => return answer(&said),
             Progress::Malformed(what) => return Err(NoAnswer::Broken(what.to_owned())),
             Progress::More if len == bytes.len() => {
                 bytes.resize(len.saturating_mul(4).min(wire::HEADER + wire::PAYLOAD_MAX + 1), 0)

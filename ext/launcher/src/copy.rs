@@ -1,4 +1,4 @@
-//! The redacted copy of a hook's input: one line of JSON, every text cut, nothing secret in it.
+//! Makes the redacted copy of a hook's input: one line of JSON, every text cut, nothing secret in it.
 
 use crate::json::{text, walk, Fault, Sink, Token};
 use crate::redact::{self, Care};

@@ -1,4 +1,4 @@
-//! What is read of the environment, in one pass. An empty variable counts as unset.
+//! Reads the environment in one pass. An empty variable counts as unset.
 
 use std::ffi::{c_char, CStr};
 

@@ -1,4 +1,4 @@
-//! One hook call: its kind, its facts, and the two forms in which they leave the process.
+//! Describes one hook call: its facts, and the two forms in which they leave the process.
 
 use crate::copy::{self, redacted};
 use crate::env::Env;
@@ -9,119 +9,13 @@ use crate::paths::Places;
 use crate::redact::Care;
 use crate::sys;
 use crate::wire::Request;
-
-/// The events; words and budgets are those of seed 001, as far as it has them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    SessionStart,
-    PreTool,
-    PostTool,
-    PostToolFailure,
-    PromptSubmit,
-    Stop,
-    PreCompact,
-    SessionEnd,
-    PermissionRequest,
-    SubagentStop,
-    PromptExpansion,
-    PermissionDenied,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 12] = [
-        Kind::SessionStart,
-        Kind::PreTool,
-        Kind::PostTool,
-        Kind::PostToolFailure,
-        Kind::PromptSubmit,
-        Kind::Stop,
-        Kind::PreCompact,
-        Kind::SessionEnd,
-        Kind::PermissionRequest,
-        Kind::SubagentStop,
-        Kind::PromptExpansion,
-        Kind::PermissionDenied,
-    ];
-
-    /// The verb on the owner's socket; the command is what stands behind the dot.
-    pub fn verb(self) -> &'static [u8] {
-        match self {
-            Kind::SessionStart => b"hooks.session-start",
-            Kind::PreTool => b"hooks.pre-tool",
-            Kind::PostTool => b"hooks.post-tool",
-            Kind::PostToolFailure => b"hooks.post-tool-failure",
-            Kind::PromptSubmit => b"hooks.prompt-submit",
-            Kind::Stop => b"hooks.stop",
-            Kind::PreCompact => b"hooks.pre-compact",
-            Kind::SessionEnd => b"hooks.session-end",
-            Kind::PermissionRequest => b"hooks.permission-request",
-            Kind::SubagentStop => b"hooks.subagent-stop",
-            Kind::PromptExpansion => b"hooks.prompt-expansion",
-            Kind::PermissionDenied => b"hooks.permission-denied",
-        }
-    }
-
-    /// The kind whose command is `word`.
-    pub fn from_word(word: &[u8]) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.verb().strip_prefix(b"hooks.") == Some(word))
-    }
-
-    /// The client's own name of the event.
-    pub fn event_name(self) -> &'static str {
-        match self {
-            Kind::SessionStart => "SessionStart",
-            Kind::PreTool => "PreToolUse",
-            Kind::PostTool => "PostToolUse",
-            Kind::PostToolFailure => "PostToolUseFailure",
-            Kind::PromptSubmit => "UserPromptSubmit",
-            Kind::Stop => "Stop",
-            Kind::PreCompact => "PreCompact",
-            Kind::SessionEnd => "SessionEnd",
-            Kind::PermissionRequest => "PermissionRequest",
-            Kind::SubagentStop => "SubagentStop",
-            Kind::PromptExpansion => "UserPromptExpansion",
-            Kind::PermissionDenied => "PermissionDenied",
-        }
-    }
-
-    /// Whether the client shows the model what such a hook gives as additional context. Stop would be forced into another
-    /// turn by it, SessionEnd fails the client's schema.
-    pub fn takes_context(self) -> bool {
-        matches!(
-            self,
-            Kind::SessionStart
-                | Kind::PreTool
-                | Kind::PostTool
-                | Kind::PostToolFailure
-                | Kind::PromptSubmit
-                | Kind::PromptExpansion
-        )
-    }
-
-    /// Seed 001's time budget, milliseconds (the events that it does not have as UserPromptSubmit).
-    pub fn budget_ms(self) -> u32 {
-        match self {
-            Kind::PreTool => 100,
-            Kind::PromptSubmit
-            | Kind::PromptExpansion
-            | Kind::Stop
-            | Kind::PreCompact
-            | Kind::PermissionRequest
-            | Kind::PermissionDenied
-            | Kind::SubagentStop => 2_000,
-            Kind::PostTool | Kind::PostToolFailure => 3_000,
-            Kind::SessionStart => 5_000,
-            Kind::SessionEnd => 30_000,
-        }
-    }
-}
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything that is known of one call.
 pub struct Event<'a> {
     pub options: Options<'a>,
     pub env: Env<'a>,
-    pub places: Places<'a>,
+    pub places: Places,
     /// The same in a retry and in the spool: the owner applies an id once.
     pub id: [u8; 32],
     /// Unix milliseconds at which the hook started.
@@ -134,10 +28,9 @@ pub struct Event<'a> {
 pub fn fresh_id() -> [u8; 32] {
     let mut bytes = [0u8; 16];
     if !sys::random(&mut bytes) {
-        // Before the kernel has entropy: time and address space layout still tell two hooks apart.
-        let mixed = (sys::unix_ms() as u128) << 64
-            | (sys::monotonic_us() as u128) << 16
-            | (&raw const bytes as usize & 0xffff) as u128;
+        // Before the kernel has entropy: time and process still tell two hooks apart.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mixed = now.as_nanos() << 32 | u128::from(std::process::id());
         bytes = mixed.to_be_bytes();
     }
     hex(bytes)
@@ -198,10 +91,10 @@ impl Event<'_> {
             event_id: &self.id,
             params,
             body: self.body.as_deref().unwrap_or(&[]),
-            store: self.places.store.bytes(),
-            project: self.places.top.bytes(),
+            store: &self.places.store,
+            project: &self.places.top,
             session_env: self.env.session_id.unwrap_or(&[]),
-            cwd: self.places.cwd.bytes(),
+            cwd: &self.places.cwd,
             env,
             deadline_ms,
             at_ms: self.at_ms,
@@ -234,9 +127,9 @@ impl Event<'_> {
             &mut out,
         );
         out.extend_from_slice(format!(",\"at_ms\":{},\"project\":", self.at_ms).as_bytes());
-        text::quote_path(self.places.top.bytes(), &mut out);
+        text::quote_path(&self.places.top, &mut out);
         out.extend_from_slice(b",\"cwd\":");
-        text::quote_path(self.places.cwd.bytes(), &mut out);
+        text::quote_path(&self.places.cwd, &mut out);
         out.extend_from_slice(b",\"params\":");
         out.extend_from_slice(params);
         out.extend_from_slice(b",\"body\":");

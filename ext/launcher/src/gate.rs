@@ -1,23 +1,23 @@
-//! Requirement gates without an owner: Python decides from the project's files alone (docs/adr/0013-gates.md).
+//! Runs the gates without an owner: Python decides from the project's files alone (docs/adr/0013-gates.md).
 //!
 //! Whatever fails on this way ends in "allowed, and said so": a gate that fails in silence is none.
 
-use crate::arena::{Arena, CPath};
 use crate::env::Env;
-use crate::event::Kind;
+use crate::kind::Kind;
 use crate::options::Format;
+use crate::pathname::{below, upwards, PATH_MAX};
 use crate::programs;
-use crate::sys::{self, CStrings, Deadline};
+use crate::sys::{self, Deadline};
 
-/// First line of what the slow path answers. Without it nothing was decided, whatever else was printed.
+/// First line of what Python answers. Without it nothing was decided, whatever else was printed.
 const ANSWER: &[u8] = b"context-graph gate 1\n";
-const CONFIG: &[u8] = b"/.claude/requirements.yaml";
-/// There while a session is held to what only a person may satisfy (requirements/held.py), its file gone or not.
-const HELD: &[u8] = b"/cache/requirements/held";
+const CONFIG: &[u8] = b".claude/requirements.yaml";
+/// There while a session is held to what only a person may satisfy (gates/decide/held.py), its file gone or not.
+const HELD: &[u8] = b"cache/requirements/held";
 /// What is read of the client's list of sessions: some thousand of them.
 const REGISTRY_MAX: usize = 1 << 20;
 
-/// What the slow path has decided.
+/// What Python has decided.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The client's document, or nothing.
@@ -31,8 +31,8 @@ pub fn decides(kind: Kind, format: Format) -> bool {
     format == Format::Claude && !matches!(kind, Kind::PreCompact | Kind::SubagentStop)
 }
 
-/// Milliseconds from the hook's start within which the slow path has to answer: before the client's own limit
-/// (hooks_config/events.py), whose end would be a call allowed in silence.
+/// Milliseconds from the hook's start within which an owner or Python has to answer: before the client's own limit
+/// (claude/settings/events.py), whose end would be a call allowed in silence.
 pub fn within_ms(kind: Kind) -> u32 {
     match kind {
         Kind::SessionStart => 4_500,
@@ -43,60 +43,43 @@ pub fn within_ms(kind: Kind) -> u32 {
 }
 
 /// Whether some session is held to requirements that it has seen, wherever their file is now.
-pub fn holds(arena: &Arena, root: &[u8]) -> bool {
-    let mut folder = arena.builder();
-    let fits = folder.push(root).and_then(|()| folder.push(HELD));
-    fits.and_then(|()| folder.peek()).is_some_and(|path| sys::stat(path).is_ok())
+pub fn holds(root: &[u8]) -> bool {
+    sys::stat(below(root, HELD)).is_ok()
 }
 
 /// Whether a project file stands in or above one of `folders`; those that are not absolute are skipped.
-pub fn is_governed(arena: &Arena, folders: &[&[u8]]) -> bool {
+pub fn is_governed(folders: &[&[u8]]) -> bool {
     let mut seen: &[u8] = b"";
     folders.iter().any(|folder| {
         let again = *folder == seen;
         seen = folder;
-        !again && folder.starts_with(b"/") && is_governed_above(arena, folder)
+        !again
+            && folder.starts_with(b"/")
+            && upwards(folder).any(|above| above.len() <= PATH_MAX && sys::lstat(below(above, CONFIG)).is_ok())
     })
-}
-
-fn is_governed_above(arena: &Arena, folder: &[u8]) -> bool {
-    let mut above = folder;
-    loop {
-        let mut file = arena.builder();
-        let fits = file.push(above).and_then(|()| file.push(CONFIG));
-        if fits.and_then(|()| file.peek()).is_some_and(|path| sys::lstat(path).is_ok()) {
-            return true;
-        }
-        match above.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => above = above.get(..slash).unwrap_or(&[]),
-            None => return false,
-        }
-    }
 }
 
 /// Whether the client's list of live sessions names `session`: gates have seen it at work, so there may be something to
 /// say although no file governs here, such as that it is gone.
-pub fn is_known(arena: &Arena, env: &Env<'_>, session: &[u8]) -> bool {
-    let (folder, below): (&[u8], &[u8]) = match (env.config_dir, env.home) {
-        (Some(folder), _) => (folder, b"/sessions.json"),
-        (None, Some(home)) => (home, b"/.claude/sessions.json"),
+pub fn is_known(env: &Env<'_>, session: &[u8]) -> bool {
+    let list = match (env.config_dir, env.home) {
+        (Some(folder), _) => below(folder, b"sessions.json"),
+        (None, Some(home)) => below(home, b".claude/sessions.json"),
         (None, None) => return false,
     };
     if session.is_empty() {
         return false;
     }
-    let Some(fd) = arena.join(&[folder, below]).and_then(|path| sys::open(path, sys::Open::Read).ok()) else {
-        return false;
-    };
+    let Ok(file) = sys::open(&list, sys::Open::Read) else { return false };
     let mut list = vec![0; REGISTRY_MAX];
-    let read = sys::pread(&fd, &mut list, 0).unwrap_or(0);
+    let read = sys::pread(file, &mut list[..], 0).unwrap_or(0);
     list.get(..read).unwrap_or(&[]).windows(session.len()).any(|part| part == session)
 }
 
 /// What Python has to know beside the event's own JSON.
 pub struct Question<'q> {
     pub verb: &'q [u8],
-    pub root: CPath<'q>,
+    pub root: &'q [u8],
     pub cwd: &'q [u8],
     pub session_id: &'q [u8],
     pub tool_name: &'q [u8],
@@ -107,7 +90,7 @@ pub struct Question<'q> {
     pub notice: &'q str,
 }
 
-/// Asks Python. An interpreter that does not answer is followed by the next one while there is time.
+/// Asks Python.
 pub fn ask(
     env: &Env<'_>,
     base: &[u8],
@@ -118,7 +101,7 @@ pub fn ask(
     let (at_ms, parent) = (question.at_ms.to_string(), sys::parent().to_string());
     let rest: [&[u8]; 9] = [
         question.verb,
-        question.root.bytes(),
+        question.root,
         question.cwd,
         question.session_id,
         question.tool_name,
@@ -127,19 +110,11 @@ pub fn ask(
         question.context,
         question.notice.as_bytes(),
     ];
-    let commands = programs::find_gate(env, base)?;
-    let mut why = String::new();
-    for command in &commands {
-        let Some(argv) = CStrings::new(command.iter().map(Vec::as_slice).chain(rest)) else {
-            return Err("an argument holds a NUL".to_owned());
-        };
-        let answer = sys::ask_program(&argv, body, deadline).map_err(|no_output| no_output.text());
-        match answer.and_then(|output| read(&output).ok_or_else(|| "it gave no answer".to_owned())) {
-            Ok(verdict) => return Ok(verdict),
-            Err(what) => why = format!("{}: {what}", programs::shown(command)),
-        }
-    }
-    Err(why)
+    let command = programs::find_gate(env, base)?;
+    let answer = sys::ask_program(programs::command(&command, rest), body, deadline);
+    answer
+        .and_then(|output| read(&output).ok_or_else(|| "it gave no answer".to_owned()))
+        .map_err(|what| format!("{}: {what}", programs::shown(&command)))
 }
 
 /// The two parts behind the first line: the record on a line of its own, then the document.
@@ -182,6 +157,6 @@ mod tests {
     fn a_failed_tool_is_asked_about_and_answered_before_the_client_gives_up() {
         assert!(decides(Kind::PostToolFailure, Format::Claude) && decides(Kind::PostTool, Format::Claude));
         assert!(!decides(Kind::PostToolFailure, Format::Json));
-        assert!(within_ms(Kind::PostToolFailure) < 3_000, "hooks_config/events.py gives it 3 s");
+        assert!(within_ms(Kind::PostToolFailure) < 3_000, "claude/settings/events.py gives it 3 s");
     }
 }

@@ -1,4 +1,4 @@
-//! What happens should the impossible happen: a panic is the caller's exit code, not SIGABRT.
+//! Turns a panic into the caller's exit code instead of SIGABRT.
 //!
 //! Nothing in here is expected to run. But a hook that dies by a signal, or worse exits with 2, is a bug that the
 //! user's session pays for, so there is a net under the code that is written not to fall.

@@ -1,22 +1,24 @@
-//! `hooks <kind>`: ask the owner, and whatever goes wrong lose nothing and never block the client.
+//! Serves `hooks <kind>`: asks the owner; whatever goes wrong, it loses nothing and never blocks the client.
 //!
 //! The launcher decides nothing hard (invariant 2): it is the happy path, or the fallback.
 
-use crate::arena::{Arena, PATH_MAX};
 use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
-use crate::event::{fresh_id, Event, Kind};
+use crate::event::{fresh_id, Event};
 use crate::gate;
 use crate::input::{self, Input, INPUT_MAX};
 use crate::json::{self, text, Fault};
+use crate::kind::Kind;
 use crate::options::{Format, Options};
 use crate::output::{claude_document, HookOutput};
+use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline};
 use crate::trouble::{first_to_tell, Heard, Silence};
-use crate::wire::{self, Progress, GATE_IT};
+use crate::wire::GATE_IT;
 use crate::{paths, spool};
+use std::time::Instant;
 
 /// Seed 001's exit codes. In the client's format every one of them is 0.
 const TIMED_OUT: i32 = 2;
@@ -28,15 +30,15 @@ const CLAUDE_BUDGET_MS: u32 = 1_000;
 const GOVERNED_BUDGET_MS: u32 = 500;
 const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
-/// machine that takes longer than a hook may take else, and what it is told can't be made up for later.
+/// machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
+/// for half of its own time, so that Python has the other half.
 const START_WAIT_MS: u32 = 3_000;
 /// What an owner that has just come up is given for its answer, whatever its start has used of the budget.
 const FIRST_ANSWER_MS: u32 = 250;
 
 /// One call, from its arguments to its exit code.
 pub struct Hook<'a> {
-    arena: &'a Arena,
-    started_us: i64,
+    started: Instant,
     event: Event<'a>,
 }
 
@@ -48,26 +50,23 @@ struct Ending {
 }
 
 /// Runs the hook that `options` describes; returns its exit code.
-pub fn run(arena: &Arena, env: &Env<'_>, options: &Options<'_>, started_us: i64) -> i32 {
+pub fn run(env: &Env<'_>, options: &Options<'_>, started: Instant) -> i32 {
     sys::ignore_write_signals();
-    let ending = match prepare(arena, env, options, started_us) {
+    let ending = match prepare(env, options, started) {
         Ok(hook) => hook.ask_owner(),
-        Err(why) => refusal(options.format, &why, started_us),
+        Err(why) => refusal(options.format, &why, started),
     };
-    sys::write_all(sys::STDOUT, &ending.stdout);
-    sys::write_all(sys::STDERR, ending.stderr.as_bytes());
-    if options.format == Format::Claude {
-        0
-    } else {
-        ending.code
-    }
+    finish(options.format, &ending)
 }
 
-/// The end of a call whose arguments or input are wrong.
-pub fn refusal_code(format: Format, why: &str, started_us: i64) -> i32 {
-    let ending = refusal(format, why, started_us);
-    sys::write_all(sys::STDOUT, &ending.stdout);
-    sys::write_all(sys::STDERR, ending.stderr.as_bytes());
+/// The end of a call whose arguments are wrong; the exit code.
+pub fn refuse(format: Format, why: &str, started: Instant) -> i32 {
+    finish(format, &refusal(format, why, started))
+}
+
+fn finish(format: Format, ending: &Ending) -> i32 {
+    sys::write_all(sys::stdout(), &ending.stdout);
+    sys::write_all(sys::stderr(), ending.stderr.as_bytes());
     if format == Format::Claude {
         0
     } else {
@@ -75,19 +74,19 @@ pub fn refusal_code(format: Format, why: &str, started_us: i64) -> i32 {
     }
 }
 
-fn refusal(format: Format, why: &str, started_us: i64) -> Ending {
-    failure(format, why, BAD_INPUT, started_us)
+fn refusal(format: Format, why: &str, started: Instant) -> Ending {
+    failure(format, why, BAD_INPUT, started)
 }
 
 /// A failure in the caller's format: the client gets it on stderr only, for JSON there would reach the model or user.
-fn failure(format: Format, why: &str, code: i32, started_us: i64) -> Ending {
-    let output = HookOutput { error: Some(why.to_owned()), measures: None, elapsed_ms: elapsed_ms(started_us) };
+fn failure(format: Format, why: &str, code: i32, started: Instant) -> Ending {
+    let output = HookOutput { error: Some(why.to_owned()), measures: None, elapsed_ms: elapsed_ms(started) };
     let stdout = if format == Format::Claude { Vec::new() } else { output.render(format) };
     Ending { code, stdout, stderr: format!("context-graph: {why}\n") }
 }
 
-fn elapsed_ms(started_us: i64) -> u64 {
-    u64::try_from(sys::monotonic_us() - started_us).unwrap_or(0) / 1_000
+fn elapsed_ms(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Milliseconds that the whole call may take.
@@ -100,22 +99,22 @@ fn budget_ms(options: &Options<'_>) -> u32 {
     }
 }
 
-fn prepare<'a>(arena: &'a Arena, env: &Env<'a>, options: &Options<'a>, started_us: i64) -> Result<Hook<'a>, String> {
+fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result<Hook<'a>, String> {
     let at_ms = sys::unix_ms();
-    let places = paths::locate(arena, env, options.db_path).map_err(|error| error.text())?;
-    let body = if options.reads_stdin() && !sys::is_tty(sys::STDIN) { body(options, started_us)? } else { None };
+    let places = paths::locate(env, options.db_path)?;
+    let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { body(options, started)? } else { None };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
-    Ok(Hook { arena, started_us, event })
+    Ok(Hook { started, event })
 }
 
 /// Standard input as the event's body.
 ///
 /// The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event that
 /// a busy machine delivers late is better than none.
-fn body(options: &Options<'_>, started_us: i64) -> Result<Option<Vec<u8>>, String> {
+fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
     let claude = options.format == Format::Claude;
     let wait_ms = if claude { CLAUDE_BUDGET_MS } else { options.kind.budget_ms() };
-    match input::read(sys::STDIN, Deadline::after(started_us, wait_ms), claude) {
+    match input::read(sys::stdin(), Deadline::after(started, wait_ms), claude) {
         Input::Whole(bytes) => {
             // Nothing came, and nobody insists: the arguments are the event.
             let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
@@ -140,7 +139,7 @@ impl Hook<'_> {
 
     fn debug(&self, text: &str) {
         if self.event.env.debug {
-            sys::write_all(sys::STDERR, format!("context-graph-cli: debug: {text}\n").as_bytes());
+            sys::write_all(sys::stderr(), format!("context-graph-cli: debug: {text}\n").as_bytes());
         }
     }
 
@@ -148,44 +147,40 @@ impl Hook<'_> {
     fn ask_owner(&self) -> Ending {
         // Reading stdin had its own limit; the owner gets the verb's budget whole.
         let budget = self.owner_budget_ms();
-        let asked_us = sys::monotonic_us();
-        let Some(client) = Client::new(self.arena, self.event.places.root) else {
-            return self.fall_back(&NoAnswer::Absent("the socket's path is too long".to_owned()));
-        };
-        let silence = Silence::new(self.arena, self.event.places.root);
-        let heard = silence.as_ref().map_or(Heard::Nothing, Silence::heard);
-        match (heard, &silence) {
-            (Heard::JustNow, _) => return self.fall_back(&NoAnswer::Silent),
-            (Heard::Before, Some(silence)) => silence.note(), // the others need not try too
-            _ => {}
+        let asked = Instant::now();
+        let client = Client::new(&self.event.places.root);
+        let silence = Silence::new(&self.event.places.root);
+        let heard = silence.heard();
+        match heard {
+            Heard::JustNow => return self.fall_back(&NoAnswer::Silent),
+            Heard::Before => silence.note(), // the others need not try too
+            Heard::Nothing => {}
         }
-        let answer = match self.ask_once(&client, Deadline::after(asked_us, budget)) {
-            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) if self.waits_for_owner() => {
-                self.debug(&format!("{}; starting one", why.text()));
-                self.ask_fresh_owner(&client, asked_us, budget.max(START_WAIT_MS))
-            }
+        let answer = match self.ask_once(&client, Deadline::after(asked, budget)) {
+            Err(why @ (NoAnswer::Absent(_) | NoAnswer::Declined(_))) => match self.start_wait_ms() {
+                Some(wait_ms) => {
+                    self.debug(&format!("{}; starting one", why.text()));
+                    self.ask_fresh_owner(&client, asked, budget.max(wait_ms))
+                }
+                None => Err(why),
+            },
             other => other,
         };
-        match (&answer, &silence) {
-            (Err(NoAnswer::Timeout), Some(silence)) => silence.note(),
-            (_, Some(silence)) if heard != Heard::Nothing => silence.forget(),
+        match &answer {
+            Err(NoAnswer::Timeout) => silence.note(),
+            _ if heard != Heard::Nothing => silence.forget(),
             _ => {}
         }
-        match answer.as_ref().map(|answer| wire::decode(&answer.0)) {
-            Ok(Progress::Whole(said)) if said.flags & GATE_IT != 0 && self.is_claude() => {
+        match answer {
+            Ok(said) if said.flags & GATE_IT != 0 && self.is_claude() => {
                 self.debug("the owner leaves the gates to us");
                 let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
                 let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
                 let ending = self.say(context, &String::from_utf8_lossy(notice));
-                Ending { stderr: String::from_utf8_lossy(said.stderr).into_owned() + &ending.stderr, ..ending }
+                Ending { stderr: said.stderr + &ending.stderr, ..ending }
             }
-            Ok(Progress::Whole(said)) => Ending {
-                code: i32::from(said.exit_code),
-                stdout: said.stdout.to_vec(),
-                stderr: String::from_utf8_lossy(said.stderr).into_owned(),
-            },
-            Ok(_) => self.fall_back(&NoAnswer::Broken("no response frame".to_owned())),
-            Err(why) => self.fall_back(why),
+            Ok(said) => Ending { code: i32::from(said.exit_code), stdout: said.stdout, stderr: said.stderr },
+            Err(why) => self.fall_back(&why),
         }
     }
 
@@ -198,43 +193,44 @@ impl Hook<'_> {
         }
     }
 
-    fn ask_once(&self, client: &Client<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
+    fn ask_once(&self, client: &Client, deadline: Deadline) -> Result<Answer, NoAnswer> {
         let socket = client.connect(deadline)?;
         let (params, env) = (self.event.params(false), self.event.env.travelling());
         // Counted from the hook's start, as the owner sees it: reading the input took its part.
-        let waits_ms =
-            u32::try_from(elapsed_ms(self.started_us)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));
-        let request = self.event.request(&params, &env, waits_ms);
-        let around =
-            wire::encode(&request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
-        client::ask(&socket, &around, request.body, deadline)
+        let waits_ms = u32::try_from(elapsed_ms(self.started)).unwrap_or(0).saturating_add(deadline.left_ms().max(1));
+        client::ask(&socket, &self.event.request(&params, &env, waits_ms), deadline)
     }
 
-    /// Whether the hook starts an owner and waits for it: what a session's start and a prompt are told needs the store,
-    /// and after an idle hour there is no owner. A tool call never waits for one.
-    fn waits_for_owner(&self) -> bool {
-        let kind = self.options().kind;
-        kind == Kind::SessionStart || (kind == Kind::PromptSubmit && self.is_claude())
+    /// How long the hook waits for an owner that it starts, if it does: what a session's start and a prompt are told
+    /// needs the store, gates are decided by an owner, and after an idle hour there is none. A session's end has no
+    /// time for both an owner's start and a Python.
+    fn start_wait_ms(&self) -> Option<u32> {
+        match self.options().kind {
+            Kind::SessionStart => Some(START_WAIT_MS),
+            Kind::PromptSubmit if self.is_claude() => Some(START_WAIT_MS),
+            Kind::SessionEnd => None,
+            kind => self.is_governed(true).then(|| gate::within_ms(kind) / 2),
+        }
     }
 
     /// Starts an owner and asks until it listens.
-    fn ask_fresh_owner(&self, client: &Client<'_>, asked_us: i64, budget: u32) -> Result<Answer, NoAnswer> {
-        let up_by = Deadline::after(asked_us, budget.min(START_WAIT_MS));
-        let starter = Starter::new(self.arena, &self.event.places);
+    fn ask_fresh_owner(&self, client: &Client, asked: Instant, budget: u32) -> Result<Answer, NoAnswer> {
+        let up_by = Deadline::after(asked, budget.min(START_WAIT_MS));
+        let starter = Starter::new(&self.event.places);
         let mut started = false;
         loop {
             // Again while another owner holds the lock: it may be leaving.
-            if let Some(starter) = starter.as_ref().filter(|_| !started) {
-                match self.start_owner(starter) {
+            if !started {
+                match self.start_owner(&starter) {
                     Start::Owned => {}
                     Start::Failed(why) => return Err(NoAnswer::Unstartable(why)),
                     Start::Started => started = true,
                 }
             }
-            let left = Deadline::after(asked_us, budget).left_ms().max(FIRST_ANSWER_MS);
+            let left = Deadline::after(asked, budget).left_ms().max(FIRST_ANSWER_MS);
             match self.ask_once(client, Deadline::from_now(left)) {
                 // It held the lock from its first moment on: what has let go of it will never listen.
-                Err(NoAnswer::Absent(_)) if started && starter.as_ref().is_some_and(Starter::is_free) => {
+                Err(NoAnswer::Absent(_)) if started && starter.is_free() => {
                     let why = "it ends at its start, and `context-graph-cli owner start` says why".to_owned();
                     return Err(NoAnswer::Unstartable(why));
                 }
@@ -259,42 +255,35 @@ impl Hook<'_> {
         self.debug(&why.text());
         let format = self.options().format;
         let Ok(json) = self.event.spool_json() else {
-            return refusal(format, &self.bad_body(), self.started_us);
+            return refusal(format, &self.bad_body(), self.started);
         };
         if let Some(missing) = self.missing_session() {
-            return refusal(format, missing, self.started_us);
+            return refusal(format, missing, self.started);
         }
         let kept = self.keep(&json);
-        // Gates come first: an owner that starts beside them would take the processor they need.
-        let gated = self.is_claude() && self.is_governed(true);
-        let started = (!gated).then(|| self.start_one());
-        let trouble = self.trouble(why, started.as_ref());
-        let ending = match (kept, why) {
+        let started = self.start_one();
+        let trouble = self.trouble(why, &started);
+        match (kept, why) {
             (kept, why) if self.is_claude() => self.client_words(why, kept.err(), &trouble),
-            (Err(text), _) => failure(format, &text, STORE_FAILED, self.started_us),
+            (Err(text), _) => failure(format, &text, STORE_FAILED, self.started),
             (Ok(()), NoAnswer::Timeout | NoAnswer::Silent) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
-                failure(format, &text, TIMED_OUT, self.started_us)
+                failure(format, &text, TIMED_OUT, self.started)
             }
             (Ok(()), _) => {
                 let measures = self.slot().and_then(|slot| slot.measures());
-                let output = HookOutput { error: None, measures, elapsed_ms: elapsed_ms(self.started_us) };
+                let output = HookOutput { error: None, measures, elapsed_ms: elapsed_ms(self.started) };
                 Ending { code: 0, stdout: output.render(format), stderr: String::new() }
             }
-        };
-        if gated {
-            self.start_one();
         }
-        ending
     }
 
     fn start_one(&self) -> Start {
-        Starter::new(self.arena, &self.event.places)
-            .map_or_else(|| Start::Failed("its path is too long".to_owned()), |starter| self.start_owner(&starter))
+        self.start_owner(&Starter::new(&self.event.places))
     }
 
     /// What the user has to know of an owner or a store that can't be had: once a session, for it goes on for long.
-    fn trouble(&self, why: &NoAnswer, started: Option<&Start>) -> String {
+    fn trouble(&self, why: &NoAnswer, started: &Start) -> String {
         let unstartable = |why: &str| {
             let text = format!(
                 "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; events \
@@ -304,7 +293,7 @@ impl Hook<'_> {
         };
         let (what, text) = match (why, started) {
             (NoAnswer::Failing(said), _) => (&b"store"[..], said.clone()),
-            (NoAnswer::Unstartable(why), _) | (_, Some(Start::Failed(why))) => unstartable(why),
+            (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => unstartable(why),
             _ => return String::new(),
         };
         let kind = self.options().kind;
@@ -313,8 +302,7 @@ impl Hook<'_> {
         }
         let session = self.event.session_id().unwrap_or_default();
         let anyway = matches!(kind, Kind::SessionStart | Kind::PromptSubmit);
-        let first = first_to_tell(self.arena, self.event.places.root, what, &session, anyway);
-        if first {
+        if first_to_tell(&self.event.places.root, what, &session, anyway) {
             text
         } else {
             String::new()
@@ -323,7 +311,7 @@ impl Hook<'_> {
 
     /// Puts one record into the store's spool; the error is a sentence for the user.
     fn keep(&self, json: &[u8]) -> Result<(), String> {
-        spool::append(self.arena, self.event.places.store, &fresh_id(), &spool::frame(json))
+        spool::append(&self.event.places.store, &fresh_id(), &spool::frame(json))
             .map_err(|error| format!("this event could not be recorded: {}", error.text()))
     }
 
@@ -352,16 +340,14 @@ impl Hook<'_> {
     }
 
     /// Whether the project has requirements that this event may concern. The input's folder is the process's own with
-    /// the client we know; looking for it in 4 MiB of input is left to the slow path.
+    /// the client we know; looking for it in 4 MiB of input is left to Python.
     fn is_governed(&self, in_body: bool) -> bool {
         let (event, kind) = (&self.event, self.options().kind);
         let named = || if in_body { self.field(b"cwd") } else { Vec::new() };
         gate::decides(kind, self.options().format)
-            && (gate::is_governed(
-                self.arena,
-                &[event.places.cwd.bytes(), event.places.project.bytes(), event.places.top.bytes()],
-            ) || gate::is_governed(self.arena, &[&named()])
-                || gate::holds(self.arena, event.places.root.bytes())
+            && (gate::is_governed(&[&event.places.cwd, &event.places.project, &event.places.top])
+                || gate::is_governed(&[&named()])
+                || gate::holds(&event.places.root)
                 || (in_body && (self.names_governed_files() || self.is_known())))
     }
 
@@ -371,15 +357,14 @@ impl Hook<'_> {
         let body = self.event.body.as_deref().unwrap_or(&[]);
         let is_path = |name: &[u8]| name.to_ascii_lowercase().ends_with(b"path");
         json::inner_texts(body, b"tool_input", is_path).iter().any(|path| {
-            let cwd = self.event.places.cwd.bytes();
-            let whole = if path.starts_with(b"/") { path.clone() } else { [cwd, b"/", path].concat() };
-            gate::is_governed(self.arena, &[&whole])
+            let whole = if path.starts_with(b"/") { path.clone() } else { below(&self.event.places.cwd, path) };
+            gate::is_governed(&[&whole])
         })
     }
 
     fn is_known(&self) -> bool {
         let session = self.event.session_id().unwrap_or_default();
-        gate::is_known(self.arena, &self.event.env, &session)
+        gate::is_known(&self.event.env, &session)
     }
 
     /// A text of the input's top level, empty if there is none.
@@ -395,9 +380,9 @@ impl Hook<'_> {
         let session_id = without_nul(event.session_id().unwrap_or_default());
         let (tool_name, cwd) = (without_nul(self.field(b"tool_name")), without_nul(self.field(b"cwd")));
         let question = gate::Question {
-            verb: kind.verb().strip_prefix(b"hooks.").unwrap_or(b""),
-            root: event.places.root,
-            cwd: if cwd.starts_with(b"/") && cwd.len() <= PATH_MAX { &cwd } else { event.places.cwd.bytes() },
+            verb: kind.word(),
+            root: &event.places.root,
+            cwd: if cwd.starts_with(b"/") && cwd.len() <= PATH_MAX { &cwd } else { &event.places.cwd },
             session_id: brief::cut_session(&session_id),
             tool_name: tool_name.get(..TOOL_NAME_MAX).unwrap_or(&tool_name),
             at_ms: event.at_ms,
@@ -405,8 +390,8 @@ impl Hook<'_> {
             notice,
         };
         let body = event.body.as_deref().unwrap_or(&[]);
-        let deadline = Deadline::after(self.started_us, gate::within_ms(kind));
-        match gate::ask(&event.env, event.places.cwd.bytes(), &question, body, deadline) {
+        let deadline = Deadline::after(self.started, gate::within_ms(kind));
+        match gate::ask(&event.env, &event.places.cwd, &question, body, deadline) {
             Ok(verdict) => {
                 self.keep_decision(&verdict.record);
                 Ending { code: 0, stdout: verdict.document, stderr: String::new() }
@@ -465,7 +450,7 @@ impl Hook<'_> {
 
     fn slot(&self) -> Option<brief::Slot> {
         let session = self.event.session_id()?;
-        brief::lookup(self.arena, self.event.places.store, Some(&session))
+        brief::lookup(&self.event.places.store, Some(&session))
     }
 
     /// What the client's model is told when the event is queued: the last known brief, or at a session's start why

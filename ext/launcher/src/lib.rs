@@ -1,4 +1,4 @@
-//! The native launcher: what Claude Code runs for every hook.
+//! Implements the native launcher, which Claude Code runs for every hook.
 //!
 //! `consciousness brief` reads one slot of a file. `hooks <kind>` sends one frame to the owner, or spools. Everything
 //! else becomes the Python CLI. Start reading at `start`; `hook` is the middle, `sys` the edge.
@@ -6,7 +6,6 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the launcher uses Linux system calls; elsewhere run the Python CLI (context-graph-py)");
 
-pub mod arena;
 mod bridge;
 pub mod brief;
 mod briefcmd;
@@ -21,8 +20,10 @@ pub mod hash;
 mod hook;
 mod input;
 pub mod json;
+pub mod kind;
 pub mod options;
 mod output;
+mod pathname;
 pub mod paths;
 pub mod programs;
 pub mod redact;
@@ -33,19 +34,11 @@ mod sys;
 mod trouble;
 pub mod wire;
 
-use arena::Arena;
 use env::{Env, Strings};
-use event::Kind;
+use kind::Kind;
 use options::Format;
 use std::ffi::{c_char, c_int};
-
-/// The arena of the process, in .bss so that only the pages in use cost anything.
-struct ProcessArena(Arena);
-
-// SAFETY: `start` is the only user, called once by main; the launcher never starts a thread.
-unsafe impl Sync for ProcessArena {}
-
-static ARENA: ProcessArena = ProcessArena(Arena::new());
+use std::time::Instant;
 
 /// The program. The brief comes before anything else.
 ///
@@ -65,7 +58,7 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             if options.help {
                 return become_cli(&env, args(1));
             }
-            briefcmd::run(&ARENA.0, &env, &options);
+            briefcmd::run(&env, &options);
             sys::exit(0)
         }
         (Some(b"hooks"), None) => become_cli(&env, [&b"hooks"[..], b"--help"].into_iter()),
@@ -76,21 +69,17 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
         },
         (Some(b"req"), Some(b"statusline")) if words.next().is_none() => {
             guard::exit_on_panic(0);
-            statusline::run(&ARENA.0, &env);
+            statusline::run(&env);
             sys::exit(0)
         }
         (Some(b"status"), Some(b"--line")) if words.next().is_none() => {
             guard::exit_on_panic(0);
-            statusline::run_with_state(&ARENA.0, &env);
+            statusline::run_with_state(&env);
             sys::exit(0)
         }
         (Some(b"mcp"), _) if !args(2).any(|arg| matches!(arg, b"--help" | b"-h")) => {
             guard::exit_on_panic(1);
-            sys::exit(bridge::run(&ARENA.0, &env, args(2)))
-        }
-        (Some(b"req"), _) => {
-            programs::exec_req(&ARENA.0, &env, args(2));
-            become_cli(&env, args(1))
+            sys::exit(bridge::run(&env, args(2)))
         }
         _ => become_cli(&env, args(1)),
     }
@@ -98,16 +87,13 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
 
 /// Runs one hook; the arguments may be gone through more than once.
 fn hooks<I: Iterator<Item = &'static [u8]>>(env: &Env<'static>, kind: Kind, args: impl Fn() -> I) -> i32 {
-    let started_us = sys::monotonic_us();
+    let started = Instant::now();
     let claude = options::wants_claude(args());
     guard::exit_on_panic(if claude { 0 } else { 1 });
     match options::read(kind, args()) {
-        Ok(options) if options.help => {
-            let word = kind.verb().strip_prefix(b"hooks.").unwrap_or(b"");
-            become_cli(env, [&b"hooks"[..], word].into_iter().chain(args()))
-        }
-        Ok(options) => hook::run(&ARENA.0, env, &options, started_us),
-        Err(error) => hook::refusal_code(if claude { Format::Claude } else { Format::Json }, &error.text(), started_us),
+        Ok(options) if options.help => become_cli(env, [&b"hooks"[..], kind.word()].into_iter().chain(args())),
+        Ok(options) => hook::run(env, &options, started),
+        Err(error) => hook::refuse(if claude { Format::Claude } else { Format::Json }, &error.text(), started),
     }
 }
 
@@ -115,11 +101,11 @@ fn hooks<I: Iterator<Item = &'static [u8]>>(env: &Env<'static>, kind: Kind, args
 fn unknown_hook(word: &[u8], args: impl Iterator<Item = &'static [u8]>) -> i32 {
     let format = if options::wants_claude(args) { Format::Claude } else { Format::Json };
     let text = format!("there is no hook '{}'; see context-graph-cli hooks --help", String::from_utf8_lossy(word));
-    hook::refusal_code(format, &text, sys::monotonic_us())
+    hook::refuse(format, &text, Instant::now())
 }
 
 fn become_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> c_int {
     let why = programs::exec_cli(env, args);
-    sys::write_all(sys::STDERR, format!("context-graph-cli: {why}\n").as_bytes());
+    sys::write_all(sys::stderr(), format!("context-graph-cli: {why}\n").as_bytes());
     1
 }

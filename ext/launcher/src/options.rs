@@ -1,6 +1,6 @@
-//! The arguments of `hooks <kind>` (seed 001 section 2.3): every kind takes every option.
+//! Parses the arguments of `hooks <kind>` (seed 001 section 2.3): every kind takes every option.
 
-use crate::event::Kind;
+use crate::kind::Kind;
 
 /// How the answer is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

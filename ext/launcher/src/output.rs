@@ -1,6 +1,6 @@
-//! What the launcher says when it can't ask the owner: seed 001's HookOutput, or the client's own document.
+//! Writes the launcher's answer without an owner: seed 001's HookOutput, or the client's own document.
 //!
-//! The owner's words are context_graph.protocol; keys, order and rounding here are the same.
+//! The owner's words are context_graph.claude.hooks; keys, order and rounding here are the same.
 
 use crate::brief::Measures;
 use crate::json::text::quote;

@@ -1,11 +1,12 @@
-//! Where the Python side is: the owner and the CLI that takes what this program does not do.
+//! Finds and starts the Python programs: the owner, and the CLI for what this program does not do.
 
-use crate::arena::{Arena, CPath};
 use crate::env::Env;
+use crate::pathname::below;
 use crate::paths::Places;
-use crate::sys::{self, CStrings, Fd, FileKind, LockError, Open};
-use crate::{paths, spool};
-use std::ffi::CString;
+use crate::sys::{self, AsRawFd, Errno, Open, OwnedFd};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
 /// One of the two Python programs.
 #[derive(Clone, Copy)]
@@ -33,10 +34,8 @@ pub fn find(program: Program, env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>
             return Ok(command(path));
         }
     } else {
-        let own = sys::own_path().unwrap_or_default();
-        let folder = own.iter().rposition(|byte| *byte == b'/').and_then(|slash| own.get(..slash)).unwrap_or(&[]);
-        let sibling = [folder, b"/", program.script].concat();
-        if sys::executable(&sibling) {
+        let sibling = below(&own_folder().unwrap_or_default(), program.script);
+        if sys::executable(&sibling[..]) {
             return Ok(vec![sibling]);
         }
         looked.push(sibling);
@@ -52,79 +51,41 @@ pub fn find(program: Program, env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>
     ))
 }
 
-/// What `-c` runs: the package's folder goes first, the other packages' last, so that nothing shadows the library.
-const GATE_CODE: &[u8] = b"import sys
-a = sys.argv
-sys.path.insert(0, a[1])
-sys.path.append(a[2])
-from context_graph.requirements.slow import main
-main(a[3:])";
-const GATE_MODULE: &[u8] = b"context_graph.requirements.slow";
-const GATE_FILE: &[u8] = b"context_graph/requirements/slow.py";
+const GATE_MODULE: &[u8] = b"context_graph.gates";
 
-/// The same for `req …`: agents run it between two tool calls.
-const REQ_CODE: &[u8] = b"import sys
-a = sys.argv
-sys.path.insert(0, a[1])
-sys.path.append(a[2])
-from context_graph.cli.req_main import main
-main(a[3:])";
-
-/// Becomes `req` with its arguments in a bare interpreter; returns if that can't be, for `exec_cli` to do it.
-pub fn exec_req(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) {
+/// The command line that decides a gate without an owner. A script can't be told to run another module, but its
+/// interpreter can.
+pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let command = find(Program { script: CLI.script, module: GATE_MODULE }, env, base)?;
     if env.python.is_some() {
-        return; // whoever names an interpreter gets it
+        return Ok(command);
     }
-    if sys::working_dir(arena).is_none() {
-        return; // it has been removed, which the other program says
-    }
-    let Ok(places) = paths::locate(arena, env, None) else { return };
-    let found = bare_interpreter(REQ_CODE).zip(find(CLI, env, b"").ok());
-    // Working out the places went to the project's folder; the command is about the user's.
-    if sys::canonical(arena, places.cwd).is_none() {
-        return;
-    }
-    let Some((command, slower)) = found else { return };
-    let mut parts: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-    parts.extend([places.root.bytes(), places.store.bytes(), places.top.bytes()]);
-    parts.extend(slower.first().map(Vec::as_slice));
-    parts.extend(args.map(|arg| -> &[u8] { arg }));
-    if let Some(argv) = CStrings::new(parts) {
-        sys::exec(&argv);
-    }
+    let script = command.first().map_or(&b""[..], Vec::as_slice);
+    let python = interpreter_of(script)
+        .ok_or_else(|| format!("{} names no interpreter on its first line", String::from_utf8_lossy(script)))?;
+    Ok([&python[..], b"-P", b"-m", GATE_MODULE].map(<[u8]>::to_vec).to_vec())
 }
 
-/// A command line that runs `code` without `site`, if interpreter and package can be told by looking beside us.
-fn bare_interpreter(code: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let own = sys::own_path()?;
-    let folder = own.get(..own.iter().rposition(|byte| *byte == b'/')?)?;
-    let python = interpreter_of(&[folder, b"/", CLI.script].concat())?;
-    let (package, others) = package_near(folder)?;
-    Some([python, b"-I".to_vec(), b"-S".to_vec(), b"-c".to_vec(), code.to_vec(), package, others].to_vec())
+/// The folder of this program's file, links resolved.
+fn own_folder() -> Option<Vec<u8>> {
+    let own = std::env::current_exe().ok()?;
+    Some(own.parent()?.as_os_str().as_bytes().to_vec())
 }
 
-/// The command lines that decide a gate without an owner, best first. The first two thirds of a Python start are `site`
-/// and its path files: where the package can be told by looking, the interpreter is started without (-I -S).
-pub fn find_gate(env: &Env<'_>, base: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, String> {
-    let mut commands: Vec<_> = bare_interpreter(GATE_CODE).into_iter().collect();
-    match find(Program { script: CLI.script, module: GATE_MODULE }, env, base) {
-        Ok(command) if env.python.is_some() => commands.push(command),
-        // A script can't be told to run another module, but its interpreter can.
-        Ok(command) => commands.extend(
-            command
-                .first()
-                .and_then(|script| interpreter_of(script))
-                .map(|python| [&python[..], b"-P", b"-m", GATE_MODULE].map(<[u8]>::to_vec).to_vec()),
-        ),
-        Err(why) if commands.is_empty() => return Err(why),
-        Err(_) => {}
+/// The command that runs `words`, whose first is a path, and after them `rest`.
+pub fn command(words: &[Vec<u8>], rest: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Command {
+    let mut words = words.iter().map(|word| OsStr::from_bytes(word));
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    for part in rest {
+        command.arg(OsStr::from_bytes(part.as_ref()));
     }
-    Ok(commands)
+    command
 }
 
 /// The interpreter that `script` names on its first line, or where installers wrap a long path, on its second.
 fn interpreter_of(script: &[u8]) -> Option<Vec<u8>> {
-    let text = first_bytes(script)?;
+    let text = sys::first_bytes(script).ok()?;
     let mut lines = text.split(|byte| *byte == b'\n');
     let named = lines.next()?.strip_prefix(b"#!")?.trim_ascii();
     let python = match named {
@@ -135,47 +96,6 @@ fn interpreter_of(script: &[u8]) -> Option<Vec<u8>> {
     (python.starts_with(b"/") && sys::executable(python)).then(|| python.to_vec())
 }
 
-/// The folder that holds our package and the one that holds the packages it needs, for programs in `bin`.
-fn package_near(bin: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let prefix = bin.get(..bin.iter().rposition(|byte| *byte == b'/')?)?;
-    for minor in OLDEST_PYTHON..=NEWEST_PYTHON {
-        for (lib, packages) in [("lib", "site-packages"), ("lib64", "site-packages"), ("lib", "dist-packages")] {
-            let others = [prefix, format!("/{lib}/python3.{minor}/{packages}").as_bytes()].concat();
-            if is_file(&[&others, &b"/"[..], GATE_FILE].concat()) {
-                return Some((others.clone(), others));
-            }
-            let link = [&others, EDITABLE].concat();
-            let Some(text) = first_bytes(&link) else { continue };
-            let package = text.split(|byte| *byte == b'\n').next().unwrap_or(&[]).to_vec();
-            if package.starts_with(b"/") && is_file(&[&package, &b"/"[..], GATE_FILE].concat()) {
-                return Some((package, others));
-            }
-        }
-    }
-    None
-}
-
-const OLDEST_PYTHON: u32 = 11;
-/// Beyond it Python is found the slower way, through its start files.
-const NEWEST_PYTHON: u32 = 16;
-/// What an editable installation leaves in place of the package: its source folder, on one line.
-const EDITABLE: &[u8] = concat!("/__editable__.context_graph-", env!("CARGO_PKG_VERSION"), ".pth").as_bytes();
-
-fn is_file(path: &[u8]) -> bool {
-    let Ok(path) = CString::new(path) else { return false };
-    sys::stat(CPath::from_c_str(&path)).is_ok_and(|stat| stat.kind == FileKind::Regular)
-}
-
-/// The first 4 KiB of a small file; links are followed only up to its last component.
-fn first_bytes(path: &[u8]) -> Option<Vec<u8>> {
-    let path = CString::new(path).ok()?;
-    let file = sys::open(CPath::from_c_str(&path), Open::Read).ok()?;
-    let mut buffer = vec![0u8; 4096];
-    let len = sys::pread(&file, &mut buffer, 0).ok()?;
-    buffer.truncate(len);
-    Some(buffer)
-}
-
 /// `name` as a path, or looked up on PATH if it has no slash. Relative PATH entries are left out: they would let the
 /// working folder decide what runs.
 fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
@@ -183,10 +103,10 @@ fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<
         vec![name.to_vec()]
     } else {
         let folders = env.path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin").split(|byte| *byte == b':');
-        folders.filter(|folder| folder.starts_with(b"/")).map(|folder| [folder, b"/", name].concat()).collect()
+        folders.filter(|folder| folder.starts_with(b"/")).map(|folder| below(folder, name)).collect()
     };
     for path in candidates {
-        if sys::executable(&path) {
+        if sys::executable(&path[..]) {
             return Some(path);
         }
         looked.push(path);
@@ -196,14 +116,11 @@ fn on_disk(name: &[u8], env: &Env<'_>, looked: &mut Vec<Vec<u8>>) -> Option<Vec<
 
 /// Becomes the Python CLI with the same arguments; returns only if that is not possible, with the reason.
 pub fn exec_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> String {
-    let command = match find(CLI, env, b"") {
-        Ok(command) => command,
-        Err(why) => return why,
-    };
-    let args: Vec<&[u8]> = args.collect();
-    match CStrings::new(command.iter().map(Vec::as_slice).chain(args)) {
-        Some(argv) => format!("{} can't be run: {}", shown(&command), sys::exec(&argv).text()),
-        None => "an argument holds a NUL".to_owned(),
+    match find(CLI, env, b"") {
+        Ok(words) => {
+            format!("{} can't be run: {}", shown(&words), sys::words(sys::become_program(command(&words, args))))
+        }
+        Err(why) => why,
     }
 }
 
@@ -264,20 +181,15 @@ pub enum Start {
     Failed(String),
 }
 
-/// Starts owners of one data root; made once a call, for its paths live as long as the arena.
+/// Starts owners of one data root.
 pub struct Starter<'a> {
-    root: CPath<'a>,
-    cwd: CPath<'a>,
-    run: CPath<'a>,
-    lock: CPath<'a>,
+    places: &'a Places,
+    lock: Vec<u8>,
 }
 
 impl<'a> Starter<'a> {
-    /// None if a path is too long.
-    pub fn new(arena: &'a Arena, places: &Places<'a>) -> Option<Starter<'a>> {
-        let run = paths::below(arena, places.root, b"run")?;
-        let lock = paths::below(arena, run, b"owner.lock")?;
-        Some(Starter { root: places.root, cwd: places.cwd, run, lock })
+    pub fn new(places: &'a Places) -> Starter<'a> {
+        Starter { places, lock: below(&places.root, b"run/owner.lock") }
     }
 
     /// Starts an owner unless there is one. The lock is taken here and handed over with its descriptor, so two are
@@ -288,18 +200,15 @@ impl<'a> Starter<'a> {
             Err(other) => return other,
         };
         // It will run in `/`, so its program must not be relative.
-        let command = match find(OWNER, env, self.cwd.bytes()) {
-            Ok(command) => command,
+        let words = match find(OWNER, env, &self.places.cwd) {
+            Ok(words) => words,
             Err(why) => return Start::Failed(why),
         };
-        let descriptor = sys::HANDED_FD.to_string();
-        let rest: [&[u8]; 4] = [b"--root", self.root.bytes(), b"--lock-fd", descriptor.as_bytes()];
-        let Some(argv) = CStrings::new(command.iter().map(Vec::as_slice).chain(rest)) else {
-            return Start::Failed("an argument holds a NUL".to_owned());
-        };
-        match sys::spawn_detached(&argv, is_kept, &lock) {
+        let descriptor = lock.as_raw_fd().to_string();
+        let rest: [&[u8]; 4] = [b"--root", &self.places.root, b"--lock-fd", descriptor.as_bytes()];
+        match sys::spawn_detached(command(&words, rest), is_kept, &lock) {
             Ok(()) => Start::Started,
-            Err(errno) => Start::Failed(format!("{} can't be run: {}", shown(&command), errno.text())),
+            Err(error) => Start::Failed(format!("{} can't be run: {}", shown(&words), sys::words(error))),
         }
     }
 
@@ -308,22 +217,14 @@ impl<'a> Starter<'a> {
         self.take_lock().is_ok()
     }
 
-    fn take_lock(&self) -> Result<Fd, Start> {
-        let failed = |errno: sys::Errno| {
-            Start::Failed(format!("{}: {}", String::from_utf8_lossy(self.lock.bytes()), errno.text()))
-        };
-        let lock = match sys::open(self.lock, Open::Lock) {
-            Err(sys::Errno::NOT_FOUND) => {
-                spool::make_dirs(self.run).map_err(failed)?;
-                sys::open(self.lock, Open::Lock)
-            }
-            other => other,
-        };
-        let lock = lock.map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(lock),
-            Err(LockError::Busy) => Err(Start::Owned),
-            Err(LockError::Failed(errno)) => Err(failed(errno)),
+    fn take_lock(&self) -> Result<OwnedFd, Start> {
+        let failed =
+            |errno: Errno| Start::Failed(format!("{}: {}", String::from_utf8_lossy(&self.lock), sys::words(errno)));
+        let lock = sys::open_below(&self.lock, Open::Lock).map_err(failed)?;
+        match sys::try_lock(&lock) {
+            Ok(true) => Ok(lock),
+            Ok(false) => Err(Start::Owned),
+            Err(errno) => Err(failed(errno)),
         }
     }
 }

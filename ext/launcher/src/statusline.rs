@@ -1,11 +1,10 @@
-//! `req statusline`: the client's status line about requirements, asked of the owner, else of Python.
+//! Prints `req statusline`, the client's status line about requirements, from the owner, else from Python.
 //! `status --line`: the session's state from brief.bin before it.
 //!
 //! Pure: no event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
 
-use crate::arena::Arena;
 use crate::brief::{self, COLD_LINE};
-use crate::client::{self, Client};
+use crate::client::{self, Answer, Client};
 use crate::env::Env;
 use crate::gate::{self, Question};
 use crate::input::{self, Input};
@@ -13,7 +12,8 @@ use crate::json::top_text;
 use crate::paths::{self, Places};
 use crate::sys::{self, Deadline};
 use crate::trouble::{Heard, Silence};
-use crate::wire::{self, Progress, Request};
+use crate::wire::Request;
+use std::time::Instant;
 
 /// The client asks some times a second at most, and shows the old line until it has the new one.
 const OWNER_MS: u32 = 150;
@@ -24,64 +24,64 @@ const STDIN_MS: u32 = 1_000;
 const UNGOVERNED: &[u8] = b"no requirements here\n";
 
 /// Prints the line about requirements; the exit code is 0 whatever happens.
-pub fn run(arena: &Arena, env: &Env<'_>) {
+pub fn run(env: &Env<'_>) {
     sys::ignore_write_signals();
-    let started_us = sys::monotonic_us();
-    let line = match paths::locate(arena, env, None) {
-        Ok(places) => requirements(arena, env, &places, &body(started_us), started_us),
-        Err(error) => format!("requirements ? ({})\n", error.text()).into_bytes(),
+    let started = Instant::now();
+    let line = match paths::locate(env, None) {
+        Ok(places) => requirements(env, &places, &body(started), started),
+        Err(error) => format!("requirements ? ({})\n", error).into_bytes(),
     };
-    sys::write_all(sys::STDOUT, &line);
+    sys::write_all(sys::stdout(), &line);
 }
 
 /// Prints the session's state, and the line about requirements where some hold; as `run`.
-pub fn run_with_state(arena: &Arena, env: &Env<'_>) {
+pub fn run_with_state(env: &Env<'_>) {
     sys::ignore_write_signals();
-    let started_us = sys::monotonic_us();
-    let line = match paths::locate(arena, env, None) {
+    let started = Instant::now();
+    let line = match paths::locate(env, None) {
         Ok(places) => {
-            let body = body(started_us);
-            let mut line = state(arena, env, &places, &body);
-            match requirements(arena, env, &places, &body, started_us) {
+            let body = body(started);
+            let mut line = state(env, &places, &body);
+            match requirements(env, &places, &body, started) {
                 told if told == UNGOVERNED => line.push(b'\n'),
                 told => line.extend(b"  ".iter().chain(&told)),
             }
             line
         }
-        Err(error) => format!("context-graph: {}\n", error.text()).into_bytes(),
+        Err(error) => format!("context-graph: {}\n", error).into_bytes(),
     };
-    sys::write_all(sys::STDOUT, &line);
+    sys::write_all(sys::stdout(), &line);
 }
 
 /// The brief of the session that the client's JSON names, else the environment's, else the store's newest.
-fn state(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) -> Vec<u8> {
+fn state(env: &Env<'_>, places: &Places, body: &[u8]) -> Vec<u8> {
     let named = top_text(body, b"session_id").filter(|id| !id.is_empty());
-    let slot = brief::lookup(arena, places.store, named.as_deref().or(env.session_id));
+    let slot = brief::lookup(&places.store, named.as_deref().or(env.session_id));
     slot.as_ref().map_or(COLD_LINE, |slot| slot.line()).to_vec()
 }
 
-fn requirements(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8], started_us: i64) -> Vec<u8> {
-    from_owner(arena, env, places, body)
-        .or_else(|| from_python(env, places, body, started_us))
+fn requirements(env: &Env<'_>, places: &Places, body: &[u8], started: Instant) -> Vec<u8> {
+    from_owner(env, places, body)
+        .or_else(|| from_python(env, places, body, started))
         .unwrap_or_else(|| b"requirements ?\n".to_vec())
 }
 
 /// The client's JSON as it came; nothing from a terminal.
-fn body(started_us: i64) -> Vec<u8> {
-    if sys::is_tty(sys::STDIN) {
+fn body(started: Instant) -> Vec<u8> {
+    if sys::isatty(sys::stdin()) {
         return Vec::new();
     }
-    match input::read(sys::STDIN, Deadline::after(started_us, STDIN_MS), false) {
+    match input::read(sys::stdin(), Deadline::after(started, STDIN_MS), false) {
         Input::Whole(bytes) | Input::Unfinished(bytes) => bytes,
         Input::TooLong(_) => Vec::new(),
     }
 }
 
-fn from_owner(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) -> Option<Vec<u8>> {
-    if Silence::new(arena, places.root)?.heard() == Heard::JustNow {
+fn from_owner(env: &Env<'_>, places: &Places, body: &[u8]) -> Option<Vec<u8>> {
+    if Silence::new(&places.root).heard() == Heard::JustNow {
         return None;
     }
-    let client = Client::new(arena, places.root)?;
+    let client = Client::new(&places.root);
     let deadline = Deadline::from_now(OWNER_MS);
     let socket = client.connect(deadline).ok()?;
     let travelling = env.travelling();
@@ -89,31 +89,28 @@ fn from_owner(arena: &Arena, env: &Env<'_>, places: &Places<'_>, body: &[u8]) ->
         verb: b"req.statusline",
         body,
         session_env: env.session_id.unwrap_or(&[]),
-        cwd: places.cwd.bytes(),
+        cwd: &places.cwd,
         env: &travelling,
         at_ms: sys::unix_ms(),
         version: env!("CARGO_PKG_VERSION").as_bytes(),
         ..Request::default()
     };
-    let answer = client::ask(&socket, &wire::encode(&request)?, body, deadline).ok()?;
-    match wire::decode(&answer.0) {
-        // An owner of before the status line has another answer to this verb.
-        Progress::Whole(said) if said.exit_code == 0 && !said.stdout.is_empty() => Some(said.stdout.to_vec()),
-        _ => None,
-    }
+    // An owner of before the status line has another answer to this verb.
+    let answered = |said: &Answer| said.exit_code == 0 && !said.stdout.is_empty();
+    client::ask(&socket, &request, deadline).ok().filter(answered).map(|said| said.stdout)
 }
 
-fn from_python(env: &Env<'_>, places: &Places<'_>, body: &[u8], started_us: i64) -> Option<Vec<u8>> {
+fn from_python(env: &Env<'_>, places: &Places, body: &[u8], started: Instant) -> Option<Vec<u8>> {
     let question = Question {
         verb: b"statusline",
-        root: places.root,
-        cwd: places.cwd.bytes(),
+        root: &places.root,
+        cwd: &places.cwd,
         session_id: env.session_id.unwrap_or(&[]),
         tool_name: b"",
         at_ms: sys::unix_ms(),
         context: b"",
         notice: "",
     };
-    let deadline = Deadline::after(started_us, WITHIN_MS);
-    gate::ask(env, places.cwd.bytes(), &question, body, deadline).ok().map(|verdict| verdict.document)
+    let deadline = Deadline::after(started, WITHIN_MS);
+    gate::ask(env, &places.cwd, &question, body, deadline).ok().map(|verdict| verdict.document)
 }

@@ -1,4 +1,4 @@
-//! Frames of the owner's socket. Twin of context_graph.wire.frames, both held to tests/golden/request_v1.bin and
+//! Encodes frames of the owner's socket. Twin of context_graph.wire.frames, both held to tests/golden/request_v1.bin and
 //! response_v1.bin. Numbers are on the wire: never renumber.
 
 /// Longest payload of a frame.

@@ -3,9 +3,9 @@
 
 mod support;
 
-use launcher::arena::{Arena, CPath};
 use launcher::env::Env;
-use launcher::event::{Event, Kind};
+use launcher::event::Event;
+use launcher::kind::Kind;
 use launcher::paths::{self, Places};
 use launcher::wire::{self, Progress, Request};
 use launcher::{brief, copy, options, redact, spool};
@@ -17,10 +17,6 @@ fn nowhere() -> &'static Path {
     Path::new("/nonexistent")
 }
 
-fn path<'a>(arena: &'a Arena, bytes: &[u8]) -> CPath<'a> {
-    arena.join(&[bytes]).expect("short path")
-}
-
 fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -28,15 +24,13 @@ fn shown(bytes: &[u8]) -> String {
 #[test]
 fn store_keys_and_sockets_are_the_golden_ones() {
     for row in rows("store_keys.tsv", nowhere()) {
-        let arena = Box::new(Arena::new());
-        let store = paths::store_dir(&arena, path(&arena, b"/root"), path(&arena, &row[0])).unwrap();
-        assert_eq!(shown(store.bytes()), format!("/root/stores/{}", shown(&row[1])));
+        let store = paths::store_dir(b"/root", &row[0]);
+        assert_eq!(shown(&store), format!("/root/stores/{}", shown(&row[1])));
     }
     for row in rows("sockets.tsv", nowhere()) {
-        let arena = Box::new(Arena::new());
         let uid = shown(&row[1]).parse().unwrap();
-        let socket = paths::socket(&arena, path(&arena, &row[0]), uid).unwrap();
-        assert_eq!(shown(socket.path.bytes()), shown(&row[2]));
+        let socket = paths::socket(&row[0], uid);
+        assert_eq!(shown(&socket.path), shown(&row[2]));
         assert_eq!(socket.shared_folder.is_some(), row[2].starts_with(b"/tmp/"));
     }
 }
@@ -87,12 +81,11 @@ fn enter(folder: &Path, cell: &[u8]) {
 
 fn check_places(name: &str, cells: &[Vec<u8>], folder: &Path) {
     enter(folder, &cells[3]);
-    let arena = Box::new(Arena::new());
     let env = Env::from_entries(cells[2].split(|byte| *byte == b' '));
-    match paths::locate(&arena, &env, None) {
+    match paths::locate(&env, None) {
         Err(_) => assert_eq!(shown(&cells[4]), "!", "{name}"),
         Ok(places) => {
-            let found = [places.root, places.project, places.top].map(|place| shown(place.bytes()));
+            let found = [places.root, places.project, places.top].map(|place| shown(&place));
             assert_eq!(found, [shown(&cells[4]), shown(&cells[5]), shown(&cells[6])], "{name}");
         }
     }
@@ -100,16 +93,15 @@ fn check_places(name: &str, cells: &[Vec<u8>], folder: &Path) {
 
 fn check_store_path(name: &str, cells: &[Vec<u8>], folder: &Path) {
     enter(folder, &cells[3]);
-    let arena = Box::new(Arena::new());
     let env = Env::from_entries(cells[2].split(|byte| *byte == b' '));
-    match paths::locate(&arena, &env, Some(&cells[4])) {
+    match paths::locate(&env, Some(&cells[4])) {
         Ok(places) => {
-            let found = (shown(&cells[5]), shown(places.store.bytes()));
+            let found = (shown(&cells[5]), shown(&places.store));
             assert_eq!(found, ("ok".to_owned(), shown(&cells[6])), "{name}");
         }
         Err(error) => {
-            assert_eq!(shown(&cells[5]), "refused", "{name}: {}", error.text());
-            assert!(error.text().contains(&shown(&cells[6])), "{name}: {}", error.text());
+            assert_eq!(shown(&cells[5]), "refused", "{name}: {}", error);
+            assert!(error.contains(&shown(&cells[6])), "{name}: {}", error);
         }
     }
 }
@@ -172,13 +164,12 @@ fn a_spooled_event_is_the_golden_record() {
     let json = &whole[10..whole.len() - 1];
     let body_at = json.windows(8).position(|part| part == b",\"body\":").unwrap() + 8;
     let args = ["--format", "claude", "--session-id", "abc", "--success=true", "--stdin"];
-    let arena = Box::new(Arena::new());
-    let at = |text: &[u8]| path(&arena, text);
+    let at = |text: &[u8]| text.to_vec();
     let top = at(b"/home/u/proj");
     let event = Event {
         options: options::read(Kind::PostTool, args.iter().map(|arg| arg.as_bytes())).unwrap(),
         env: Env { session_id: Some(b"0ae1c2d3-1111-4222-8333-444455556666"), ..Env::default() },
-        places: Places { root: at(b"/r"), cwd: at(b"/home/u/proj/src"), project: top, top, store: at(b"/r/s") },
+        places: Places { root: at(b"/r"), cwd: at(b"/home/u/proj/src"), project: top.clone(), top, store: at(b"/r/s") },
         id: *b"00112233445566778899aabbccddeeff",
         at_ms: 1_800_000_000_123,
         body: Some(json[body_at..json.len() - 1].to_vec()),
@@ -193,9 +184,8 @@ fn store_with(bytes: &[u8]) -> TempDir {
 }
 
 fn line_in(store: &TempDir, session: Option<&[u8]>) -> String {
-    let arena = Box::new(Arena::new());
-    let folder = path(&arena, store.0.to_str().unwrap().as_bytes());
-    brief::lookup(&arena, folder, session).map_or(shown(brief::COLD_LINE), |slot| shown(slot.line()))
+    let folder = store.0.to_str().unwrap().as_bytes();
+    brief::lookup(folder, session).map_or(shown(brief::COLD_LINE), |slot| shown(slot.line()))
 }
 
 /// Invariant 8, REQ-SESSION-11: the golden cache gives the golden lines.
@@ -206,9 +196,8 @@ fn the_golden_brief_cache_gives_the_golden_lines() {
         let session = (!row[0].is_empty()).then_some(&row[0][..]);
         assert_eq!(line_in(&store, session), shown(&row[1]), "{}", shown(&row[0]));
     }
-    let arena = Box::new(Arena::new());
-    let folder = path(&arena, store.0.to_str().unwrap().as_bytes());
-    let measures = brief::lookup(&arena, folder, Some(b"newest")).unwrap().measures().unwrap();
+    let folder = store.0.to_str().unwrap().as_bytes();
+    let measures = brief::lookup(folder, Some(b"newest")).unwrap().measures().unwrap();
     assert_eq!((measures.consciousness, measures.integration, measures.ic), (0.625, 0.96875, 0.9375));
 }
 

@@ -1,4 +1,5 @@
-"""A copy of a store that can be trusted: made from a checkpoint, listed, checked, and put back.
+"""Makes, lists, checks and restores copies of a store. Start reading at ``make``.
 
-Files only: nothing here reaches an engine. Whether a copy opens is asked of a process of its own (`probe`).
+``manifest`` describes a copy's files, ``put_back`` restores one. All of it works on files; no database is
+opened in this process. Whether a copy opens is tested in a process of its own.
 """

@@ -1,23 +1,40 @@
-"""A backup from a checkpoint: copied beside its place, opened, listed, then moved there whole."""
+"""Makes a backup from a checkpoint: copies it, has another process open the copy, then moves it into
+place.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from context_graph.backup import manifest
-from context_graph.backup.copying import copy_files, sync_folder
-from context_graph.backup.manifest import Manifest
-from context_graph.backup.probe import probe
-from context_graph.errors import InvalidInputError
+from context_graph.backup.manifest import Manifest, copy_files, sync_folder
+from context_graph.errors import InvalidInputError, StoreError, error_for_code
 
-__all__ = ["bytes_of", "make", "place_for"]
+# A front end may not import the store, and RocksDB should crash, if at all, somewhere else.
+_LOOK: Final = """
+import json, sys
+from context_graph.errors import ContextGraphError
+from context_graph.store.graph.graph import GraphStore
+from context_graph.store.sessions.sessions import SessionStore
+try:
+    store = GraphStore.read_only(sys.argv[1])
+    found = {"memories": store.counters.nodes, "sessions": SessionStore(store.engine).count()}
+    found["last_commit"] = store.counters.seq
+    store.close()
+except ContextGraphError as error:
+    found = {"code": error.code, "error": str(error)}
+print(json.dumps(found))
+"""
 
 
 def place_for(folder: Path) -> Path:
@@ -95,3 +112,25 @@ def _checked(checkpoint: Mapping[str, Any], database: Path, files: tuple[manifes
 def _discard(draft: Path) -> None:
     with contextlib.suppress(OSError):
         shutil.rmtree(draft)
+
+
+def probe(database: Path) -> dict[str, int]:
+    """Open the database folder ``database`` read-only: its memories, sessions and last_commit.
+
+    RocksDB leaves a log file of its own in it.
+
+    Raises:
+        StoreError: It does not open; its subclass says why.
+    """
+    command = [sys.executable, "-P", "-c", _LOOK, str(database)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        found: dict[str, int] = json.loads(done.stdout)
+    except ValueError as error:
+        last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise StoreError(f"opening {database} ended with {done.returncode}: {last or 'no word'}") from error
+    if "error" in found:
+        kind = error_for_code(str(found["code"]))
+        # Never 2 here: that code says that a session start met corruption.
+        raise (kind if kind.exit_code != 2 else StoreError)(str(found["error"]))
+    return found

@@ -1,24 +1,26 @@
-"""What a backup is made of: `backup.json`, with size and SHA-256 of each file of the database beside it."""
+"""Writes and checks `backup.json`, which lists a backup's files with size and SHA-256; copies files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from context_graph.errors import InvalidInputError
-
-__all__ = ["DATABASE", "NAME", "File", "Manifest", "check", "digest", "read", "write"]
 
 NAME: Final = "backup.json"
 DATABASE: Final = "db"
 FORMAT: Final = "context-graph/backup"
 VERSION: Final = 1
 _BLOCK: Final = 1 << 20
+_PLAIN: Final[dict[str, type]] = {
+    **dict.fromkeys(("project", "store", "program_version"), str),
+    **dict.fromkeys(("created_at_ms", "memories", "sessions", "last_commit"), int),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,8 @@ class Manifest:
 
 def digest(path: Path) -> File:
     """Size and SHA-256 of the file ``path``; raises OSError."""
-    found = hashlib.sha256()
-    size = 0
     with open(path, "rb") as source:
-        while block := source.read(_BLOCK):
-            found.update(block)
-            size += len(block)
-    return File(path.name, size, found.hexdigest())
+        return File(path.name, os.fstat(source.fileno()).st_size, file_digest(source, "sha256").hexdigest())
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -92,23 +89,10 @@ def read(folder: Path) -> Manifest:
         raise InvalidInputError(
             f"{path} has version {given.get('version')!r}; this program reads version {VERSION}"
         )
-    return _manifest(path, given)
-
-
-def _manifest(path: Path, given: Mapping[str, Any]) -> Manifest:
     try:
-        found = Manifest(
-            created_at_ms=int(given["created_at_ms"]),
-            project=str(given["project"]),
-            store=str(given["store"]),
-            program_version=str(given["program_version"]),
-            memories=int(given["memories"]),
-            sessions=int(given["sessions"]),
-            last_commit=int(given["last_commit"]),
-            files=tuple(
-                File(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in given["files"]
-            ),
-        )
+        plain = {name: kind(given[name]) for name, kind in _PLAIN.items()}
+        files = (File(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in given["files"])
+        found = Manifest(**plain, files=tuple(files))
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(f"{path} lacks or misstates {error}") from error
     if any(file.name != os.path.basename(file.name) or file.name in ("", ".", "..") for file in found.files):
@@ -143,3 +127,43 @@ def check(folder: Path, manifest: Manifest) -> None:
     if wrong:
         shown = "; ".join(wrong[:8]) + ("; …" if len(wrong) > 8 else "")
         raise InvalidInputError(f"backup {folder} is not as it was written: {shown}")
+
+
+def copy_files(source: Path, target: Path, advance: Callable[[int], None]) -> tuple[File, ...]:
+    """Copy the plain files of ``source`` into the new folder ``target`` (0700, files 0600), fsynced.
+
+    Args:
+        advance: Called with the number of bytes after each block.
+
+    Raises:
+        OSError: ``target`` exists, or something can't be read or written.
+    """
+    os.mkdir(target, mode=0o700)
+    plain = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
+    copied = tuple(_copy(path, target / path.name, advance) for path in plain)
+    sync_folder(target)
+    return copied
+
+
+def _copy(source: Path, target: Path, advance: Callable[[int], None]) -> File:
+    found = sha256()
+    size = 0
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(source, "rb") as reading, os.fdopen(handle, "wb") as writing:
+        while block := reading.read(_BLOCK):
+            found.update(block)
+            writing.write(block)
+            size += len(block)
+            advance(len(block))
+        writing.flush()
+        os.fsync(writing.fileno())
+    return File(target.name, size, found.hexdigest())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` durable; raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

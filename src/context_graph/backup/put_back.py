@@ -1,4 +1,4 @@
-"""A backup put in the place of a store's database; what was there is kept beside it."""
+"""Restores a backup in place of a store's database; the previous database is kept beside it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from context_graph.backup import manifest
-from context_graph.backup.copying import copy_files, sync_folder
-from context_graph.backup.manifest import Manifest
-from context_graph.backup.probe import probe
-from context_graph.client import stop_owner
+from context_graph.backup.make import probe
+from context_graph.backup.manifest import Manifest, copy_files, sync_folder
 from context_graph.config import Location, lock_path
 from context_graph.errors import InvalidInputError, OwnerUnavailableError, StoreLockedError
+from context_graph.folder_swap import ASIDE, aside_folder, settle, swap
 from context_graph.wire import lockfile
-from context_graph.wire.swap import ASIDE, aside_folder, settle, swap
-
-__all__ = ["put_back"]
+from context_graph.wire.client import stop_owner
 
 _DATABASE: Final = "db"
 _KEPT: Final = ("project", "spool")

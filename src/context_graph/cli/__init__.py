@@ -1,5 +1,5 @@
-"""The Python half of `context-graph-cli`: every command that the native launcher does not do itself.
+"""Defines the Python half of `context-graph-cli`: every command that the native launcher does not serve.
 
-Front ends translate: options into a request, a reply into output and an exit code. Nothing here
-opens a store or computes a measure. Start reading at ``main``.
+Commands turn options into a request, and a reply into output and an exit code. Nothing here opens a store.
+Start reading at ``main``; ``output`` renders answers, ``memory`` and ``req`` hold the larger groups.
 """

@@ -1,4 +1,4 @@
-"""`python -m context_graph.cli`: what the launcher starts when $CONTEXT_GRAPH_PYTHON names an interpreter."""
+"""Runs `python -m context_graph.cli`: the launcher does if $CONTEXT_GRAPH_PYTHON names an interpreter."""
 
 from context_graph.cli.main import main
 

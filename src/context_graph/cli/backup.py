@@ -1,4 +1,4 @@
-"""`backup` and `restore`: a checked copy of this project's store, and back."""
+"""Makes a checked copy of this project's store, and restores one: `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ import typer
 from context_graph.backup import make as making
 from context_graph.backup import manifest
 from context_graph.backup.put_back import put_back
-from context_graph.cli.bar import bar
 from context_graph.cli.calling import ask, finish
 from context_graph.cli.options import DbPath, Json
-from context_graph.cli.tables import counted
+from context_graph.cli.output.bar import bar
+from context_graph.cli.output.tables import counted
 from context_graph.config import locate
 from context_graph.errors import UsageError
-
-__all__ = ["backup", "restore"]
 
 _CHECKPOINT_S = 60.0
 

@@ -1,4 +1,4 @@
-"""From a command to the owner and back: standard input, one request, output and exit code."""
+"""Sends a command's request to the owner and shows the reply: standard input, output and exit code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn, TextIO
 
-from context_graph.client import request
 from context_graph.config import locate
 from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.wire.client import request
 from context_graph.wire.frames import Reply
-
-__all__ = ["Finished", "ask", "ask_json", "finish", "lenient_input", "read_stdin", "warn"]
 
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
 _STDIN_S: Final = 5.0
@@ -34,7 +32,7 @@ def ask(
     db_path: str | None = None,
     timeout_s: float = 5.0,
 ) -> Reply:
-    """One request about the store of this project, or of ``db_path``; the owner is started if need be.
+    """Send one request about the store of this project, or of ``db_path``; starts the owner if need be.
 
     Raises:
         ContextGraphError: As ``locate`` and ``client.request``.
@@ -58,7 +56,7 @@ def ask_json(
 
 
 def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
-    """Print what the owner says and end with its exit code, or with ``exit_code``."""
+    """Print the owner's answer and exit with its code, or with ``exit_code``."""
     _emit(sys.stdout, reply.stdout)
     _emit(sys.stderr, reply.stderr)
     raise Finished(reply.exit_code if exit_code is None else exit_code)
@@ -73,7 +71,7 @@ def _emit(stream: TextIO | None, data: bytes) -> None:
 
 
 def warn(error: ContextGraphError | str) -> None:
-    """Seed 000's form of a problem that does not stop the session."""
+    """Print a problem that does not stop the session, in seed 000's form."""
     print(f"Warning: {error}", file=sys.stderr)
 
 

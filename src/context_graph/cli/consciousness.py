@@ -1,4 +1,4 @@
-"""`consciousness …`: the brief, the check, the four lines, and the numbers behind them."""
+"""Shows a session's identity: the brief, the check, the four lines, and the numbers behind them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import typer
 from context_graph.cli.calling import Finished, ask, ask_json, finish, warn
 from context_graph.cli.native import become_launcher
 from context_graph.cli.options import DbPath, Json, SessionId
-from context_graph.cli.tables import status_text
+from context_graph.cli.output.tables import status_text
 from context_graph.errors import ContextGraphError, OwnerError, WireError
-
-__all__ = ["COLD_BLOCK", "app"]
 
 app = typer.Typer(
     help="The state of this project's identity: brief, check, context, numbers.",

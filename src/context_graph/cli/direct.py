@@ -1,15 +1,13 @@
-"""Seed 000's four hook commands without Typer's run: building and running its parser costs 0.1 s a call.
+"""Runs seed 000's four hook commands without Typer, whose parser costs 0.1 s a call.
 
-Only plain, known arguments are taken here; anything else (a wrong option, a question for help) goes
-to Typer, whose words and exit codes hold. A test keeps this table equal to the commands' own options.
+Only plain, known arguments are taken here. Anything else, such as a wrong option or `--help`, goes to Typer,
+which decides on messages and exit codes. A test keeps this table equal to the commands' own options.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
-
-__all__ = ["COMMANDS", "FLAGS", "call_directly", "read_options"]
 
 _SHARED: Final = {"--session-id": "session_id", "--db-path": "db_path"}
 COMMANDS: Final[dict[tuple[str, str], dict[str, str]]] = {
@@ -23,7 +21,7 @@ FLAGS: Final = frozenset({"--auto-dream"})
 
 
 def call_directly(words: Sequence[str]) -> bool:
-    """Run the command that ``words`` say, if it is one of ours in plain form; whether it was."""
+    """Run the command in ``words`` if it is one of these in plain form; whether it was."""
     command = (words[0], words[1]) if len(words) > 1 else ("", "")
     options = COMMANDS.get(command)
     given = read_options(words[2:], options) if options is not None else None
@@ -46,7 +44,7 @@ def call_directly(words: Sequence[str]) -> bool:
 
 
 def read_options(words: Sequence[str], options: dict[str, str]) -> dict[str, Any] | None:
-    """The parameters that ``words`` fill, or None where they are more than known options with values."""
+    """The parameters in ``words``, or None if they are not only known options with values."""
     given: dict[str, Any] = {}
     rest = iter(words)
     for word in rest:

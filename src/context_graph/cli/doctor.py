@@ -1,4 +1,4 @@
-"""`doctor`: tries hooks and memory tools out, and says what is wrong with its cure."""
+"""Examines the installation: `doctor` tries hooks and tools, and says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import shutil
 import sys
 
 from context_graph.cli.calling import Finished
-from context_graph.cli.doctor_text import findings_text, report_rows
 from context_graph.cli.options import DbPath, Json
-from context_graph.cli.panel import show
+from context_graph.cli.output.doctor_text import findings_text, report_rows
+from context_graph.cli.output.panel import show
 from context_graph.doctor.report import examine
-
-__all__ = ["doctor"]
 
 
 def doctor(json_: Json = False, db_path: DbPath = None) -> None:

@@ -1,4 +1,4 @@
-"""`hooks …`: help for the kinds that the launcher serves, and generate-config."""
+"""Defines `hooks …`: help for the commands that the launcher serves, and generate-config."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from context_graph.claude.settings import apply_changes, diff_of, plan_changes
 from context_graph.cli.native import become_launcher
 from context_graph.cli.options import DbPath
-from context_graph.hooks_config import apply_changes, diff_of, plan_changes
-
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Serve the client's hook events, and write the configuration that calls them.",

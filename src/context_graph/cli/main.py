@@ -1,7 +1,7 @@
-"""`context-graph-py`, what the launcher becomes for all it does not do: Typer over the command modules.
+"""Runs `context-graph-py`: Typer over all command modules, for what the launcher does not serve itself.
 
-Exit codes are ours, not Typer's: its 2 for a usage error means `block` to the client, so a usage
-error ends with 1, with 4 below ``hooks`` (seed 001), and with 0 where the command always does.
+Exit codes are ours, not Typer's. Typer's 2 for a usage error would mean `block` to the client, so a usage
+error exits with 1, below ``hooks`` with 4 (seed 001), and with 0 for commands that always succeed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from context_graph.errors import ContextGraphError
 
 if TYPE_CHECKING:
     import typer
-
-__all__ = ["build_app", "main", "req_alias"]
 
 PROGRAM: Final = "context-graph-cli"
 _HELP: Final = (
@@ -87,7 +85,7 @@ def build_app() -> typer.Typer:
 
 
 def _keep_examples_whole(app: typer.Typer) -> None:
-    """Have help print examples as they are: wrapped at a hyphen they could not be copied."""
+    """Let help print examples unwrapped: wrapped at a hyphen they could not be copied."""
     import inspect  # Typer has loaded it by now; before, it would cost as much as all else here
 
     for group in app.registered_groups:
@@ -100,7 +98,9 @@ def _keep_examples_whole(app: typer.Typer) -> None:
 
 
 def _add_groups(app: typer.Typer) -> None:
-    from context_graph.cli import consciousness, hooks, memory, owner, req, session
+    from context_graph.cli import consciousness, hooks, owner, session
+    from context_graph.cli.memory import commands as memory
+    from context_graph.cli.req import commands as req
 
     # In the words of a list, where a group's own help would be cut at 80 columns.
     app.add_typer(memory.app, name="memory", short_help="What this project remembers")
@@ -108,7 +108,7 @@ def _add_groups(app: typer.Typer) -> None:
     app.add_typer(
         consciousness.app, name="consciousness", short_help="The numbers of this project's identity"
     )
-    app.add_typer(req.app, name="req", short_help="Requirement gates")
+    app.add_typer(req.build_app(), name="req", short_help="Requirement gates")
     app.add_typer(hooks.app, name="hooks", short_help="What the client calls, and its configuration")
     app.add_typer(owner.app, name="owner", short_help="The process that holds the stores")
 
@@ -144,17 +144,17 @@ def _add_version(app: typer.Typer) -> None:
 
 
 def _run(words: list[str]) -> None:
+    if words[:1] == ["req"]:
+        from context_graph.cli.req import commands as req
+
+        code = req.call_directly(words[1:])
+        if code is not None:
+            raise SystemExit(code)
     from context_graph.cli.calling import Finished  # pulls in the client: not needed to become the launcher
     from context_graph.cli.direct import call_directly
 
     if call_directly(words):
         return
-    if words[:1] == ["req"]:
-        from context_graph.cli import req_main
-
-        code = req_main.call_directly(words[1:])
-        if code is not None:
-            raise Finished(code)
     app = build_app()
     if not words or (len(words) == 1 and words[0] in _GROUPS):
         words = [*words, "--help"]
@@ -179,7 +179,7 @@ def _error_code(words: Sequence[str], error: ContextGraphError) -> int:
 
 
 def _known(error: Exception) -> str:
-    """What the system refused, in its words; "" for a defect of ours."""
+    """The system's own words for a refusal; "" for a defect of ours."""
     if not isinstance(error, OSError):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""`mcp`: help for the bridge, which the launcher itself is."""
+"""Shows the help of `mcp`; the launcher itself is the bridge."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import NoReturn
 
 from context_graph.cli.native import become_launcher
 from context_graph.cli.options import DbPath
-
-__all__ = ["mcp"]
 
 
 def mcp(db_path: DbPath = None) -> NoReturn:

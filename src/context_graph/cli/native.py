@@ -1,7 +1,4 @@
-"""Commands that the launcher does natively: when this program is given one, it becomes the launcher.
-
-So their logic is written once, in Rust; here they only have their help.
-"""
+"""Hands commands over to the launcher, which serves them natively; here is only their help."""
 
 from __future__ import annotations
 
@@ -11,11 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NoReturn
 
-from context_graph.client import find_launcher
 from context_graph.errors import ConfigError
 from context_graph.model import EventKind
-
-__all__ = ["become_launcher", "is_native"]
+from context_graph.wire.client import find_launcher
 
 _HELP: Final = ("--help", "-h")
 _COLD_BRIEF: Final = "[C:? r=? IC=?]"
@@ -35,7 +30,9 @@ def is_native(words: Sequence[str]) -> bool:
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
-    """Replace this process by the launcher. Without one, fail as the command may: a hook never blocks."""
+    """Replace this process by the launcher. If there is none, fail as the command may: a hook never
+    blocks.
+    """
     try:
         launcher = find_launcher()
         os.execv(launcher, ["context-graph-cli", *words])

@@ -1,12 +1,10 @@
-"""Options that several commands share."""
+"""Defines options that several commands share."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
-
-__all__ = ["DbPath", "Json", "SessionId"]
 
 DbPath = Annotated[
     str | None,

@@ -1,32 +1,20 @@
-"""`owner …`: the one process per data root that holds the stores."""
+"""Starts, stops and shows the owner, the one process per data root that holds the stores: `owner …`."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 
 from context_graph.cli.calling import Finished, finish
 from context_graph.cli.options import Json
-from context_graph.cli.tables import owner_text
-from context_graph.client import (
-    find_owner_command,
-    look_at,
-    request,
-    restart_owner,
-    start_owner,
-    stop_owner,
-    wait_ready,
-)
-from context_graph.config import Location, data_root, locate
+from context_graph.cli.output.tables import owner_text
+from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
-from context_graph.wire.environment import kept_environment
-
-__all__ = ["app"]
+from context_graph.wire.client import look_at, request, restart_owner, start_owner, stop_owner, wait_ready
 
 app = typer.Typer(
     help="Start, stop and look at the process that holds the stores. Any command starts it by itself.",
@@ -144,39 +132,6 @@ def retry() -> None:
         print(f"tried again: {row['what']} ({row['project'] or row['store']})")
     if not rows:
         print("nothing is set aside")
-
-
-@app.command("serve", short_help="Be the owner, in the foreground, over HTTP too")
-def serve(
-    http: Annotated[
-        int,
-        typer.Option(
-            "--http",
-            min=1,
-            max=65_535,
-            metavar="PORT",
-            help="Serve MCP on http://127.0.0.1:PORT/mcp as well.",
-        ),
-    ],
-) -> NoReturn:
-    """Be the owner of this data root until told to end, and serve MCP over HTTP as well, on loopback only.
-
-    Clients send the token of the file http-token in the data root as `Authorization: Bearer TOKEN`; it is
-    drawn when there is none. Their project is the one this is run in, or the one that the URL names with
-    ?project=/its/folder. The setting http_port has the same from an owner in the background.
-
-    Exit codes: 0 told to end; 75 another owner runs (`owner stop` ends it); 70 and others: it says why.
-
-    Example: context-graph-cli owner serve --http 8765
-    """
-    place = locate()
-    environment = {
-        **kept_environment(os.environ),
-        "CONTEXT_GRAPH_HTTP_PORT": str(http),
-        "CONTEXT_GRAPH_HTTP_PROJECT": str(place.project),
-    }
-    command = [*find_owner_command(), "--root", str(place.root), "--foreground"]
-    os.execve(command[0], command, environment)
 
 
 def _status(timeout_s: float) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`repair`: salvage what a damaged database still holds, into a new place, by a process of its own."""
+"""Salvages what a damaged database still holds into a new place, in a process of its own: `repair`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from context_graph.cli.options import DbPath, Json
 from context_graph.config import locate
 from context_graph.errors import StoreError, StoreLockedError, error_for_code
 
-__all__ = ["repair"]
-
 # A front end may not import the store, and RocksDB should crash, if at all, somewhere else.
 _SALVAGE: Final = """
 import dataclasses, json, sys
 from context_graph.errors import ContextGraphError
-from context_graph.store.repair import salvage
+from context_graph.store.salvage.repair import salvage
 try:
     report = dataclasses.asdict(salvage(*sys.argv[1:4]))
 except ContextGraphError as error:

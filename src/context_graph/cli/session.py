@@ -1,4 +1,4 @@
-"""`session …`: restore and persist an identity (seed 000), look at sessions, move them as JSON."""
+"""Restores and saves identities (seed 000), shows sessions, and moves them as JSON: `session …`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import typer
 
 from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.options import DbPath, Json, SessionId
-from context_graph.cli.shown import shown
-from context_graph.cli.tables import chain_text, session_table, session_text
+from context_graph.cli.output.shown import shown
+from context_graph.cli.output.tables import chain_text, session_table, session_text
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
-
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Restore, save, list, show, export and import session identities.",

@@ -1,4 +1,4 @@
-"""`setup`: hooks, memory tools, skills and permissions into a project or the user's settings, and out."""
+"""Installs hooks, memory tools, skills and permissions into a project or the user's settings: `setup`."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Annotated, Final
 
 import typer
 
-from context_graph.cli.tables import columns
-from context_graph.client import find_launcher, find_owner_command
-from context_graph.config import checkout_top, data_root, working_dir
-from context_graph.errors import ConfigError, UsageError
-from context_graph.hooks_config import apply_changes, diff_of
-from context_graph.setup.autostart import plan_autostart, plan_no_autostart, write_autostart
-from context_graph.setup.entries import SERVER
-from context_graph.setup.link import plan_link, remove_link, write_link
-from context_graph.setup.plan import (
+from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
+from context_graph.claude.install.entries import SERVER
+from context_graph.claude.install.link import plan_link, remove_link, write_link
+from context_graph.claude.install.plan import (
     Options,
+    Scope,
     Setup,
     is_set_up,
     plan_removal,
     plan_setup,
     plugin_folder,
+    project_scope,
     remove_folders,
+    user_scope,
 )
-from context_graph.setup.record import Record
-from context_graph.setup.scope import Scope, project_scope, user_scope
-
-__all__ = ["setup"]
+from context_graph.claude.install.record import Record
+from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.cli.output.tables import columns
+from context_graph.config import checkout_top, data_root, working_dir
+from context_graph.errors import ConfigError, UsageError
+from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NEXT: Final = """next: `context-graph-cli doctor` tries it out; then start `claude`
@@ -75,7 +75,7 @@ def setup(
         bool,
         typer.Option(
             "--autostart",
-            help="Only this: start the owner at login (a systemd unit or LaunchAgent); see --remove.",
+            help="Only this: start the owner at login (a systemd unit); see --remove.",
         ),
     ] = False,
     link: Annotated[
@@ -177,18 +177,15 @@ def _tell(made: Setup) -> None:
         print(f"note: {note}")
 
 
-def _autostart(*, remove: bool, yes: bool, dry_run: bool, platform: str = sys.platform) -> None:
-    made = (
-        plan_no_autostart(os.environ, platform=platform)
-        if remove
-        else plan_autostart(find_owner_command(), data_root(), os.environ, platform=platform)
-    )
-    print(diff_of([made.file]) if made.file.is_needed else "nothing to change\n" * (not made.needed), end="")
+def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
+    env = os.environ
+    made = plan_no_autostart(env) if remove else plan_autostart(find_owner_command(), data_root(), env)
+    print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
     if made.needed and not dry_run:
         if not yes:
             _ask(1)
         write_autostart(made, os.environ)
-        print(f"{'enabled' if made.wanted else 'removed'} {made.file.path}")
+        print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
     for note in made.notes:
         print(f"note: {note}")
 

@@ -1,4 +1,4 @@
-"""`status`: this project at a glance, for people, programs and the client's status line."""
+"""Shows this project's state for people, programs and the client's status line: `status`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import typer
 from context_graph.cli.calling import ask_json
 from context_graph.cli.native import become_launcher
 from context_graph.cli.options import Json
-from context_graph.cli.panel import show
-from context_graph.cli.status_text import status_rows
+from context_graph.cli.output.panel import show
+from context_graph.cli.output.status_text import status_rows
 from context_graph.config import data_root, project_dir
-from context_graph.requirements.place import claude_dir_of, clock
-from context_graph.requirements.statusline import status_line
-
-__all__ = ["status"]
+from context_graph.gates.commands.command_context import clock
+from context_graph.gates.decide.messages import status_line
+from context_graph.gates.event import claude_dir_of
 
 _LOOK_S = 15.0
 

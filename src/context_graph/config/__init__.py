@@ -1,4 +1,4 @@
-"""Where things are and how they are set. The only package that reads the environment."""
+"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``paths``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which repository a folder belongs to: one store for all its checkouts.
+"""Finds the repository that a folder belongs to: all its checkouts share one store.
 
-ext/launcher/src/repository.rs is the twin. A checkout whose `.git` is a folder is its repository. A `.git`
-file names the git dir: a linked worktree's leads on to the common git dir, and that to the main checkout
-where git tells where it is (`.git` in it, or core.worktree, as submodules have it). Where git does not
-tell (a bare repository, `--separate-git-dir`), the git dir itself stands for the repository. Runs no
-git, reads at most three small files.
+ext/launcher/src/repository.rs is the twin. A checkout whose `.git` is a folder is its own repository. A
+`.git` file names the git dir. A linked worktree's git dir leads to the common git dir, and that to the main
+checkout if git records one (its `.git` folder, or core.worktree, as submodules have). If git records none (a
+bare repository, `--separate-git-dir`), the git dir itself identifies the repository. Runs no git and reads at
+most three small files.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import os
 import stat
 from pathlib import Path
 from typing import Final, NamedTuple
-
-__all__ = ["Repository", "find_repository"]
 
 _READ: Final = 4096
 """Bytes read of a file of git's; `[core]` stands at the top of a config."""

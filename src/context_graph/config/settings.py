@@ -1,11 +1,11 @@
-"""Settings: defaults, a TOML file for the user and one for the project, an environment twin for each key.
+"""Reads settings: defaults, a TOML file each for user and project, an environment variable per key.
 
-Order, the later wins: defaults, $XDG_CONFIG_HOME/context-graph-cli/config.toml (or the file that
+Later sources win: defaults, $XDG_CONFIG_HOME/context-graph-cli/config.toml (or the file that
 CONTEXT_GRAPH_CLI_CONFIG names), <project>/.claude/context-graph.toml, CONTEXT_GRAPH_<KEY>.
-Where there is no such file, the one of earlier versions is read if it is ours: the folder `context-graph` and
-the variable CONTEXT_GRAPH_CONFIG belong to another program, too.
-A wrong value is dropped alone: its default holds and ``problems`` names it. A project's file may have
-come with somebody else's repository: it may not set what names files outside or gives durability up.
+Without such a file, that of earlier versions is read if it is ours: another program also uses the folder
+`context-graph` and the variable CONTEXT_GRAPH_CONFIG.
+A wrong value alone falls back to its default, and ``problems`` names it. A project's file may come from
+somebody else's repository, so it may not name files outside it and may not lower durability.
 """
 
 from __future__ import annotations
@@ -18,177 +18,148 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-__all__ = ["REQUEST_KEYS", "Settings", "load_settings", "with_request_env"]
-
 REQUEST_KEYS: Final = ("brief", "auto_dream", "inject")
 """Keys that a hook's own environment overrides for that one call."""
-_USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "http_port", "http_project", "work_limit_s"})
+_USER_ONLY: Final = frozenset({"wal", "wal_dir", "memory_model", "work_limit_s"})
 """Keys that a project's file may not set: it would open a door, load a model, hold up other projects, or
 decide where logs are."""
 _FILE_BYTES: Final = 256 * 1024
 """More than any settings file has; the owner reads it while hooks wait."""
 
 
+def _setting(default: Any, doc: str, **bounds: tuple[Any, ...]) -> Any:
+    """A setting; ``range`` (least, most) or ``choices`` bound it."""
+    return field(default=default, metadata={"doc": doc, **bounds})
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, with the defaults that hold when nothing is written down."""
 
-    brief: str = field(
-        default="always",
-        metadata={
-            "doc": "When the PreToolUse brief reaches the model.",
-            "choices": ("always", "on_change", "off"),
-        },
+    brief: str = _setting(
+        "always", "When the PreToolUse brief reaches the model.", choices=("always", "on_change", "off")
     )
-    inject: bool = field(
-        default=True, metadata={"doc": "Whether each prompt carries the four-line state block."}
+    inject: bool = _setting(True, "Whether each prompt carries the four-line state block.")
+    auto_dream: bool = _setting(True, "Whether an IC crisis queues a consolidation request.")
+    dream_cooldown_s: int = _setting(
+        60,
+        "Seconds between two consolidations of a store that the owner starts by itself.",
+        range=(0, 86_400),
     )
-    auto_dream: bool = field(
-        default=True, metadata={"doc": "Whether an IC crisis queues a consolidation request."}
+    dream: bool = _setting(True, "Whether the owner consolidates by itself; commands and tools always may.")
+    dream_session_end: str = _setting(
+        "light",
+        "Consolidation after a session's end, once its client is gone.",
+        choices=("off", "light", "deep", "rem"),
     )
-    dream_cooldown_s: int = field(
-        default=60,
-        metadata={
-            "doc": "Seconds between two consolidations of a store that the owner starts by itself.",
-            "range": (0, 86_400),
-        },
+    dream_idle: str = _setting(
+        "rem",
+        "Consolidation, as far as consciousness allows, of a store that is idle or whose entropy stayed "
+        "high.",
+        choices=("off", "light", "deep", "rem"),
     )
-    dream: bool = field(
-        default=True,
-        metadata={"doc": "Whether the owner consolidates by itself; commands and tools always may."},
+    dream_idle_s: float = _setting(
+        300.0, "Seconds without a request after which a store that has changed is idle.", range=(1, 604_800)
     )
-    dream_session_end: str = field(
-        default="light",
-        metadata={
-            "doc": "Consolidation after a session's end, once its client is gone.",
-            "choices": ("off", "light", "deep", "rem"),
-        },
+    dream_entropy_s: float = _setting(
+        300.0,
+        "Seconds without a dip that a store's entropy is above 0.7 before it is consolidated.",
+        range=(1, 604_800),
     )
-    dream_idle: str = field(
-        default="rem",
-        metadata={
-            "doc": "Consolidation, as far as consciousness allows, of a store that is idle or whose entropy "
-            "stayed high.",
-            "choices": ("off", "light", "deep", "rem"),
-        },
+    idle_s: float = _setting(
+        600.0, "Seconds without a client after which the owner exits.", range=(0.1, 604_800)
     )
-    dream_idle_s: float = field(
-        default=300.0,
-        metadata={
-            "doc": "Seconds without a request after which a store that has changed is idle.",
-            "range": (1, 604_800),
-        },
+    durability: Literal["normal", "power"] = _setting(
+        "normal", "power adds an fsync to each write.", choices=("normal", "power")
     )
-    dream_entropy_s: float = field(
-        default=300.0,
-        metadata={
-            "doc": "Seconds without a dip that a store's entropy is above 0.7 before it is consolidated.",
-            "range": (1, 604_800),
-        },
+    wal: bool = _setting(
+        True, "false, for tests only, writes no log: what is not flushed dies with the owner."
     )
-    idle_s: float = field(
-        default=600.0,
-        metadata={"doc": "Seconds without a client after which the owner exits.", "range": (0.1, 604_800)},
+    wal_dir: str = _setting("", "Folder for the stores' write-ahead logs; empty: in each store's own.")
+    bloom_bits: int = _setting(
+        10, "Bits a key of new tables' bloom filters; 10 for 1 % of false positives.", range=(1, 32)
     )
-    durability: Literal["normal", "power"] = field(
-        default="normal",
-        metadata={"doc": "power adds an fsync to each write.", "choices": ("normal", "power")},
+    memory_capture: bool = _setting(
+        True, "Whether a session is kept as one memory, its summary, when it pauses or ends."
     )
-    wal: bool = field(
-        default=True,
-        metadata={"doc": "false, for tests only, writes no log: what is not flushed dies with the owner."},
+    memory_inject: bool = _setting(
+        True, "Whether session starts and prompts bring what is remembered of the project."
     )
-    wal_dir: str = field(
-        default="",
-        metadata={"doc": "Folder for the stores' write-ahead logs; empty: in each store's own."},
+    memory_inject_tokens: int = _setting(
+        400, "Most tokens that one of them brings; 0 brings nothing.", range=(0, 2000)
     )
-    bloom_bits: int = field(
-        default=10,
-        metadata={
-            "doc": "Bits a key of new tables' bloom filters; 10 for 1 % of false positives.",
-            "range": (1, 32),
-        },
+    memory_floor: float = _setting(0.4, "Relevance below which a prompt brings no memory.", range=(0.0, 1.0))
+    memory_cache_nodes: int = _setting(
+        10_000, "Memories a store keeps in memory for reading.", range=(1, 10_000_000)
     )
-    memory_capture: bool = field(
-        default=True,
-        metadata={"doc": "Whether a session is kept as one memory, its summary, when it pauses or ends."},
+    memory_cache_mb: int = _setting(64, "Mebibytes these may have.", range=(1, 65_536))
+    memory_retention_days: float = _setting(
+        30.0, "Days until a forgotten memory is gone for good.", range=(0, 36_500)
     )
-    memory_inject: bool = field(
-        default=True,
-        metadata={"doc": "Whether session starts and prompts bring what is remembered of the project."},
+    memory_lock_s: float = _setting(
+        30.0, "Seconds a call waits for another one's use of the memories.", range=(0.01, 3600)
     )
-    memory_inject_tokens: int = field(
-        default=400,
-        metadata={"doc": "Most tokens that one of them brings; 0 brings nothing.", "range": (0, 2000)},
+    memory_model: str = _setting(
+        "auto",
+        "Model of second vectors: `auto` (MiniLM if its extra is there), `off`, `minilm`, or a folder with "
+        "one in ONNX.",
     )
-    memory_floor: float = field(
-        default=0.4,
-        metadata={"doc": "Relevance below which a prompt brings no memory.", "range": (0.0, 1.0)},
+    work_limit_s: float = _setting(
+        10.0,
+        "Processor seconds that one call, or one piece of background work, may take the owner without a "
+        "commit; it is ended then, and after six times as long by the clock.",
+        range=(0.05, 3600),
     )
-    memory_cache_nodes: int = field(
-        default=10_000,
-        metadata={"doc": "Memories a store keeps in memory for reading.", "range": (1, 10_000_000)},
+    max_clients: int = _setting(64, "Connections the owner serves at once.", range=(1, 4096))
+    max_stores: int = _setting(8, "Stores the owner keeps open.", range=(1, 256))
+    max_sessions: int = _setting(64, "Sessions the owner keeps in memory.", range=(1, 4096))
+    mcp_session_s: float = _setting(
+        86_400.0, "Seconds without a call after which an MCP session expires.", range=(0.05, 31_536_000)
     )
-    memory_cache_mb: int = field(
-        default=64, metadata={"doc": "Mebibytes these may have.", "range": (1, 65_536)}
+    log_max_bytes: int = _setting(
+        1_000_000, "Size at which the owner's log rotates.", range=(10_000, 1_000_000_000)
     )
-    memory_retention_days: float = field(
-        default=30.0,
-        metadata={"doc": "Days until a forgotten memory is gone for good.", "range": (0, 36_500)},
-    )
-    memory_lock_s: float = field(
-        default=30.0,
-        metadata={
-            "doc": "Seconds a call waits for another one's use of the memories.",
-            "range": (0.01, 3600),
-        },
-    )
-    memory_model: str = field(
-        default="auto",
-        metadata={
-            "doc": "Model of second vectors: `auto` (MiniLM if its extra is there), `off`, `minilm`, or a "
-            "folder with one in ONNX."
-        },
-    )
-    work_limit_s: float = field(
-        default=10.0,
-        metadata={
-            "doc": "Processor seconds that one call, or one piece of background work, may take the owner "
-            "without a commit; it is ended then, and after six times as long by the clock.",
-            "range": (0.05, 3600),
-        },
-    )
-    max_clients: int = field(
-        default=64, metadata={"doc": "Connections the owner serves at once.", "range": (1, 4096)}
-    )
-    max_stores: int = field(default=8, metadata={"doc": "Stores the owner keeps open.", "range": (1, 256)})
-    max_sessions: int = field(
-        default=64, metadata={"doc": "Sessions the owner keeps in memory.", "range": (1, 4096)}
-    )
-    mcp_session_s: float = field(
-        default=86_400.0,
-        metadata={
-            "doc": "Seconds without a call after which an MCP session expires.",
-            "range": (0.05, 31_536_000),
-        },
-    )
-    http_port: int = field(
-        default=0,
-        metadata={
-            "doc": "Port on 127.0.0.1 for MCP over HTTP; 0 is off. With one the owner stays when idle.",
-            "range": (0, 65_535),
-        },
-    )
-    http_project: str = field(
-        default="",
-        metadata={"doc": "Project folder of HTTP clients that name none with `?project=`."},
-    )
-    log_max_bytes: int = field(
-        default=1_000_000,
-        metadata={"doc": "Size at which the owner's log rotates.", "range": (10_000, 1_000_000_000)},
-    )
-    log_files: int = field(default=3, metadata={"doc": "Rotated log files that are kept.", "range": (1, 100)})
-    problems: tuple[str, ...] = field(default=(), metadata={"doc": ""})
+    log_files: int = _setting(3, "Rotated log files that are kept.", range=(1, 100))
+    problems: tuple[str, ...] = ()
+
+
+_DEFAULTS: Final = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """Limits of one store's memory, for the library given by hand; the defaults are those of `Settings`."""
+
+    cache_nodes: int = _DEFAULTS.memory_cache_nodes
+    """Memories kept in memory, without embeddings (REQ-CORE-010)."""
+    cache_bytes: int = _DEFAULTS.memory_cache_mb << 20
+    """Bytes of content they may have in all."""
+    retention_days: float = _DEFAULTS.memory_retention_days
+    """Days until a soft-deleted memory is gone for good (REQ-CORE-013)."""
+    lock_timeout_s: float = _DEFAULTS.memory_lock_s
+    """Seconds a call waits for another thread's (ERR-CORE-009)."""
+    wal: bool = _DEFAULTS.wal
+    """False for tests only: what is not flushed is then lost with the process (REQ-CORE-008)."""
+    wal_dir: Path | None = None
+    """Folder for write-ahead logs, None: beside the tables (REQ-CORE-008)."""
+    bloom_bits: int = _DEFAULTS.bloom_bits
+    """Bits a key of the tables' bloom filters (REQ-CORE-009)."""
+    model: str = _DEFAULTS.memory_model
+    """What makes second vectors: auto, off, minilm or a folder (memory.index.second_vectors)."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> MemoryConfig:
+        """What ``settings`` say."""
+        return cls(
+            cache_nodes=settings.memory_cache_nodes,
+            cache_bytes=settings.memory_cache_mb << 20,
+            retention_days=settings.memory_retention_days,
+            lock_timeout_s=settings.memory_lock_s,
+            wal=settings.wal,
+            wal_dir=Path(settings.wal_dir) if settings.wal_dir else None,
+            bloom_bits=settings.bloom_bits,
+            model=settings.memory_model,
+        )
 
 
 def load_settings(project: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
@@ -198,8 +169,7 @@ def load_settings(project: Path | None = None, env: Mapping[str, str] | None = N
     was dropped and why. Cost: at most two small file reads.
     """
     env = os.environ if env is None else env
-    settings = Settings()
-    settings = _users_own(settings, env)
+    settings = _users_own(Settings(), env)
     if project is not None:
         settings = _apply_file(settings, project / ".claude" / "context-graph.toml", _USER_ONLY)
     for item in fields(Settings):

@@ -1,5 +1,5 @@
-"""`doctor`: whether what the client runs really works here, tried out and measured from the client's end.
+"""Examines an installation from the client's end: tries out and measures what the client would run.
 
-Knows the client's files, the owner's socket and the hooks' and tools' commands; opens no store. Start reading
-at ``report``; each other module looks at one thing.
+Knows the client's files, the owner's socket and the commands of hooks and tools; opens no store. Start
+reading at ``report``; each other module examines one thing.
 """

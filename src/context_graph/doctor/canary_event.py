@@ -1,4 +1,4 @@
-"""A canary event, sent through a hook's own command the way the client runs it."""
+"""Sends a canary event through a hook's own command, as the client would run it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from context_graph.claude.hooks.origin import CANARY_TOOL
 from context_graph.doctor.hooks_in_use import Hook
-from context_graph.protocol.canary import CANARY_TOOL
-
-__all__ = ["HookRun", "canary_input", "hook_environment", "run_command", "run_hook"]
 
 _READ_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """What one run of a command gave."""
+    """The result of one run of a command."""
 
     took_ms: float
     """From its start until its output was at its end, which is what the client waits for."""
@@ -36,7 +34,7 @@ class HookRun:
 
 
 def canary_input(event: str, session_id: str, project: Path, tool_use_id: str) -> dict[str, Any]:
-    """What the client would write to the hook's standard input; the event is PreToolUse or PostToolUse."""
+    """The standard input that the client would give the hook; the event is PreToolUse or PostToolUse."""
     given: dict[str, Any] = {
         "session_id": session_id,
         "transcript_path": os.devnull,
@@ -63,7 +61,7 @@ def hook_environment(
 
 
 def run_hook(hook: Hook, session_id: str, project: Path, env: Mapping[str, str], tool_use_id: str) -> HookRun:
-    """Run ``hook`` once for a canary. Its output goes nowhere but into the result."""
+    """Run ``hook`` once for a canary; its output only goes into the result."""
     environment = hook_environment(project, session_id, env, hook.plugin)
     body = json.dumps(canary_input(hook.event, session_id, project, tool_use_id)).encode() + b"\n"
     return run_command(hook.argv(environment), body, project, environment, hook.timeout_s)

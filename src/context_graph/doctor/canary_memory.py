@@ -1,4 +1,4 @@
-"""A canary memory through the real MCP path: stored, recalled, deleted for good."""
+"""Tests a canary memory over real MCP: stored, recalled, deleted for good."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from context_graph.client import find_launcher
+from context_graph.claude.hooks.origin import CANARY_TAG
+from context_graph.claude.install.entries import SERVER
+from context_graph.claude.settings.events import runs_us
 from context_graph.doctor.client_files import SettingsFile, read_object
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.doctor.mcp_client import McpClient, McpFailedError
-from context_graph.hooks_config.programs import runs_us
-from context_graph.protocol.canary import CANARY_TAG
-from context_graph.setup.entries import SERVER
-
-__all__ = ["MemoryTrial", "Server", "server_in_use", "try_memory"]
+from context_graph.wire.client import find_launcher
 
 TAG: Final = CANARY_TAG
 _LEFT: Final = timedelta(minutes=10)
@@ -35,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How the memory tools' server is started."""
+    """The command that starts the memory tools' server."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -45,7 +43,7 @@ class Server:
 
 @dataclass(slots=True)
 class MemoryTrial:
-    """What a canary's way through the tools gave."""
+    """The result of trying the tools with a canary."""
 
     steps_ms: dict[str, float] = field(default_factory=dict)
     """connect (process start to the answer of initialize), list, store, recall, forget; milliseconds."""
@@ -94,7 +92,7 @@ def _ours(content: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
 
 
 def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
-    """Another program's server that has our name."""
+    """Another program's server under our name."""
     entry = dict(_servers(content)).get(SERVER)
     if entry is None or _is_ours(entry):
         return []
@@ -136,9 +134,9 @@ def _in_place(text: str, env: Mapping[str, str]) -> str:
 
 
 def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryTrial:
-    """Store a canary, find it, delete it for good; nothing stays of it. No other memory is touched.
+    """Store a canary, find it, delete it for good. No other memory is touched.
 
-    It belongs to no session: a name of one would stay in the index.
+    It belongs to no session, because a session's name would stay in the index.
     """
     trial = MemoryTrial()
     environment = {

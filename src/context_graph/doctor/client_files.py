@@ -1,4 +1,4 @@
-"""Reading the client's own files: settings, plugins, trust. Never writes, never tells more than is asked."""
+"""Reads the client's own files (settings, plugins, trust); never writes them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import Any, Final
 from context_graph.config import client_dir
 from context_graph.doctor.findings import ERROR, Finding
 
-__all__ = ["SettingsFile", "is_trusted", "plugin_folders", "read_object", "settings_files"]
-
 _MANAGED: Final = Path("/etc/claude-code/managed-settings.json")
 _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """One settings file that is there, with its content; of a damaged one {}."""
+    """One existing settings file with its content; {} if it is damaged."""
 
     path: Path
     content: Mapping[str, Any]

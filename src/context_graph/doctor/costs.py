@@ -1,8 +1,8 @@
-"""What all of it costs in tokens a day, from what was measured: sizes of texts, and the last week's events.
+"""Estimates the tokens that a day costs, from measured sizes of texts and the last week's events.
 
-Tokens are WordPieces, by which memory's budgets go; the client's own tokens are of the same order, not the
-same. Counted is what is put into contexts once; that a context is sent again with each request (from the
-client's cache) is the same for these tokens as for any other.
+Tokens are WordPieces, which memory's budgets count too; the client's own tokens are of the same order, but
+not equal. What enters a context counts once; that a context is sent again with each request (from the
+client's cache) holds for these tokens as for any other.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["daily_cost"]
-
 
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens a session begins with, and tokens a day of the last week, from the owner's look at the store.
+    """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
 
-    Days are those on which there was a session. Without any the day is None. A brief that is sent on change
-    only is counted as if every tool call changed it, so `briefs` is then an upper bound.
+    Only days with a session count; without any the day is None. A brief that is sent on change only is
+    counted as if every tool call changed it, so `briefs` is then an upper bound.
     """
     texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
     settings = look.get("settings", {})

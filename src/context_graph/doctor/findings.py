@@ -1,12 +1,10 @@
-"""What an examination found: a sentence, how bad it is, and what to do about it."""
+"""Describes a finding of an examination: a sentence, its severity, and the fix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Final
-
-__all__ = ["ERROR", "NOTE", "WARNING", "Finding", "is_sound"]
 
 ERROR: Final = "error"
 """Something does not work."""
@@ -18,14 +16,13 @@ NOTE: Final = "note"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One of them. No cure ever destroys data."""
+    """One finding. No cure ever destroys data."""
 
     level: str
     what: str
     cure: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """As JSON has it."""
         return asdict(self)
 
 

@@ -1,4 +1,4 @@
-"""The canary events of one examination: sent through the hooks, then looked for in the store."""
+"""Tries the hooks: sends canary events through them, then looks for these in the store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from context_graph.doctor.hooks_in_use import Hook, HooksInUse
 from context_graph.doctor.owner_view import ask_owner
 from context_graph.errors import ContextGraphError
 
-__all__ = ["TRIED", "HookTrial", "try_hooks"]
-
 TRIED: Final = ("PreToolUse", "PostToolUse")
 """The two that each tool call waits for. A start or a prompt would change what the model is told."""
 _RUNS: Final = 5
@@ -29,7 +27,7 @@ _OWNER: Final = "`context-graph-cli owner status`, and log/owner.log in the data
 
 @dataclass(slots=True)
 class HookTrial:
-    """What the hooks' commands gave."""
+    """The results of the hooks' commands."""
 
     runs_ms: dict[str, list[float]] = field(default_factory=dict)
     """By event, each run's milliseconds."""
@@ -82,7 +80,7 @@ def try_hooks(
 
 
 def _faults(hook: Hook, run: HookRun) -> list[Finding]:
-    """What the client would not put up with."""
+    """The faults that the client would not accept."""
     where = f"the {hook.event} hook of {hook.source}"
     if run.timed_out:
         return [Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)]
@@ -102,7 +100,7 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
 
 
 def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str:
-    """What most likely keeps canaries out: hooks without their program do nothing, in silence."""
+    """The likely reason for lost canaries: hooks without their program silently do nothing."""
     if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
             f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: "
@@ -126,7 +124,7 @@ def _said(run: HookRun) -> str:
 
 
 def _waits_in_spool(store: Path, tool_use_id: str) -> bool:
-    """Whether the canary went there, which means that its hook did not reach the owner in time."""
+    """Whether the canary is in the spool, because its hook did not reach the owner in time."""
     needle = tool_use_id.encode()
     try:
         return any(needle in path.read_bytes() for path in (store / "spool").glob("events*"))

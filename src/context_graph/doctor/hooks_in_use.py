@@ -1,4 +1,4 @@
-"""Which of our hook commands the client would run in a project, from its settings and plugins."""
+"""Finds which of our hook commands the client would run in a project, from its settings and plugins."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from context_graph.claude.settings.events import EVENTS, runs_us
+from context_graph.claude.settings.schema import hook_problems
 from context_graph.doctor.client_files import SettingsFile, plugin_folders, read_object
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
-from context_graph.hooks_config.events import EVENTS
-from context_graph.hooks_config.programs import runs_us
-from context_graph.hooks_config.schema import hook_problems
-
-__all__ = ["Hook", "HooksInUse", "hooks_in_use", "packaged_hooks"]
 
 _SCRIPT_BYTES: Final = 64 * 1024
 _VARIABLE: Final = re.compile(r"\$\{(\w++)\}")
@@ -46,19 +43,21 @@ class Hook:
 
 @dataclass(slots=True)
 class HooksInUse:
-    """All of ours, and what is wrong with how they are written down."""
+    """All hooks of ours, and what is wrong with their entries."""
 
     hooks: list[Hook] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     def of(self, event: str) -> list[Hook]:
-        """Those of one event. What several settings name is run once, and what a plugin names once more."""
+        """The hooks of one event. A command in several settings files runs once, one in a plugin once
+        more.
+        """
         of_event = [hook for hook in self.hooks if hook.event == event]
         return list({(hook.plugin, hook.command, hook.arguments): hook for hook in of_event}.values())
 
 
 def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, str]) -> HooksInUse:
-    """What the client would run for us in ``project``."""
+    """The hooks of ours that the client would run in ``project``."""
     found = HooksInUse()
     for one in settings:
         if one.content.get("disableAllHooks") is True:
@@ -82,7 +81,9 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
 
 
 def _doubled(found: HooksInUse) -> list[Finding]:
-    """A plugin beside our settings, or commands that differ: all are run, and take their time."""
+    """Problems with a plugin beside our settings, or with commands that differ: all of them run and take
+    time.
+    """
     twice = [event.name for event in EVENTS if len(found.of(event.name)) > 1]
     if not twice:
         return []

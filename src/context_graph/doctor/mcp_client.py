@@ -1,4 +1,4 @@
-"""A client of an MCP server on standard input and output: enough of one to try the tools."""
+"""Talks to an MCP server on standard input and output, just enough to try the tools."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from typing import Any, Final, Self
 
 from context_graph import __version__
 
-__all__ = ["McpClient", "McpFailedError"]
-
 _VERSION: Final = "2025-11-25"
 _LEAVE_S: Final = 2.0
 _MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 class McpFailedError(Exception):
-    """The server did not do what was asked; says why."""
+    """The server did not do what was asked; the text says why."""
 
 
 class McpClient:
@@ -75,7 +73,7 @@ class McpClient:
         self._server.stdout.close()
 
     def begin(self) -> dict[str, Any]:
-        """`initialize`, and what goes with it; its result."""
+        """Send `initialize` and what goes with it; returns its result."""
         client = {"name": "context-graph-doctor", "version": __version__}
         result = self.ask(
             "initialize", {"protocolVersion": _VERSION, "capabilities": {}, "clientInfo": client}
@@ -84,10 +82,10 @@ class McpClient:
         return result
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What the tool says, as an object.
+        """Call a tool; its answer as an object.
 
         Raises:
-            McpFailedError: It refused, failed, or said something else.
+            McpFailedError: It refused, failed, or gave another kind of answer.
         """
         result = self.ask("tools/call", {"name": tool, "arguments": dict(arguments)})
         if result.get("isError"):
@@ -98,7 +96,7 @@ class McpClient:
         return content
 
     def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """One request and its result.
+        """Send one request and return its result.
 
         Raises:
             McpFailedError: An error came back, or nothing in time.

@@ -1,4 +1,4 @@
-"""The owner: whether it answers, what it says of itself and of this project's store."""
+"""Asks the owner whether it answers, and for its view of itself and of this project's store."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from context_graph import __version__
-from context_graph.client import look_at, request
+from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.config import Location
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import ContextGraphError, DeadlineExceededError
 from context_graph.model.instants import iso_time
-from context_graph.protocol.canary import CANARY_PREFIX
-
-__all__ = ["ask_owner", "cure_of", "look_findings", "owner_state"]
+from context_graph.wire.client import look_at, request
 
 _ALIVE_S: Final = 10.0
 """Within which an owner that runs says so; one that is this busy serves no hook either."""
@@ -57,7 +55,7 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
 
 
 def _open_store(place: Location, state: dict[str, Any], env: Mapping[str, str]) -> list[Finding]:
-    """Have the store open, so that the hooks' times are those of a session that runs, not of a first call."""
+    """Have the store opened, so that the hooks' times are those of a running session, not of a first call."""
     began = time.perf_counter()
     try:
         ask_owner("doctor.canary", {"session": f"{CANARY_PREFIX}none"}, place, env)
@@ -115,7 +113,7 @@ def ask_owner(
 
 
 def look_findings(look: Mapping[str, Any]) -> list[Finding]:
-    """What is wrong with the store, from the owner's look at it."""
+    """The store's problems, from the owner's view of it."""
     found = [Finding(WARNING, text, "mend the setting") for text in look.get("problems", ())]
     found += [
         Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")

@@ -1,4 +1,4 @@
-"""The whole examination, in the order in which a fault of one part would explain that of the next."""
+"""Runs the whole examination, in an order in which a fault of one part explains that of the next."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from context_graph import __version__
+from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.claude.install.plan import plugin_folder
 from context_graph.config import Location, checkout_top, locate, project_dir
 from context_graph.doctor.canary_memory import MemoryTrial, server_in_use, try_memory
 from context_graph.doctor.client_files import is_trusted, settings_files
@@ -21,15 +23,11 @@ from context_graph.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged
 from context_graph.doctor.owner_view import ask_owner, cure_of, look_findings, owner_state
 from context_graph.doctor.surroundings import client_version, disk_use, shut_folders
 from context_graph.errors import ContextGraphError
-from context_graph.protocol.canary import CANARY_PREFIX
-from context_graph.setup.plan import plugin_folder
-
-__all__ = ["Report", "examine"]
 
 
 @dataclass(slots=True)
 class Report:
-    """All that was seen; each part as `doctor --json` has it."""
+    """All results; each part as in `doctor --json`."""
 
     place: Location
     folder: Path
@@ -69,7 +67,8 @@ class Report:
 
 
 def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
-    """Try hooks and memory tools with canaries, look at all that they rest on. Starts an owner if none runs.
+    """Try hooks and memory tools with canaries, and examine what they depend on. Starts an owner if none
+    runs.
 
     Raises:
         ConfigError, PathNotAllowedError: Data root or store can't be told from the environment.

@@ -1,4 +1,4 @@
-"""What is around the store: the client's version, the data root's size, the disk."""
+"""Checks the store's surroundings: the client's version, the data root's size, free disk space."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 
-__all__ = ["bytes_below", "client_version", "disk_use", "shut_folders"]
-
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
 _LITTLE_BYTES: Final = 200 * 1024 * 1024
@@ -24,7 +22,9 @@ _NO_BYTES: Final = 1024 * 1024
 
 
 def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
-    """What `claude --version` says, "" if it can't be asked. Cost: one start of the client, up to seconds."""
+    """The output of `claude --version`, "" if it can't be run. Cost: one start of the client, up to
+    seconds.
+    """
     program = shutil.which("claude", path=env.get("PATH"))
     if program is None:
         return "", [Finding(NOTE, "claude is not on PATH: the client's version is not known")]
@@ -48,7 +48,7 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
 
 
 def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
-    """Bytes on the disk of the data root and of this project's store, and what is free."""
+    """Disk space used by the data root and by this project's store, in bytes, and what is free."""
     use: dict[str, Any] = {"root_bytes": bytes_below(root), "store_bytes": bytes_below(store)}
     use["by_part"] = {
         name: bytes_below(store / name)
@@ -82,7 +82,7 @@ def shut_folders(root: Path, store: Path) -> list[Finding]:
 
 
 def bytes_below(path: Path) -> int:
-    """Bytes that ``path`` and all below it take; what goes meanwhile or can't be read counts nothing."""
+    """Bytes used by ``path`` and all below it; what disappears meanwhile or can't be read counts nothing."""
     if not path.is_dir():
         return _size(path)
     total = 0

@@ -1,14 +1,12 @@
-"""The state in words: the brief, the four-line block, the alarms (seed 000 REQ-SESSION-09, 11, 14, 15)."""
+"""Writes the state in words: the brief, the four-line block, the alarms (seed 000 REQ-SESSION-09 to 15)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from context_graph.identity.consciousness import Metrics
+from context_graph.identity.consciousness import Metrics, johari_system
 from context_graph.identity.continuity import ICLevel, classify_ic
-from context_graph.identity.johari import JohariQuadrant, johari_system
-
-__all__ = ["COLD_BRIEF", "brief_line", "compact_line", "crisis_text", "guidance", "state_block"]
+from context_graph.model.memory import JohariQuadrant
 
 COLD_BRIEF: Final = "[C:? r=? IC=?]"
 """What a brief says while there is nothing measured to say."""

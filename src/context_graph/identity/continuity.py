@@ -1,7 +1,7 @@
-"""Identity continuity (IC): its plain formula, its classes, crises, and drift between two sessions.
+"""Computes identity continuity (IC): its plain formula, classes, crises, and drift between two sessions.
 
-The live IC of a session is computed elsewhere (ego); here is seed 000's formula on given vectors, and what is
-made of an IC once it is known. Thresholds are compared in single precision, the precision of a stored IC.
+The live IC of a session is computed in `ego`. Here is seed 000's formula on given vectors, and what follows
+from an IC. Thresholds are compared in single precision, the precision of a stored IC.
 """
 
 from __future__ import annotations
@@ -12,27 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from context_graph._kernels import oscillators, vectors
-from context_graph.identity.kuramoto import order_of
-from context_graph.identity.ranges import require_unit
-from context_graph.model import CRISIS_THRESHOLD, SessionIdentitySnapshot
-from context_graph.protocol.hook_output import DriftMetrics, ICClassification
-
-__all__ = [
-    "DREAM_COOLDOWN_MS",
-    "DriftMetrics",
-    "ICChange",
-    "ICClassification",
-    "ICLevel",
-    "ICMonitor",
-    "MonitorState",
-    "classify_ic",
-    "cross_session_ic",
-    "drift_metrics",
-    "identity_continuity",
-    "is_ic_crisis",
-    "is_ic_warning",
-]
+from context_graph.identity.consciousness import order_of, require_unit
+from context_graph.kernels import oscillators, vectors
+from context_graph.model import CRISIS_THRESHOLD, DriftMetrics, ICClassification, SessionIdentitySnapshot
 
 DREAM_COOLDOWN_MS: Final = 60_000
 """Least time between two dream requests of one session (D3.7)."""
@@ -95,6 +77,12 @@ def is_ic_warning(ic: float) -> bool:
     return vectors.ic_index(ic) == ICLevel.WARNING.rank
 
 
+def classified(ic: float, threshold: float) -> ICClassification:
+    """``ic`` in [0, 1] as seed 001 reports it."""
+    level = ICLevel.from_value(ic).value
+    return ICClassification(value=ic, level=level, crisis_triggered=is_ic_crisis(ic, threshold))
+
+
 def identity_continuity(purpose_vector: Sequence[float], previous: Sequence[float], r: float) -> float:
     """IC = clamp(cos(purpose_vector, previous) * r, 0, 1), seed 000's plain formula (IDENTITY-001).
 
@@ -120,7 +108,7 @@ def cross_session_ic(current: SessionIdentitySnapshot, previous: SessionIdentity
 
 @dataclass(frozen=True, slots=True)
 class ICChange:
-    """What one new IC meant."""
+    """The consequences of one new IC."""
 
     classification: ICClassification
     level: ICLevel
@@ -133,7 +121,7 @@ class ICChange:
 
 
 class ICMonitor:
-    """Follows one session's IC: class, crisis, recovery, and when a crisis may ask for a dream.
+    """Tracks one session's IC: class, crisis, recovery, and when a crisis may ask for a consolidation.
 
     Times are the caller's (an event's Unix ms), so that replays and restarts give the same answers.
 

@@ -1,9 +1,9 @@
-"""The purpose of a session: 13 running goals, how well each event fits them, and the purpose vector.
+"""Tracks the purpose of a session: 13 running goals, how well each event fits them, the purpose vector.
 
-What an event (or a prompt) is about is read from its texts by ``EventReader``; ``Goals`` remembers what the
-session has been about; ``Purpose`` turns the likeness of the two into a purpose vector, compares that with
-the session's identity and says how coherent the work is. Definition: research/drift.md section 4 with the
-feature spaces below; its constants come from tools/fit_identity.py, on the dev split only.
+``EventReader`` reads from its texts what an event (or a prompt) is about. ``Goals`` keeps what the session
+has been about. ``Purpose`` turns the similarity of the two into a purpose vector, compares that with the
+session's identity and says how coherent the work is. Definition: docs/adr/0008-drift-definition.md, with the
+feature spaces below; its constants come from tools/fit_identity.py, fitted on the dev split only.
 """
 
 from __future__ import annotations
@@ -14,20 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from context_graph._kernels import features, goals, purpose
-from context_graph.identity.vocabulary import HEADS, STOP_WORDS
-
-__all__ = [
-    "CALIBRATION",
-    "SPACES",
-    "Calibration",
-    "Comparison",
-    "EventReader",
-    "Goals",
-    "Purpose",
-    "Reading",
-    "Space",
-]
+from context_graph.kernels import features, goals, purpose
+from context_graph.text.stop_words import HEADS, WORK_WORDS
 
 
 class Space(NamedTuple):
@@ -68,7 +56,7 @@ _ZEROS: Final = bytes(8 * len(SPACES))
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What likeness means in each of the 13 spaces."""
+    """The calibration of similarity in each of the 13 spaces."""
 
     on: tuple[float, ...]
     """Mean likeness of an event to the goal while the work goes on."""
@@ -130,15 +118,15 @@ class EventReader:
     __slots__ = ("bags",)
 
     def __init__(self) -> None:
-        self.bags = features.EventFeatures(STOP_WORDS, HEADS)
+        self.bags = features.EventFeatures(WORK_WORDS, HEADS)
 
     def read(self, input_text: str, output_text: str) -> None:
-        """Replace what was read before. Cost: some 40 us for 4 KB."""
+        """Read texts, in place of those read before. Cost: some 40 us for 4 KB."""
         self.bags.scan(input_text.encode("utf-8", "replace"), output_text.encode("utf-8", "replace"))
 
 
 class Comparison(NamedTuple):
-    """An event beside the goals, space by space."""
+    """The comparison of an event with the goals, space by space."""
 
     likeness: array[float]
     """In [0, 1]; NaN where the event or the goal is empty."""
@@ -147,7 +135,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """No space has anything to compare."""
+        """Whether no space has anything to compare."""
         return all(map(math.isnan, self.likeness))
 
 
@@ -162,17 +150,17 @@ class Goals:
         self._vectors = goals.GoalVectors(rows, kinds, shares)
 
     def compare(self, reader: EventReader) -> Comparison:
-        """How like what was read is to each goal."""
+        """The similarity of the text just read to each goal."""
         comparison = Comparison(array("d", _ZEROS), array("d", _ZEROS))
         self._vectors.measure(reader.bags, *comparison)
         return comparison
 
     def absorb(self, reader: EventReader, *, prompt: bool = False) -> None:
-        """Move the goals towards what was read; a prompt moves them half way."""
+        """Move the goals towards the text just read; a prompt moves them half way."""
         self._vectors.absorb(reader.bags, prompt)
 
     def blend(self, reader: EventReader, share: float) -> None:
-        """Move the goals by ``share`` towards what was read, which is no event; goals not begun stay so."""
+        """Move the goals by ``share`` towards a text just read that is no event; empty goals stay empty."""
         self._vectors.blend(reader.bags, share)
 
     def as_prior(self, events: int) -> Goals:
@@ -183,7 +171,7 @@ class Goals:
         return prior
 
     def to_bytes(self) -> bytes:
-        """All goals, lossless: goals made of it go on bit for bit as these do. Some 40 to 120 KB."""
+        """All goals, lossless: restored goals continue bit for bit as these do. Some 40 to 120 KB."""
         return self._vectors.to_bytes()
 
     @classmethod
@@ -241,15 +229,15 @@ class Purpose:
         self.events = 0
 
     def continued(self) -> Purpose:
-        """A copy for a session that takes this purpose up: it settles in slowly, as after a prompt."""
+        """A copy for a session that continues this purpose; it adapts slowly at first, as after a prompt."""
         copy = Purpose(self._calibration)
         copy.alignment, copy.level, copy.identity = self.alignment[:], self.level[:], self.identity[:]
         return copy
 
     def assume(self, vector: Sequence[float]) -> None:
-        """Take the alignments from a purpose vector, where nothing else is known.
+        """Estimate the alignments from a purpose vector, if nothing else is known.
 
-        A stored vector has length 1, which tells the alignments' proportions and not their size: the
+        A stored vector has length 1, which gives the proportions of the alignments but not their size: the
         largest is taken for full alignment.
 
         Raises:
@@ -301,3 +289,40 @@ class Purpose:
 def _unit(vector: Sequence[float]) -> list[float]:
     length = math.hypot(*vector)
     return [value / length for value in vector]
+
+
+class Alignment(NamedTuple):
+    """The comparison of texts with what a session has been about."""
+
+    overall: float
+    """Cosine of the purpose vector and the one that the texts would make, [-1, 1]."""
+    spaces: tuple[float, ...]
+    """By space (`ego.SPACES`): 1 as near as the session's own work usually is, -1 as far as other work, 0
+    where the texts or the session say nothing."""
+
+
+def align(purpose: Purpose, comparisons: Sequence[Comparison]) -> Alignment | None:
+    """The mean over texts, each counting by how far its comparison can be trusted.
+
+    Returns:
+        None where no text and goal had anything to compare.
+    """
+    sums, weights = [0.0] * len(SPACES), [0.0] * len(SPACES)
+    for comparison in comparisons:
+        coded = purpose.coded(comparison)
+        for k, likeness in enumerate(comparison.likeness):
+            if not math.isnan(likeness):
+                sums[k] += comparison.confidence[k] * coded[k]
+                weights[k] += comparison.confidence[k]
+    if not any(weights):
+        return None
+    spaces = [total / weight if weight else 0.0 for total, weight in zip(sums, weights, strict=True)]
+    return Alignment(_cosine(purpose.vector, purpose.weighted(spaces)), tuple(spaces))
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    if lengths < 1e-12:
+        return 0.0
+    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    return max(-1.0, min(1.0, product / lengths))

@@ -1,4 +1,4 @@
-"""One session while it lives: each event applied to it, and what that means. No input or output, no clock.
+"""Keeps the state of one live session: applies each event and reports what follows. No I/O, no clock.
 
 The same events always give the same state, whether they came live or through the spool, and whether or not
 the session was stored and restored in between.
@@ -11,25 +11,37 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 from context_graph.errors import CorruptedIdentityError
-from context_graph.identity.alignment import Alignment, align
-from context_graph.identity.consciousness import Metrics, PredictionTracker, command_head, measure
+from context_graph.identity.consciousness import (
+    KuramotoNetwork,
+    Metrics,
+    coupling_for,
+    measure,
+    order_of,
+)
 from context_graph.identity.continuity import (
-    DriftMetrics,
     ICMonitor,
+    classified,
     cross_session_ic,
     drift_metrics,
     identity_continuity,
 )
-from context_graph.identity.ego import Comparison, EventReader, Goals, Purpose
-from context_graph.identity.kuramoto import KuramotoNetwork, coupling_for, order_of
-from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
-from context_graph.identity.text import relative_paths, root_of
-from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
-
-__all__ = ["LiveSession", "Outcome"]
+from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.prediction import PredictionTracker, command_head
+from context_graph.model import (
+    KURAMOTO_N,
+    ConsciousnessMeasures,
+    DriftMetrics,
+    EventKind,
+    HookEvent,
+    ICClassification,
+    SessionIdentitySnapshot,
+)
+from context_graph.text.flattening import relative_paths, root_of
 
 PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
@@ -66,7 +78,8 @@ class Outcome:
 class LiveSession:
     """A session's snapshot and what keeps it up to date. Not thread-safe, in the whole process.
 
-    Make one with ``fresh``, ``restore`` or ``continue_from``.
+    Made by itself it continues nothing, with the measures of its snapshot until there is evidence; otherwise
+    make one with ``restore`` or ``continue_from``.
     """
 
     __slots__ = (
@@ -99,11 +112,6 @@ class LiveSession:
         self._predictions = PredictionTracker()
         self._monitor = ICMonitor(snapshot.crisis_threshold)
         self._root = ""
-
-    @classmethod
-    def fresh(cls, snapshot: SessionIdentitySnapshot) -> LiveSession:
-        """A session that continues nothing; its snapshot's measures stay until there is evidence."""
-        return cls(snapshot)
 
     @classmethod
     def restore(
@@ -169,6 +177,16 @@ class LiveSession:
     def metrics(self) -> Metrics:
         """The measures after the last event; a session without evidence has the snapshot's defaults."""
         return Metrics.of_snapshot(self.snapshot)
+
+    @property
+    def measures(self) -> ConsciousnessMeasures | None:
+        """Seed 001's consciousness_state; None while nothing has been measured."""
+        return self.metrics.reported() if self.has_evidence else None
+
+    @property
+    def classification(self) -> ICClassification:
+        """Seed 001's ic_classification of the session's last IC."""
+        return classified(self.snapshot.last_ic, self.snapshot.crisis_threshold)
 
     @property
     def sequence(self) -> int:
@@ -377,3 +395,67 @@ def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)
+
+
+IC_HISTORY: Final = 200
+"""IC values kept for `session show`, as 32-bit floats."""
+
+_MAGIC: Final = b"CGR\x01"
+"""The last byte is the version: never renumber."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Unit = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+
+class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """State of a live session beside its snapshot and goals. Fields by position: append only."""
+
+    alignment: bytes
+    """13 doubles, as are level and identity."""
+    level: bytes
+    identity: bytes
+    since_prompt: Count
+    has_evidence: bool
+    root: str
+    """Folder that paths in texts are read relative to, with a final slash; "" for none."""
+    predictions: tuple[list[tuple[str, str, Count, Count]], list[Count], Count]
+    monitor: tuple[Unit | None, bool, int | None]
+    events_by_kind: dict[str, Count]
+    events_duplicate: Count
+    ic_history: bytes
+    """32-bit floats, oldest first."""
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(Runtime)
+
+
+def encode_runtime(runtime: Runtime) -> bytes:
+    """``runtime`` as versioned bytes: 0.5 KB for a new session, some 2 KB for a long one."""
+    return _MAGIC + _ENCODER.encode(runtime)
+
+
+def decode_runtime(packed: bytes) -> Runtime:
+    """The runtime that encode_runtime gave.
+
+    Raises:
+        CorruptedIdentityError: Not such bytes, a later version, or numbers no session can have.
+    """
+    if packed[: len(_MAGIC)] != _MAGIC:
+        raise CorruptedIdentityError(
+            f"session runtime is damaged or of a later version: it begins with {packed[:4]!r}"
+        )
+    try:
+        runtime = _DECODER.decode(packed[len(_MAGIC) :])
+    except msgspec.DecodeError as error:
+        raise CorruptedIdentityError(f"session runtime can't be read: {error}") from error
+    for name in ("alignment", "level", "identity"):
+        _require_numbers(name, getattr(runtime, name))
+    if len(runtime.ic_history) % 4 or len(runtime.ic_history) > 4 * IC_HISTORY:
+        raise CorruptedIdentityError(f"session runtime has {len(runtime.ic_history)} bytes of IC history")
+    return runtime
+
+
+def _require_numbers(name: str, packed: bytes) -> None:
+    if len(packed) != 8 * KURAMOTO_N or not all(map(math.isfinite, array("d", packed))):
+        raise CorruptedIdentityError(f"session runtime: {name} is not {KURAMOTO_N} finite numbers")

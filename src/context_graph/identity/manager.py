@@ -1,10 +1,10 @@
-"""The seeds' SessionIdentityManager: identity continuity for a program of one's own, without an owner.
+"""Provides the seeds' SessionIdentityManager: identity continuity for a program of your own, without an
+owner.
 
-`context_graph.SessionIdentityManager` is public (docs/identity.md, As a library): a program that has vectors
-of its own brings them. Hooks don't come through here: the owner makes its vectors from events
-(identity.live) and writes them with each event in one batch. Both keep the same records and use the same
-formulas (identity.continuity), so either reads what the other wrote. Every method is durable when it
-returns.
+`context_graph.SessionIdentityManager` is public (docs/identity.md, As a library); a program brings its own
+vectors. Hooks don't use it: the owner makes its vectors from events (identity.live) and writes them with each
+event in one batch. Both keep the same records and use the same formulas (identity.continuity), so either
+reads what the other wrote. Every method is durable when it returns.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ import uuid
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final
 
 from context_graph.errors import InvalidInputError, SessionNotFoundError
+from context_graph.identity.consciousness import order_of
 from context_graph.identity.continuity import cross_session_ic, identity_continuity
-from context_graph.identity.kuramoto import order_of
 from context_graph.model import KURAMOTO_N, SessionIdentitySnapshot, cut_session_id
-from context_graph.store.records import Evidence
-from context_graph.store.sessions import Durability, SessionStore
-
-__all__ = ["MAX_IC_DELTA", "SessionIdentityManager"]
+from context_graph.store.engine.tuning import Durability
+from context_graph.store.sessions.records import Evidence
+from context_graph.store.sessions.sessions import SessionStore
 
 MAX_IC_DELTA: Final = 0.1
 """D3.4: beyond it a caller's ic_delta is capped, and even so it is evidence only."""
@@ -65,9 +63,7 @@ class SessionIdentityManager:
     def __enter__(self) -> SessionIdentityManager:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def load_or_create(
@@ -203,11 +199,8 @@ class SessionIdentityManager:
         snapshot = self._begin(str(uuid.uuid4()), previous)
         return copy.deepcopy(snapshot), snapshot.cross_session_ic
 
-    def compute_cross_session_ic(
-        self, current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot
-    ) -> float:
-        """IC = clamp(cos(PV of current, PV of previous) * r(phases of current), 0, 1) (IDENTITY-001)."""
-        return cross_session_ic(current, previous)
+    compute_cross_session_ic = staticmethod(cross_session_ic)
+    """IC of a current snapshot beside a previous one: cos of their PVs * r of its phases (IDENTITY-001)."""
 
     def _begin(self, session_id: str, previous: SessionIdentitySnapshot | None) -> SessionIdentitySnapshot:
         snapshot = SessionIdentitySnapshot(session_id=session_id)

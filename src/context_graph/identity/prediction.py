@@ -1,7 +1,7 @@
-"""Predictions of tool success, and how often they were right: the accuracy behind reflection R (D3.2).
+"""Predicts tool success and counts how often it was right: the accuracy behind reflection R (D3.2).
 
 The prediction for a call uses only what was known before its result: success rates of earlier calls of the
-same tool with the same command, falling back on the tool as a whole where that command is new.
+same tool with the same command, or of the tool as a whole if that command is new.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import re
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, Final
-
-__all__ = ["PredictionTracker", "TrackerState", "command_head"]
 
 WINDOW: Final = 20
 """Predictions that the running accuracy looks back on."""
@@ -150,7 +148,6 @@ def command_head(command: str) -> str:
 
 
 def _program_words(words: list[str]) -> list[str]:
-    """``words`` from the program on."""
     wrapped = False
     for i, word in enumerate(words):
         if word in _WRAPPERS:

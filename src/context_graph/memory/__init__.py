@@ -1,6 +1,7 @@
-"""Memories: what is stored, found, told and forgotten. Start reading at `memex`, the façade over all of it.
+"""Keeps memories: stores, finds, shows and forgets them. Start reading at `memex`, the façade over all of it.
 
-`core` holds what its parts share, `editing`, `linking` and `listing` are those parts; `embed` makes vectors,
-`index` and `recall` find, `introspection` says how the store is. Records and keys are the store's business
-(`store.graph`), protocols and hooks that of the layers above.
+`core` holds what its parts share; `writing`, `editing`, `reading`, `linking`, `recall` and `runs` are those
+parts. `embed` makes vectors, `index` finds, `metrics` measures the store, `context` chooses what is put into
+a context, `exchange` imports and exports. Records and keys belong to the store (`store.graph`), protocols and
+hooks to the layers above.
 """

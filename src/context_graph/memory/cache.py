@@ -1,7 +1,7 @@
-"""Memories that were read lately, so that reading them again touches no database (REQ-CORE-010).
+"""Caches the memories that were read last, so that reading them again needs no database (REQ-CORE-010).
 
-An OrderedDict under the caller's lock: its order of use is kept in C, it gives counts and evictions away, and
-adds no dependency. The libraries for this are slower (pure Python) or hide what was evicted.
+An OrderedDict under the caller's lock: it keeps the order of use in C, lets us count evictions, and adds no
+dependency. The libraries for this are slower (pure Python) or don't report what was evicted.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Final
 
 from context_graph.model.memory import MemoryNode
 
-__all__ = ["CacheStats", "NodeCache"]
-
 _LOG: Final = logging.getLogger(__name__)
 NODE_BYTES: Final = 1024
 """What a node takes beside its content: measured with tracemalloc, 900 for one with session and two tags."""
@@ -22,7 +20,7 @@ NODE_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What the cache holds and did since it was made."""
+    """Counts of what the cache holds and did since it was made."""
 
     nodes: int
     bytes: int
@@ -39,7 +37,7 @@ class CacheStats:
 
 
 class NodeCache:
-    """The nodes used last, bounded in number and in bytes. Not thread-safe."""
+    """The most recently used nodes, bounded in number and in bytes. Not thread-safe."""
 
     def __init__(self, max_nodes: int, max_bytes: int) -> None:
         self._max_nodes = max_nodes
@@ -49,7 +47,7 @@ class NodeCache:
         self._hits = self._misses = self._evictions = 0
 
     def get(self, node_id: bytes) -> MemoryNode | None:
-        """The node if it is here, which is then the one used last. Cost: below 1 us."""
+        """The node if it is cached; it then counts as the most recently used. Cost: below 1 us."""
         node = self._nodes.get(node_id)
         if node is None:
             self._misses += 1
@@ -59,7 +57,7 @@ class NodeCache:
         return node
 
     def put(self, node: MemoryNode) -> None:
-        """Hold ``node``; those unused for longest leave while there are too many."""
+        """Add ``node``; the least recently used ones are evicted while there are too many."""
         key = node.id.bytes
         self.discard(key)
         self._nodes[key] = node
@@ -71,7 +69,7 @@ class NodeCache:
             _LOG.debug("memory cache: %d evictions", self._evictions)
 
     def replace(self, node: MemoryNode) -> None:
-        """Another version of a node, if it is here; that is no use of it."""
+        """Replace a cached node by a new version; this does not count as a use."""
         key = node.id.bytes
         old = self._nodes.get(key)
         if old is not None:
@@ -79,13 +77,13 @@ class NodeCache:
             self._nodes[key] = node
 
     def discard(self, node_id: bytes) -> None:
-        """Let go of a node that was changed or deleted."""
+        """Drop a node that was changed or deleted."""
         node = self._nodes.pop(node_id, None)
         if node is not None:
             self._bytes -= _size(node)
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Drop all nodes."""
         self._nodes.clear()
         self._bytes = 0
 

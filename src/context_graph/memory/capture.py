@@ -1,8 +1,8 @@
-"""One memory a session, written without being asked: its summary, refreshed as the session goes on.
+"""Stores one memory per session automatically: its summary, refreshed as the session goes on.
 
-Its id is derived from the session's, and it carries the work it rests on with the number of the last event in
-it. So a capture that is repeated changes nothing, one that was cut off is made up by the next, and a session
-is never remembered twice. A summary that the user forgot stays forgotten.
+Its id is derived from the session's, and it carries the work it is based on with the number of the last event
+in it. So a repeated capture changes nothing, an interrupted one is completed by the next, and a session never
+gets two summaries. A summary that the user forgot stays forgotten.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.memex import Memex
-from context_graph.memory.summary import SessionWork
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
-
-__all__ = ["CAPTURE_TAG", "SOURCE", "EventsAfter", "capture", "capture_id", "work_of"]
 
 EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
@@ -39,7 +37,7 @@ def capture_id(session_id: str) -> UUID:
 
 
 def work_of(node: MemoryNode | None) -> SessionWork:
-    """The work that a session's summary carries, to be gone on with; of None and of others, none."""
+    """The work recorded in a session's summary, to be continued; a new one for None or another memory."""
     state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
     return SessionWork.from_json(state)
 
@@ -53,15 +51,15 @@ def capture(
     sealed_at_ms: int | None = None,
     leaves_out: Callable[[str], bool] | None = None,
 ) -> MemoryNode | None:
-    """Write or refresh the session's summary; the node, or None when there is nothing new or nothing to say.
+    """Write or refresh the session's summary; the node, or None if nothing is new or nothing can be said.
 
     Args:
         events_after: Gives the session's numbered events from after a number, ascending.
-        leaves_out: Whether a changed file, by its path, is none of the project's.
-        sealed_at_ms: The context is about to be compacted: this state is what SessionStart then brings back.
+        leaves_out: Whether a changed file, by its path, is not part of the project.
+        sealed_at_ms: The context is about to be compacted: SessionStart then brings back this state.
 
     Raises:
-        StoreError: It could not be written; the same call later makes it up.
+        StoreError: It could not be written; the same call later completes it.
 
     Cost: that of storing one memory, and some 20 us an event.
     """

@@ -1,45 +1,49 @@
-"""What the parts of Memex share: database, cache, derived state, provider and lock."""
+"""Holds what the parts of Memex share: database, cache, derived state, provider and the operation lock."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from context_graph.config.memory import MemoryConfig
+from context_graph.config.settings import MemoryConfig
 from context_graph.errors import (
+    UNREADABLE_RECORD,
     ContextGraphError,
     CorruptedMemoryError,
     GraphQueryError,
     MemoryFormatError,
+    StoreBusyError,
     StoreClosedError,
+    StoreError,
 )
 from context_graph.memory import embed
 from context_graph.memory.cache import NodeCache
-from context_graph.memory.derived import Derived
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.index import MemoryIndex
-from context_graph.memory.metrics import Timings
-from context_graph.memory.minilm import find_model
+from context_graph.memory.index.derived import Derived
+from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.second_vectors import SecondVectors, find_model
+from context_graph.memory.metrics.timings import Timings
 from context_graph.memory.recall import Recaller
-from context_graph.memory.second import SecondVectors
-from context_graph.memory.turn import Turn, Turns
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.redact import Tally, TextRedactor
-from context_graph.store.graph import GraphStore
-
-__all__ = ["Core", "now_ms"]
+from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 _PROVIDER: Final = "provider"
 PURGE_EVERY_MS: Final = 86_400_000
+_HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
+"""Failures after which the database goes on as before."""
 
 
 class Core:
-    """One store's memory. Use it inside a turn only: ``with core.turn("store"): ...``."""
+    """One store's memory. Use it inside an operation only: ``with core.operation("store"): ...``."""
 
     def __init__(
         self,
@@ -54,7 +58,9 @@ class Core:
         self.store = store
         self.cache = NodeCache(config.cache_nodes, config.cache_bytes)
         self.timings = Timings()
-        self._turns = Turns(self, config.lock_timeout_s, self.timings)
+        self._lock = threading.RLock()
+        self._suspect = False
+        """A write failed: RocksDB may refuse every further one until it is opened again."""
         self._provider = provider
         self._derived: Derived | None = None
         self._recaller: Recaller | None = None
@@ -68,18 +74,45 @@ class Core:
         """The store's folder, that of the database's own."""
         return self.store.path.parent
 
-    def turn(self, operation: str, *, writes: bool = False) -> Turn[Core]:
-        """This core under its lock, for one operation (a name for metrics and errors).
+    @contextmanager
+    def operation(self, name: str, *, writes: bool = False) -> Iterator[Core]:
+        """Lock this core for one operation (a name for metrics and errors); operations may be nested.
 
         Args:
-            writes: It is to change the store: if a write failed before, the database is opened again first.
+            writes: It will change the store: after a failed write the database is opened again first.
 
         Raises on entering:
-            StoreBusyError: The lock was not free in time.
+            StoreBusyError: The lock was not free in time (ERR-CORE-009).
             StoreClosedError: It was closed.
             StoreError: A write failed before and the database can't be opened again yet.
+
+        Cost: 2 us.
         """
-        return Turn(self._turns, operation, writes=writes)
+        began = time.perf_counter()
+        self._acquire(name)
+        failed = True
+        try:
+            if self._closed:
+                raise StoreClosedError(f"the memory of {self.folder} is closed")
+            if writes and self._suspect:
+                self._recover()
+            yield self
+            failed = False
+        except StoreError as error:
+            if writes and not isinstance(error, _HARMLESS):
+                self._suspect = True
+            raise
+        finally:
+            self.timings.note(name, time.perf_counter() - began, failed=failed)
+            self._lock.release()
+
+    def _acquire(self, operation: str) -> None:
+        timeout_s = self.config.lock_timeout_s
+        if not self._lock.acquire(timeout=timeout_s):
+            raise StoreBusyError(
+                f"{operation} waited {timeout_s:g} s for another use of this store's memory; "
+                "try again, or let fewer callers write at once"
+            )
 
     # Nodes
 
@@ -94,8 +127,9 @@ class Core:
         return found
 
     def readable(self, node_id: UUID) -> MemoryNode | None:
-        """As `node`; one whose record is damaged is passed over, with a line in the log: an answer of many
-        memories must not fail for one of them."""
+        """As `node`, but a memory whose record is damaged gives None, with a line in the log: an answer of
+        many memories must not fail because of one of them.
+        """
         try:
             return self.node(node_id)
         except (CorruptedMemoryError, MemoryFormatError) as error:
@@ -114,7 +148,7 @@ class Core:
         return self.store.edges.of(node_id.bytes) if self.store.counters.edges else []
 
     def visible_edges(self, node_id: UUID, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
-        """The edges of a memory whose other end is to be seen."""
+        """The edges of a memory whose other end is live."""
         if not self.store.counters.edges:
             return []
         edges = self.store.edges.of(node_id.bytes, direction)
@@ -124,7 +158,7 @@ class Core:
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """Who makes this store's embeddings: as it records, else the default.
+        """The provider of this store's embeddings: the recorded one, else the default.
 
         Raises:
             ProviderMismatchError: It records one that is not known here.
@@ -139,7 +173,7 @@ class Core:
 
     @property
     def derived(self) -> Derived:
-        """Index and figures, loaded when first needed.
+        """Index and figures, loaded on first use.
 
         Raises:
             ProviderMismatchError: The store's vectors are another provider's.
@@ -163,11 +197,11 @@ class Core:
     @property
     def loaded_entropy(self) -> float | None:
         """The store's entropy by its figures, if they are loaded."""
-        return None if self._derived is None else self._derived.figures.metrics().entropy
+        return None if self._derived is None else self._derived.metrics.metrics().entropy
 
     @property
     def second(self) -> SecondVectors | None:
-        """What makes second vectors, once the derived state is loaded and if there is a model."""
+        """The maker of second vectors, if the derived state is loaded and there is a model."""
         return self._second
 
     def _find_second(self) -> SecondVectors | None:
@@ -176,7 +210,7 @@ class Core:
         except ContextGraphError as error:  # an aid to recall, which works without
             _LOG.warning("second vectors of %s: %s", self.folder.name, error)
             return None
-        return None if model is None else SecondVectors(model, self.turn)
+        return None if model is None else SecondVectors(model, self.operation)
 
     @property
     def recaller(self) -> Recaller:
@@ -188,7 +222,7 @@ class Core:
         return self._recaller
 
     def record_provider(self) -> None:
-        """Write down who makes the embeddings, before the first of them."""
+        """Record the provider of the embeddings, before the first of them."""
         if self._recorded:
             return
         if self.store.meta(_PROVIDER) is None:
@@ -196,12 +230,12 @@ class Core:
         self._recorded = True
 
     def adopt_provider(self, provider: EmbeddingProvider) -> None:
-        """Go on with another provider, whose embeddings the store now has, and derive everything anew."""
+        """Switch to another provider, whose embeddings the store now has, and rebuild everything derived."""
         self._provider = provider
         self.forget_derived()
 
     def load_derived(self) -> None:
-        """Have index and figures at hand."""
+        """Load index and figures, if they are not loaded."""
         _ = self.derived
 
     def _write_provider(self, provider: EmbeddingProvider) -> None:
@@ -209,7 +243,7 @@ class Core:
         self.store.put_meta(_PROVIDER, record)
 
     def forget_derived(self) -> None:
-        """Let index and figures go; they are loaded again when next needed."""
+        """Drop index and figures; they are loaded again on next use."""
         self._derived = self._recaller = None
 
     def index_stats(self) -> dict[str, int]:
@@ -221,7 +255,7 @@ class Core:
         return at_ms - self.purged_ms >= PURGE_EVERY_MS
 
     def committed(self) -> None:
-        """After a commit whose effect the derived state has followed."""
+        """Called after a commit, when the derived state has followed it."""
         if self._derived is not None:
             self._derived.seq = self.store.counters.seq
             self._derived.index.seen(self._derived.seq)
@@ -232,46 +266,41 @@ class Core:
     # Life
 
     def mistrust(self) -> None:
-        """A write failed that its caller could do without: the database is opened again before the next."""
-        self._turns.suspect = True
+        """Note a failed write that its caller could do without: the database is opened again before the
+        next.
+        """
+        self._suspect = True
 
     def save(self) -> None:
-        """Write snapshots of the derived state, so that the next opening is short."""
+        """Write snapshots of the derived state, so that the next opening is fast."""
         if self._derived is not None:
             self._derived.save()
 
     def close(self) -> None:
-        """Save and let go; the engine stays open. Safe to call twice."""
+        """Save and drop everything; the engine stays open. Safe to call twice."""
         if self._second is not None:
-            self._second.stop()  # before the turn: it may be waiting for one
+            self._second.stop()  # before the lock: it may be waiting for it
         if self._closed:
             return
-        self._turns.acquire("close")
+        self._acquire("close")
         try:
             self._closed = True
-            if not self._turns.suspect:
+            if not self._suspect:
                 self.save()
             self.forget_derived()
             self.cache.clear()
         finally:
-            self._turns.release()
-
-    def begin(self, *, writes: bool) -> None:
-        """Called with the lock held, at the start of each turn."""
-        if self._closed:
-            raise StoreClosedError(f"the memory of {self.folder} is closed")
-        if writes and self._turns.suspect:
-            self._recover()
+            self._lock.release()
 
     def _recover(self) -> None:
-        """After a failed write: open the database again and keep only what its records bear out."""
+        """After a failed write: open the database again and keep only what its records confirm."""
         before = self.store.counters
         self.store.reopen()
         self.cache.clear()
         # Equal counters: the failed write left nothing, and the derived state never saw it.
         if self.store.counters != before:
             self.forget_derived()
-        self._turns.suspect = False
+        self._suspect = False
 
 
 def now_ms() -> int:

@@ -1,7 +1,7 @@
-"""Changes of memories, each one commit: the store first, then what is derived from it.
+"""Changes memories, each change one commit: first the store, then what is derived from it.
 
-Everything here runs inside a turn of the core. If anything fails after the commit, the derived state is let
-go and made again from the records: disk and memory never differ.
+Everything here runs inside an operation of the core. If anything fails after the commit, the derived state is
+dropped and rebuilt from the records: disk and memory never differ.
 """
 
 from __future__ import annotations
@@ -13,35 +13,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
+from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
+from context_graph.kernels.tokens import Encoded
 from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
-from context_graph.memory.embed import Encoded
 from context_graph.memory.merged import Left, deleted_together
-from context_graph.memory.utl import Measured
+from context_graph.memory.metrics.store_metrics import Measured
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import (
     USER_REQUESTED,
     MemoryNode,
-    Modality,
     Tombstone,
     UTLState,
 )
-from context_graph.protocol.canary import CANARY_TAG
-from context_graph.store.graph import Access, StoredNode
-
-__all__ = [
-    "Forgotten",
-    "followed",
-    "forget",
-    "purge",
-    "put_nodes",
-    "restore",
-    "store_drafts",
-    "touch",
-    "update_nodes",
-]
+from context_graph.store.graph.node_records import Access, StoredNode
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_REASON_CHARS: Final = 500
@@ -70,7 +57,7 @@ def _store_one(core: Core, draft: Draft, encoded: Encoded) -> MemoryNode:
     try:
         derived = core.derived
         derived.index.add(made.node, encoded)
-        derived.figures.added(made.node, made.node.embedding or b"", made.edges, measured=made.measured)
+        derived.metrics.added(made.node, made.node.embedding or b"", made.edges, measured=made.measured)
         core.committed()
     except Exception:
         start_anew(core)
@@ -78,7 +65,7 @@ def _store_one(core: Core, draft: Draft, encoded: Encoded) -> MemoryNode:
 
 
 def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[MemoryNode]:
-    """Several in one batch, each measured against those before it in the batch too."""
+    """Store several in one batch; each is measured against the store and those before it in the batch."""
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
     made: list[_Made] = []
@@ -86,7 +73,7 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
         for number, (draft, encoded) in enumerate(work):
             one = _made(core, draft, encoded, seq + number)
             made.append(one)
-            derived.figures.added(one.node, one.node.embedding or b"", measured=one.measured)
+            derived.metrics.added(one.node, one.node.embedding or b"", measured=one.measured)
         edges = [edge for one in made for edge in one.edges]
         core.store.add([(one.node, one.node.embedding) for one in made], edges)
     except BaseException:
@@ -96,12 +83,12 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
         for one in made:
             derived.index.add(one.node, one.encoded)
             for edge in one.edges:
-                derived.figures.linked(edge)
+                derived.metrics.linked(edge)
     return [one.node for one in made]
 
 
 class _Made(NamedTuple):
-    """A memory that is about to be stored, and what is known of it."""
+    """A memory about to be stored, with what was measured of it."""
 
     node: MemoryNode
     encoded: Encoded
@@ -114,7 +101,7 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
     for target in draft.links:
         core.live(target)
     embedding = draft.embedding or encoded.embedding
-    measured = core.derived.figures.measure(
+    measured = core.derived.metrics.measure(
         node_id,
         embedding,
         importance=draft.importance,
@@ -157,12 +144,12 @@ def put_nodes(
             core.cache.discard(key)
             old = before.get(key)
             if old is not None and not old.found.deleted:
-                derived.figures.removed(old.found.node, old.vector, old.edges)
+                derived.metrics.removed(old.found.node, old.vector, old.edges)
             derived.index.add(node, one, live=key not in buried)
             if key not in buried:
-                derived.figures.added(node, node.embedding or b"", old.edges if old else ())
+                derived.metrics.added(node, node.embedding or b"", old.edges if old else ())
         for edge in new_edges:
-            derived.figures.linked(edge)
+            derived.metrics.linked(edge)
     return [node for node, _ in prepared]
 
 
@@ -171,7 +158,7 @@ def _clean_stone(core: Core, stone: Tombstone) -> Tombstone:
 
 
 class _Old(NamedTuple):
-    """What is in the store of a memory that is to be replaced."""
+    """The stored state of a memory that is to be replaced."""
 
     found: StoredNode
     vector: bytes
@@ -198,7 +185,7 @@ def _prepared(core: Core, given: MemoryNode, seq: int) -> tuple[MemoryNode, Enco
     embedding = given.embedding or one.embedding
     if clean.semantic_cluster is not None or clean.utl_state != UTLState():
         return replace(clean, commit_seq=seq, embedding=embedding), one
-    measured = core.derived.figures.measure(
+    measured = core.derived.metrics.measure(
         clean.id, embedding, importance=clean.importance, session_id=clean.session_id
     )
     made = replace(
@@ -249,12 +236,12 @@ def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
             core.cache.discard(node.id.bytes)
             core.derived.index.update(node)
             if old is not None:
-                core.derived.figures.updated(old, node)
+                core.derived.metrics.updated(old, node)
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a deletion came to."""
+    """The result of a deletion."""
 
     tombstone: Tombstone
     along: tuple[Tombstone, ...] = ()
@@ -371,7 +358,7 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
         )
         for node in used:
             core.cache.replace(node)
-            core.derived.figures.touched(node)
+            core.derived.metrics.touched(node)
 
 
 def _traversals(
@@ -390,10 +377,10 @@ def _traversals(
 
 @contextmanager
 def followed(core: Core) -> Iterator[None]:
-    """What has been committed is followed up inside.
+    """Update the derived state inside: what it follows has been committed.
 
-    A failure there is no failure of the call, whose effect is durable: it is logged, and the derived state is
-    made anew from the records when it is next needed.
+    If that fails the call does not, because its effect is durable: the failure is logged, and the derived
+    state is rebuilt from the records on next use.
     """
     try:
         yield
@@ -403,7 +390,7 @@ def followed(core: Core) -> Iterator[None]:
 
 
 def start_anew(core: Core) -> None:
-    """Log the exception at hand, and have the derived state made from the records when it is next needed."""
+    """Log the current exception, and let the derived state be rebuilt from the records on next use."""
     _LOG.exception("derived state of %s is made anew", core.folder.name)
     core.cache.clear()
     core.forget_derived()
@@ -418,24 +405,14 @@ def _node_of(
     draft: Draft, node_id: UUID, embedding: bytes, measured: Measured, at: int, seq: int
 ) -> MemoryNode:
     return MemoryNode(
+        **draft.fields(),
         id=node_id,
-        content=draft.content,
-        rationale=draft.rationale,
         created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
         last_accessed_ms=at,
-        importance=float(draft.importance),
         johari_quadrant=measured.quadrant,
         utl_state=measured.state,
-        agent_id=draft.agent_id,
-        session_id=draft.session_id,
-        project=draft.project,
         semantic_cluster=measured.topic,
-        modality=Modality(draft.modality),
-        tags=tuple(draft.tags),
-        pinned=draft.pinned,
-        source=draft.source,
         commit_seq=seq,
-        metadata=draft.metadata or {},
         embedding=embedding,
     )
 

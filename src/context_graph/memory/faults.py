@@ -1,7 +1,7 @@
-"""Errors as seed 003 words them: JSON-RPC code, exact message, data (REQ-CORE-026, EC-CORE, ERR-CORE).
+"""Translates errors into seed 003's: JSON-RPC code, exact message, data (REQ-CORE-026, EC-CORE, ERR-CORE).
 
 Python callers get exceptions whose text names files and cures. Clients of the protocol get these messages,
-which name no path and nothing of the implementation (CON-CORE-007); the owner's log has the rest.
+which contain no path and nothing of the implementation (CON-CORE-007); the owner's log has the rest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from context_graph.errors import (
     UsageError,
 )
 
-__all__ = ["RpcFault", "rpc_fault"]
-
 
 class RpcFault(NamedTuple):
     """A JSON-RPC error object."""
@@ -43,6 +41,7 @@ _WRITE_CURE: Final = "Check disk space and permissions. If corruption, run datab
 _ID_CURE: Final = (
     "Take an id that an answer of this project's store gave; restore_memory brings a forgotten one back"
 )
+_SESSION_CURE: Final = "Create new session or omit session_id for anonymous operation"
 _READ_CURE: Final = "Verify database integrity. Check for disk errors."
 _RECORD_CURE: Final = "Report to administrators with error ID for investigation"
 _BUSY_CURE: Final = "Retry operation. If persistent, reduce concurrent load."
@@ -70,7 +69,7 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
         return _store_fault(error, operation)
     if isinstance(error, SessionNotFoundError):
         return RpcFault(
-            error.rpc_code, "Session expired or not found", {"error": "ERR-CORE-003", "detail": str(error)}
+            error.rpc_code, "Session expired or not found", _row("003", str(error), _SESSION_CURE)
         )
     if isinstance(error, GraphQueryError):  # seed 003 has a code for it, and no row
         return RpcFault(error.rpc_code, str(error), {"detail": str(error), "recovery": _ID_CURE})

@@ -1,4 +1,4 @@
-"""Which memories a recall may return (REQ-CORE-015 and more), as values and as a mask of rows."""
+"""Filters the memories that a recall may return (REQ-CORE-015 and more): values, and a mask of rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from context_graph._kernels import ranking
 from context_graph.errors import InvalidParamsError
-from context_graph.memory.index_rows import QUADRANTS
-from context_graph.model.instants import LAST_MS, instant_ms
-from context_graph.model.johari import JohariQuadrant
-from context_graph.model.memory import check_unit
+from context_graph.kernels import ranking
+from context_graph.memory.index.rows import QUADRANTS
+from context_graph.model.instants import parse_time
+from context_graph.model.memory import JohariQuadrant, check_unit
 
 if TYPE_CHECKING:
-    from context_graph.memory.index_rows import Rows
-
-__all__ = ["RecallFilters", "parse_time"]
+    from context_graph.memory.index.rows import Rows
 
 _LAST_MS: Final = (1 << 63) - 1
 _NAMES: Final = ("agent_id", "session_id", "project", "source")
@@ -102,26 +99,6 @@ class RecallFilters:
         for tag in self.tags:
             ranking.keep_rows(mask, rows.tags.get(tag, array("I")))
         return mask
-
-
-def parse_time(name: str, value: object) -> int:
-    """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
-
-    Raises:
-        InvalidParamsError: Neither.
-    """
-    if type(value) is int and 0 <= value <= LAST_MS:
-        return value
-    if isinstance(value, str):
-        try:
-            return instant_ms(value)
-        except ValueError:
-            pass
-    raise InvalidParamsError.of(
-        name,
-        f"must be a date and time such as 2026-01-31T12:00:00Z, or Unix milliseconds from 0 to {LAST_MS}; "
-        f"is {value!r:.80}",
-    )
 
 
 def _number(name: str, value: object) -> float:

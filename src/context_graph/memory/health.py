@@ -1,4 +1,4 @@
-"""Whether what is derived from a store's records agrees with them: counters, index, the index's snapshot."""
+"""Counts what a store's memory holds, and checks the derived data against its records."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ import time
 from dataclasses import dataclass
 
 from context_graph.memory.core import Core
-from context_graph.memory.derived import INDEX_FILE
-from context_graph.memory.index_file import snapshot_commit
+from context_graph.memory.index.derived import INDEX_FILE
+from context_graph.memory.index.file import snapshot_commit
+from context_graph.memory.metrics.timings import bloom_figures
 from context_graph.store.graph_layout import NODES
 from context_graph.store.layout import FORMAT_KEY
 
-__all__ = ["Health", "health_of"]
+
+def numbers_of(core: Core) -> dict[str, int | float]:
+    """The numbers of one store's memory now. Cost: some 0.1 ms, most of it RocksDB's own counting."""
+    counters, cache = core.store.counters, core.cache.stats()
+    storage = core.store.storage()
+    return {
+        "nodes": counters.nodes,
+        "deleted": counters.deleted,
+        "edges": counters.edges,
+        "content_bytes": counters.content_bytes,
+        "commits": counters.seq,
+        "cache_nodes": cache.nodes,
+        "cache_bytes": cache.bytes,
+        "cache_hits": cache.hits,
+        "cache_misses": cache.misses,
+        "cache_evictions": cache.evictions,
+        "cache_hit_rate": round(cache.hit_rate, 6),
+        **bloom_figures(storage),
+        "memtable_bytes": storage["memtable_bytes"],
+        "table_bytes": storage["table_bytes"],
+        **_second_figures(core),
+        **{f"index_{name}": count for name, count in core.index_stats().items()},
+    }
+
+
+def _second_figures(core: Core) -> dict[str, int]:
+    if core.second is None:
+        return {}
+    second = core.store.vectors.second
+    return {"second_commits": 0 if second is None else second.done}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +76,7 @@ class Health:
 
 
 def health_of(core: Core) -> Health:
-    """Look at the store of ``core``, within one of its turns; loads the index if it is not.
+    """Look at the store of ``core``, within one of its operations; loads the index if it is not.
 
     Cost: at 100,000 memories some 0.3 s with the index loaded, for records and snapshot are read once.
     """

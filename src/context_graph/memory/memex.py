@@ -1,4 +1,4 @@
-"""Memex: the memories of one store. Store, find, read, forget, link (seed 003 REQ-CORE-001 to 027).
+"""Stores, finds, reads, forgets and links the memories of one store (seed 003 REQ-CORE-001 to 027).
 
     with Memex.open("/path/to/store") as memex:
         memex.store("Deploys run from main only", rationale="a rule the user stated")
@@ -20,27 +20,25 @@ from typing import Any, BinaryIO, Final
 from uuid import UUID
 
 from context_graph.config import data_root
-from context_graph.config.memory import MemoryConfig
+from context_graph.config.settings import MemoryConfig
 from context_graph.errors import InvalidParamsError, StoreError
-from context_graph.memory import editing, linking, runs
+from context_graph.memory import editing, runs
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.exporting import export_jsonl
+from context_graph.memory.exchange.exporting import export_jsonl
+from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.importing import import_jsonl
-from context_graph.memory.reading import Reading
+from context_graph.memory.linking import Linking
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
 from context_graph.memory.writing import Draft, as_uuid, text_to_embed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.redact import TextRedactor, load_redactor
-from context_graph.store.failures import translate
-from context_graph.store.graph import GraphStore
-from context_graph.store.tuning import Durability, Tuning
-
-__all__ = ["Memex", "tuning_of"]
+from context_graph.store.engine.failures import translate
+from context_graph.store.engine.tuning import Durability, Tuning
+from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_BATCH: Final = 1000
@@ -49,7 +47,7 @@ _DEFAULT: Final = MemoryConfig()
 _EVERYTHING: Final = RecallFilters()
 
 
-class Memex(Reading):
+class Memex(Linking):
     """The memories of one store. Make one with `open`, or `over` memories that are open already."""
 
     def __init__(self, core: Core, *, owns_store: bool) -> None:
@@ -195,7 +193,7 @@ class Memex(Reading):
         )
         draft.check()
         draft.redact(self._core.redactor)
-        with self._core.turn("store", writes=True) as core:
+        with self._core.operation("store", writes=True) as core:
             return editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
@@ -210,7 +208,7 @@ class Memex(Reading):
         for draft in drafts:
             draft.check()
             draft.redact(self._core.redactor)
-        with self._core.turn("store", writes=True) as core:
+        with self._core.operation("store", writes=True) as core:
             encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
             return editing.store_drafts(core, drafts, encoded)
 
@@ -235,12 +233,12 @@ class Memex(Reading):
         Raises:
             InvalidParamsError, GraphQueryError, StoreError: As `store`; nothing is stored then.
         """
-        with self._core.turn("put", writes=True) as core:
+        with self._core.operation("put", writes=True) as core:
             return editing.put_nodes(core, nodes, edges=edges, deleted=deleted, tombstones=tombstones)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
         """Write changed fields of live memories in one batch: all but content, times and embedding."""
-        with self._core.turn("update", writes=True) as core:
+        with self._core.operation("update", writes=True) as core:
             editing.update_nodes(core, nodes)
 
     def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
@@ -252,7 +250,7 @@ class Memex(Reading):
                 these memories, and of the paths they make up. What it was worth is `traverse`'s to say.
         """
         wanted = [as_uuid("id", one) for one in ids]
-        with self._core.turn("touch", writes=True) as core:
+        with self._core.operation("touch", writes=True) as core:
             editing.touch(core, wanted, now_ms(), tuple(followed))
 
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
@@ -274,7 +272,7 @@ class Memex(Reading):
     def forget_with_twins(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Forgotten:
         """As `forget`; also tells which merged memories went with it, and which stay and why."""
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("forget", writes=True) as core:
+        with self._core.operation("forget", writes=True) as core:
             return editing.forget(core, wanted, soft=soft, reason=reason)
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
@@ -284,68 +282,18 @@ class Memex(Reading):
             GraphQueryError: There is none, or it is gone for good.
         """
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("restore", writes=True) as core:
+        with self._core.operation("restore", writes=True) as core:
             return editing.restore(core, wanted)
 
     def purge(self, at_ms: int | None = None) -> list[UUID]:
         """Delete for good what was soft-deleted longer ago than the retention, 30 days; returns the ids."""
-        with self._core.turn("purge", writes=True) as core:
+        with self._core.operation("purge", writes=True) as core:
             return editing.purge(core, now_ms() if at_ms is None else at_ms)
 
     def purge_if_due(self) -> None:
         """`purge` once a day; else nothing. For the owner, between two requests."""
         if self._core.purge_is_due(now_ms()):
             self.purge()
-
-    # Edges
-
-    def link(
-        self,
-        source: UUID | str,
-        target: UUID | str,
-        relationship_type: str = "related_to",
-        *,
-        weight: float = 0.5,
-        confidence: float = 1.0,
-        domain: str = "general",
-        metadata: Mapping[str, Any] | None = None,
-        edge_id: UUID | None = None,
-    ) -> GraphEdge:
-        """Connect two memories and return the edge; the same relation again changes the one that is there.
-
-        Args:
-            weight, confidence: [0, 1].
-            domain: code, legal, medical, creative, research or general; selects the edge's profile.
-            edge_id: The id to give; an edge of that id is returned as it is, and nothing is written.
-
-        Raises:
-            GraphQueryError: One of the memories is not in the store (-32001).
-            InvalidParamsError: Names the field.
-        """
-        ends = as_uuid("source", source), as_uuid("target", target)
-        with self._core.turn("link", writes=True) as core:
-            return linking.link(
-                core,
-                *ends,
-                relationship_type=relationship_type,
-                weight=weight,
-                confidence=confidence,
-                domain=domain,
-                metadata=metadata,
-                edge_id=edge_id,
-            )
-
-    def unlink(self, edge_id: UUID | str) -> GraphEdge:
-        """Take an edge out and return it. Raises GraphQueryError if there is none."""
-        wanted = as_uuid("edge_id", edge_id)
-        with self._core.turn("link", writes=True) as core:
-            return linking.unlink(core, wanted)
-
-    def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
-        """Count a traversal of each edge, worth ``reward`` in [-1, 1], and return them as they are now."""
-        wanted = [as_uuid("edge_ids", one) for one in edge_ids]
-        with self._core.turn("link", writes=True) as core:
-            return linking.traverse(core, wanted, reward)
 
     # Consolidations
 
@@ -362,7 +310,7 @@ class Memex(Reading):
 
         Cost: some 0.3 ms for each memory it changed.
         """
-        with self._core.turn("undo", writes=True) as core:
+        with self._core.operation("undo", writes=True) as core:
             return runs.undo(core, token)
 
     # Another provider
@@ -387,12 +335,12 @@ class Memex(Reading):
 
     def save(self) -> None:
         """Write snapshots of the derived state, so that the next opening is short."""
-        with self._core.turn("save") as core:
+        with self._core.operation("save") as core:
             core.save()
 
     def flush(self) -> None:
         """Write buffers to tables and snapshots of the derived state to files. Not needed for durability."""
-        with self._core.turn("flush", writes=True) as core:
+        with self._core.operation("flush", writes=True) as core:
             core.store.flush()
             core.save()
 

@@ -1,7 +1,7 @@
-"""What belongs to a memory by merges, and how that goes when it is deleted for good.
+"""Finds what belongs to a memory through merges, and is deleted for good with it.
 
-A survivor quotes the texts of those merged into it, and they stay beside it, forgotten, for the retention. So
-whoever deletes it for good deletes them, those merged into them, and every quote of any of them elsewhere.
+A survivor quotes the texts of those merged into it, and these stay beside it, forgotten, for the retention
+time. So deleting it for good also deletes them, those merged into them, and every quote of them elsewhere.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from uuid import UUID
 
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
-from context_graph.store.graph import GraphStore, StoredNode
+from context_graph.store.graph.graph import GraphStore
+from context_graph.store.graph.node_records import StoredNode, decode_node
+from context_graph.store.graph.records import decode_tombstone
 from context_graph.store.graph_layout import NODES, TOMBSTONES
-from context_graph.store.graph_records import decode_tombstone
-from context_graph.store.node_records import decode_node
-
-__all__ = ["MERGED_FROM", "Left", "Together", "deleted_together"]
 
 MERGED_FROM: Final = "merged_from"
 """In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""

@@ -1,34 +1,109 @@
-"""What Memex tells: memories by id, in pages and by query, edges, and the store's view of itself."""
+"""Reads a store's memory: memories by id, in pages and by query, edges, and the store's view of itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
-from context_graph.memory import listing, past
+from context_graph.memory import history
+from context_graph.memory.context.inject import Injection, inject, packed_vectors
 from context_graph.memory.core import Core, now_ms
-from context_graph.memory.figures import figures_of
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.health import Health, health_of
-from context_graph.memory.inject import Injection, inject, packed_vectors
-from context_graph.memory.insights import Insights
-from context_graph.memory.listing import MemoryPage
-from context_graph.memory.metrics import prometheus_text
-from context_graph.memory.past import AsOf, Version
+from context_graph.memory.health import Health, health_of, numbers_of
+from context_graph.memory.history import AsOf, Version
+from context_graph.memory.metrics.insights import Insights
+from context_graph.memory.metrics.metrics import MemeticStatus, Metrics
+from context_graph.memory.metrics.timings import prometheus_text
 from context_graph.memory.recall import Recall
-from context_graph.memory.status import MemeticStatus
-from context_graph.memory.utl_metrics import UtlMetrics
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
-from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone
-from context_graph.store.graph import StoredNode
-from context_graph.store.runs import Run
+from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone, check_range
+from context_graph.store import graph_layout as layout
+from context_graph.store.graph.node_records import StoredNode
+from context_graph.store.graph.runs import Run
+from context_graph.store.graph_layout import Place
 
-__all__ = ["Reading"]
+MAX_LIMIT: Final = 1000
+SCAN_AT_MOST: Final = 10_000
+"""Memories one page looks at; a page may so be short, or empty, and still have a next one."""
+_STEP: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """A page of memories, newest first."""
+
+    nodes: list[MemoryNode]
+    next_cursor: str | None
+    """For the next page; None at the end."""
+
+
+def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) -> MemoryPage:
+    """The memories that pass ``filters``, newest first, from where ``cursor`` says."""
+    check_range("limit", limit, 1, MAX_LIMIT)
+    prefix, start = _prefix(filters), _read_cursor(cursor)
+    found: list[MemoryNode] = []
+    seen = 0
+    while seen < SCAN_AT_MOST:
+        places = core.store.page(prefix, _STEP, start=start)
+        for place in places:
+            start = place
+            node = core.readable(UUID(bytes=place.id))
+            if node is not None and _passes(node, filters):
+                found.append(node)
+                if len(found) == limit:
+                    return MemoryPage(found, _cursor(start))
+        if len(places) < _STEP:
+            return MemoryPage(found, None)
+        seen += len(places)
+    return MemoryPage(found, None if start is None else _cursor(start))
+
+
+def _prefix(filters: RecallFilters) -> bytes:
+    """The keys to go through: those of the narrowest filter that has keys of its own."""
+    if filters.session_id is not None:
+        return layout.index_prefix(layout.SESSION, filters.session_id)
+    if filters.tags:
+        return layout.index_prefix(layout.TAG, filters.tags[0])
+    if filters.agent_id is not None:
+        return layout.index_prefix(layout.AGENT, filters.agent_id)
+    if filters.project is not None:
+        return layout.index_prefix(layout.PROJECT, filters.project)
+    return layout.index_prefix(layout.BY_TIME)
+
+
+def _passes(node: MemoryNode, filters: RecallFilters) -> bool:
+    named = ("agent_id", "session_id", "project", "source")
+    return (
+        all(getattr(filters, name) in (None, getattr(node, name)) for name in named)
+        and (filters.min_importance is None or node.importance >= filters.min_importance)
+        and (not filters.johari_quadrants or node.johari_quadrant in filters.johari_quadrants)
+        and (filters.created_after_ms is None or node.created_at_ms > filters.created_after_ms)
+        and (filters.created_before_ms is None or node.created_at_ms < filters.created_before_ms)
+        and set(filters.tags) <= set(node.tags)
+    )
+
+
+def _cursor(place: Place) -> str:
+    return f"{place.created_at_ms:x}-{place.seq:x}"
+
+
+def _read_cursor(cursor: str | None) -> Place | None:
+    if cursor is None:
+        return None
+    try:
+        created, seq = (int(part, 16) for part in cursor.split("-"))
+        if 0 <= created < 1 << 63 and 0 <= seq < 1 << 63:
+            return Place(created, seq, b"")
+    except (ValueError, AttributeError):
+        pass
+    raise InvalidParamsError.of("cursor", f"is {cursor!r:.80}, which is none that a page gave")
+
 
 _EVERYTHING: Final = RecallFilters()
 
@@ -41,7 +116,7 @@ class Reading:
 
     @property
     def core(self) -> Core:
-        """What all parts of this share, for operations of the layers above: inside its turns only."""
+        """What all parts of this share, for operations of the layers above: inside its `operation` only."""
         return self._core
 
     @property
@@ -60,30 +135,30 @@ class Reading:
             CorruptedMemoryError, MemoryFormatError, ReadFailedError: Its record can't be read; names the id.
         """
         wanted = node_id if type(node_id) is UUID else as_uuid("node_id", node_id)
-        with self._core.turn("get") as core:
+        with self._core.operation("get") as core:
             return core.node(wanted)
 
     def embedding(self, node_id: UUID | str) -> bytes | None:
         """The embedding of a live memory: 1536 float32, little-endian (`model.spaces` cuts it up)."""
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("embedding") as core:
+        with self._core.operation("embedding") as core:
             node = core.node(wanted)
             return None if node is None else core.store.embedding(node.commit_seq)
 
     def stored(self, node_id: UUID | str) -> StoredNode | None:
         """The memory of that id as the disk has it, soft-deleted or not."""
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("get") as core:
+        with self._core.operation("get") as core:
             return core.store.read(wanted.bytes)
 
     def stored_after(self, seq: int = 0) -> Iterator[StoredNode]:
         """All memories in order of commit from after commit ``seq``, soft-deleted ones too."""
-        with self._core.turn("scan") as core:
+        with self._core.operation("scan") as core:
             return core.store.in_order(seq)
 
     def embedding_at(self, seq: int) -> bytes | None:
         """The embedding of the memory with that commit number, soft-deleted or not."""
-        with self._core.turn("embedding") as core:
+        with self._core.operation("embedding") as core:
             return core.store.embedding(seq)
 
     def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
@@ -91,7 +166,7 @@ class Reading:
         digits = text.replace("-", "").lower()
         if not 1 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
             raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
-        with self._core.turn("get") as core:
+        with self._core.operation("get") as core:
             whole = bytes.fromhex(digits[: len(digits) & ~1])
             found = core.store.ids_with_prefix(whole, limit if len(digits) % 2 == 0 else 16 * limit)
         return [UUID(bytes=one) for one in found if one.hex().startswith(digits)][:limit]
@@ -105,8 +180,8 @@ class Reading:
             cursor: What the last page said; None for the first.
             limit: 1 to 1,000.
         """
-        with self._core.turn("list") as core:
-            return listing.page(core, cursor, limit, filters)
+        with self._core.operation("list") as core:
+            return _page(core, cursor, limit, filters)
 
     def recall(
         self,
@@ -125,7 +200,7 @@ class Reading:
             recency: [0, 1], how much newer memories are preferred.
             cursor: What the last page said.
         """
-        with self._core.turn("recall") as core:
+        with self._core.operation("recall") as core:
             return core.recaller.recall(query, top_k=top_k, filters=filters, recency=recency, cursor=cursor)
 
     def inject(
@@ -147,11 +222,11 @@ class Reading:
             priority: low, normal, high or critical: how many memories are looked at, how strictly.
             include: Of causal_links, entailment_cones, neighborhood, conflicts.
         """
-        with self._core.turn("inject") as core:
+        with self._core.operation("inject") as core:
             return inject(
                 self,
                 core.provider,
-                core.derived.figures.pack,
+                core.derived.metrics.pack,
                 query,
                 max_tokens=max_tokens,
                 mode=mode,
@@ -162,24 +237,24 @@ class Reading:
 
     def warm(self) -> None:
         """Load what recall needs, so that the first need not wait: 0.1 s, and more in large stores."""
-        with self._core.turn("load") as core:
+        with self._core.operation("load") as core:
             core.load_derived()
             core.provider.encode("warm")
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
         """What is known about these memories: causes, containment, neighbours, conflicts, their figures."""
-        with self._core.turn("inject") as core:
-            return Insights(nodes, self, packed_vectors(self, core.derived.figures.pack, nodes))
+        with self._core.operation("inject") as core:
+            return Insights(nodes, self, packed_vectors(self, core.derived.metrics.pack, nodes))
 
     def tombstone(self, node_id: UUID | str) -> Tombstone | None:
         """When and why that memory was deleted; None if it was not."""
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("get") as core:
+        with self._core.operation("get") as core:
             return core.store.tombstone(wanted.bytes)
 
     def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]:
         """All tombstones by id, from after ``after``."""
-        with self._core.turn("scan") as core:
+        with self._core.operation("scan") as core:
             return core.store.tombstones(after.bytes if after else b"")
 
     # Edges
@@ -187,12 +262,12 @@ class Reading:
     def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]:
         """The edges of a memory to live ones, those that leave it first."""
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("edges") as core:
+        with self._core.operation("edges") as core:
             return core.visible_edges(wanted, direction)
 
     def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]:
         """Every edge by id, from after ``after``."""
-        with self._core.turn("scan") as core:
+        with self._core.operation("scan") as core:
             return core.store.edges.all(after.bytes if after else b"")
 
     # The past
@@ -209,8 +284,8 @@ class Reading:
         Cost: some 50 us a change.
         """
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("history") as core:
-            return past.history(core, wanted, limit)
+        with self._core.operation("history") as core:
+            return history.history(core, wanted, limit)
 
     def as_of(self, node_id: UUID | str, at_ms: int) -> AsOf | None:
         """A memory with its edges as it was at a time; None if it was not in the store then.
@@ -222,23 +297,23 @@ class Reading:
             InvalidParamsError: A time to come, or one from before what is kept.
         """
         wanted = as_uuid("node_id", node_id)
-        with self._core.turn("history") as core:
-            return past.as_of(core, wanted, at_ms)
+        with self._core.operation("history") as core:
+            return history.as_of(core, wanted, at_ms)
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
         """The newest consolidations that can be undone, or were, and what undid them; newest first."""
-        with self._core.turn("runs") as core:
+        with self._core.operation("runs") as core:
             return list(islice(core.store.history.runs(), limit))
 
     # The store's view of itself
 
-    def utl(self) -> UtlMetrics:
+    def utl(self) -> Metrics:
         """Entropy, coherence, learning score and what they are made of, each in [0, 1]."""
-        with self._core.turn("pulse") as core:
-            return core.derived.figures.metrics()
+        with self._core.operation("pulse") as core:
+            return core.derived.metrics.metrics()
 
     def entropy_if_loaded(self) -> float | None:
-        """The store's entropy, in [0, 1]; None while its figures are not in memory. Loads nothing; 5 us."""
+        """The store's entropy, in [0, 1]; None while they are not in memory. Loads nothing; up to 60 us."""
         return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
@@ -247,23 +322,23 @@ class Reading:
         Args:
             empty_recall: The answer found no memory: explore (EC-CORE-004).
         """
-        with self._core.turn("pulse") as core:
-            return core.derived.figures.pulse(self, now_ms(), empty_recall=empty_recall)
+        with self._core.operation("pulse") as core:
+            return core.derived.metrics.pulse(self, now_ms(), empty_recall=empty_recall)
 
     def status(self, *, dream_available: bool = False) -> MemeticStatus:
         """Figures, what is used most, what is to be done (REQ-CORE-017)."""
-        with self._core.turn("status") as core:
-            return core.derived.figures.status(self, now_ms(), dream_available=dream_available)
+        with self._core.operation("status") as core:
+            return core.derived.metrics.status(self, now_ms(), dream_available=dream_available)
 
     def provider_record(self) -> dict[str, Any] | None:
         """Who makes this store's embeddings (name, digest, dim); None before the first."""
-        with self._core.turn("get") as core:
+        with self._core.operation("get") as core:
             return core.store.meta("provider")
 
     def metrics(self) -> dict[str, Any]:
         """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""
-        with self._core.turn("metrics") as core:
-            return {**figures_of(core), "operations": core.timings.as_dict()}
+        with self._core.operation("metrics") as core:
+            return {**numbers_of(core), "operations": core.timings.as_dict()}
 
     def uncounted(self) -> AbstractContextManager[None]:
         """A block in which no operation is counted in `metrics`: for what only examines the memory."""
@@ -271,13 +346,13 @@ class Reading:
 
     def health(self) -> Health:
         """Whether records, counters, index and its snapshot agree. Cost: a pass over keys and snapshot."""
-        with self._core.turn("metrics") as core:
+        with self._core.operation("metrics") as core:
             return health_of(core)
 
     def prometheus(self) -> str:
         """The same in Prometheus' text format."""
-        with self._core.turn("metrics") as core:
-            return prometheus_text(figures_of(core), core.timings, core.folder.name)
+        with self._core.operation("metrics") as core:
+            return prometheus_text(numbers_of(core), core.timings, core.folder.name)
 
     def count(self) -> int:
         """Live memories."""

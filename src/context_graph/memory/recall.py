@@ -1,7 +1,7 @@
-"""Recall: the memories that fit a query best, each with the reasons (REQ-CORE-015).
+"""Recalls the memories that fit a query best, each with the reasons (REQ-CORE-015).
 
-Everything is exact at every size: one scan of all vectors takes 1 ms at 100,000 memories and 10 ms at a
-million, so that no graph index is needed (docs/adr/0010-recall-index.md).
+The search is exact at every size: one scan of all vectors takes 1 ms at 100,000 memories and 10 ms at a
+million, so no graph index is needed (docs/adr/0010-recall-index.md).
 """
 
 from __future__ import annotations
@@ -16,23 +16,31 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from struct import Struct
-from typing import Final, Protocol
+from struct import error as StructError
+from typing import Final
 from uuid import UUID
 
-from context_graph._kernels import ranking
 from context_graph.errors import InvalidParamsError
-from context_graph.memory import blend as blending
-from context_graph.memory.blend import Blend, Scores, Wanted, asks_when, hashes
+from context_graph.kernels import ranking
 from context_graph.memory.embed import EmbeddingProvider, dense_part
-from context_graph.memory.evidence import NEAR, asks_nothing, has_known_word
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.index import MemoryIndex
+from context_graph.memory.index import blend as blending
+from context_graph.memory.index.blend import (
+    NEAR,
+    Blend,
+    Scores,
+    Wanted,
+    asks_nothing,
+    asks_when,
+    has_known_word,
+    hashes,
+)
+from context_graph.memory.index.index import MemoryIndex
+from context_graph.memory.index.second_vectors import SecondVectors
 from context_graph.memory.traversal import between
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
-
-__all__ = ["MAX_QUERY_CHARS", "MAX_TOP_K", "Recall", "Recalled", "Recaller", "check_query", "check_top_k"]
 
 MAX_QUERY_CHARS: Final = 4096
 MAX_TOP_K: Final = 100
@@ -54,12 +62,6 @@ _TIMES: Final = (
     "recently soon since january february march april may june july august september october november "
     "december monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter"
 )
-
-
-class ExtraProvider(Protocol):
-    """The optional second embedder (memory.second): unit vectors, float32; None while it is not ready."""
-
-    def encode_query(self, text: str) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class Recaller:
         node_of: Callable[[UUID], MemoryNode | None],
         edges_of: Callable[[UUID], Iterable[GraphEdge]] | None = None,
         *,
-        extra: ExtraProvider | None = None,
+        extra: SecondVectors | None = None,
         blend: Blend = blending.DEFAULT,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -390,9 +392,7 @@ def _read_cursor(cursor: str | None, key: bytes) -> tuple[int, int | None]:
         return 0, None
     try:
         version, start, watermark, of = _CURSOR.unpack(urlsafe_b64decode(cursor))
-    except (ValueError, TypeError) as error:
-        raise InvalidParamsError.of("cursor", "is not one of recall_memory's next_cursor") from error
-    except Exception as error:  # struct.error is no ValueError
+    except (ValueError, TypeError, StructError) as error:
         raise InvalidParamsError.of("cursor", "is not one of recall_memory's next_cursor") from error
     if version != _CURSOR_VERSION or of != key or start > MAX_DEPTH:
         raise InvalidParamsError.of(

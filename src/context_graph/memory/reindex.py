@@ -1,9 +1,9 @@
-"""Changes a store's embedding provider while it is in use (DECISIONS D4.3).
+"""Changes a store's embedding provider while the store is in use (D4.3).
 
 The new embeddings are written beside the old ones, some memories at a time, in order of commit; one batch
-then puts them in the place of the old. In between the old provider serves, and what is stored meanwhile gets
-its embedding and is taken along before the end. A process that dies on the way leaves the old provider in use
-and how far it came; the next reindex with the same provider goes on from there.
+then replaces the old ones. Meanwhile the old provider serves, and memories that are stored get a new
+embedding, too, before the end. If the process dies on the way, the old provider stays in use and the progress
+is kept; the next reindex with the same provider continues from there.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from context_graph.memory.core import Core
-from context_graph.memory.derived import FIGURES_FILE, INDEX_FILE
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.vectors import mend
+from context_graph.memory.index.derived import INDEX_FILE, METRICS_FILE
+from context_graph.memory.index.file import mend
 from context_graph.memory.writing import text_to_embed
 from context_graph.model.memory import MemoryNode
-
-__all__ = ["Step", "reindex", "reindex_step"]
 
 BATCH: Final = 64
 """Memories of one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
@@ -44,8 +42,8 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
     memories get one that have lost theirs.
 
     Args:
-        core: The store's memory; not in a turn. Each step takes one, so that others get theirs in between.
-        progress: Called after each step, outside of any turn.
+        core: The store's memory; not in an operation. Each step is one, so that others get theirs in between.
+        progress: Called after each step, outside of any operation.
 
     Returns:
         How many memories got new embeddings, without those of an interrupted call before.
@@ -68,7 +66,7 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
 def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
     """One step of `reindex`, the first, a middle or the last one; the store knows which."""
     wanted = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-    with core.turn("reindex", writes=True):
+    with core.operation("reindex", writes=True):
         vectors, total = core.store.vectors, core.store.counters.seq
         if core.store.meta("provider") == wanted:
             vectors.give_up()
@@ -79,7 +77,7 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
             _switch(core, provider)
             return Step(0, total, total, True)
     embeddings = [provider.encode(text_to_embed(node)).embedding for node in nodes]
-    with core.turn("reindex", writes=True):
+    with core.operation("reindex", writes=True):
         migration = vectors.migration
         if migration is None or migration.provider != wanted or migration.done != start:
             # Another reindex ran meanwhile; the next step sees where it is.
@@ -109,7 +107,7 @@ def _is_there(core: Core, node: MemoryNode) -> bool:
 
 def _switch(core: Core, provider: EmbeddingProvider) -> None:
     # Before the switch: a crash right after it must not find figures of the old vectors.
-    for name in (INDEX_FILE, FIGURES_FILE):
+    for name in (INDEX_FILE, METRICS_FILE):
         (core.folder / name).unlink(missing_ok=True)
     core.store.vectors.switch()
     core.adopt_provider(provider)

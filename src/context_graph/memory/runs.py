@@ -1,6 +1,6 @@
-"""Consolidations as the store's memory sees them: one batch, then index and figures; and their undoing.
+"""Writes and undoes consolidations: one batch, then index and metrics.
 
-Everything here runs inside a turn of the core.
+Everything here runs inside an operation of the core.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ from context_graph.memory.core import Core
 from context_graph.memory.editing import followed
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.store.collector import collected_later
-from context_graph.store.edits import Edit
-from context_graph.store.graph import GraphStore, Op
+from context_graph.store.graph.edits import Edit, gc_paused
+from context_graph.store.graph.graph import GraphStore
+from context_graph.store.graph.node_records import decode_access, decode_node
+from context_graph.store.graph.records import Op, decode_edge
+from context_graph.store.graph.run_batch import Changes, write_run
+from context_graph.store.graph.runs import UNDO, Run
+from context_graph.store.graph.undo_batch import undoing_of
 from context_graph.store.graph_layout import ACCESS, EDGES, NODES, key_name
-from context_graph.store.graph_records import decode_edge
-from context_graph.store.node_records import decode_access, decode_node
-from context_graph.store.run_batch import Order, write_run
-from context_graph.store.runs import UNDO, Run
-from context_graph.store.undo_batch import undoing_of
-
-__all__ = ["Undone", "find_run", "undo", "write"]
 
 VECTORS_AT_ONCE: Final = 256
 """1.5 MB."""
@@ -53,11 +50,11 @@ class Undone:
     """Memories and edges that were changed since and stay as they are."""
 
 
-def write(core: Core, order: Order) -> Run | None:
+def write(core: Core, changes: Changes) -> Run | None:
     """Write a run and follow it in index and figures; None if there is nothing to write."""
     core.load_derived()  # before the commit: loaded after it, it would have seen it already
-    with collected_later():
-        run, edits = write_run(core.store, order)
+    with gc_paused():
+        run, edits = write_run(core.store, changes)
         if run is not None:
             with followed(core):
                 _Following(core).follow(edits)
@@ -74,8 +71,8 @@ def undo(core: Core, token: UUID | str | None) -> Undone:
     run = find_run(core.store, token)
     found = undoing_of(core.store, run)
     counts = _counts(found.edits)
-    order = Order(mode=UNDO, edits=found.edits, records=found.records, counts=counts, undoes=run)
-    made = write(core, order)
+    changes = Changes(mode=UNDO, edits=found.edits, records=found.records, counts=counts, undoes=run)
+    made = write(core, changes)
     return Undone(
         token=None if made is None else made.token,
         undone=run.token,
@@ -140,7 +137,7 @@ class _Following:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._figures = core.derived.figures
+        self._figures = core.derived.metrics
 
     def follow(self, edits: Sequence[Edit]) -> None:
         """In this order each edge is counted once: those that go, memories, those that come."""

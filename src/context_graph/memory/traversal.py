@@ -1,7 +1,7 @@
-"""Which edges an answer was found along, and the ways that they make up.
+"""Finds the edges and paths along which an answer was found.
 
-Recall lets its best memories pass some of their score along their edges. Where both ends of such an edge are
-in the answer it was traversed; where several in a row were, all in their own direction, a path was.
+Recall lets its best memories pass some of their score along their edges. An edge was traversed if both its
+ends are in the answer; several in a row, all in their own direction, are a path.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from uuid import UUID
 
-from context_graph.model.edge import GraphEdge
-from context_graph.model.path import MAX_HOPS, MIN_HOPS
-
-__all__ = ["MAX_EDGES", "MAX_WAYS", "between", "ways"]
+from context_graph.model.edge import MAX_HOPS, MIN_HOPS, GraphEdge
 
 MAX_EDGES: Final = 32
 """Edges of one answer whose traversal is counted, the strongest."""

@@ -1,10 +1,10 @@
-"""What a caller wants to store, checked against seed 003 and freed of secrets, before anything is written."""
+"""Checks what a caller wants to store against seed 003, and removes secrets, before anything is written."""
 
 from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,8 +20,6 @@ from context_graph.model.memory import (
 )
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.redact import TextRedactor
-
-__all__ = ["Draft", "TextRedactor", "as_uuid", "redacted", "redacted_node", "text_to_embed"]
 
 MAX_ID_CHARS: Final = 100
 MAX_PROJECT_CHARS: Final = 4096
@@ -87,6 +85,12 @@ class Draft:
         self.links = _checked_links(self.link_to)
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
 
+    def fields(self) -> dict[str, Any]:
+        """What it has of a `MemoryNode`'s fields, as that has them."""
+        found = {name: getattr(self, name) for name in _SHARED}
+        found |= {"tags": tuple(self.tags), "metadata": self.metadata or {}}
+        return found | {"importance": float(self.importance), "modality": Modality(self.modality)}
+
     def redact(self, redactor: TextRedactor) -> None:
         """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
         ids = {name: value for name, _ in _TEXTS if (value := getattr(self, name))}
@@ -109,6 +113,12 @@ class Draft:
             self.metadata = redacted(self.metadata, redactor)
 
 
+_SHARED: Final = tuple(
+    one.name
+    for one in fields(Draft)
+    if one.name in {each.name for each in fields(MemoryNode)} and one.name != "embedding"
+)
+"""Fields that a draft and the memory made of it have in common."""
 _TEXTS: Final = (
     ("session_id", MAX_ID_CHARS),
     ("agent_id", MAX_ID_CHARS),
@@ -174,34 +184,11 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
     Raises:
         InvalidParamsError: As `Draft.check`.
     """
-    from dataclasses import replace
-
     node.validate()
-    draft = Draft(
-        content=node.content,
-        rationale=node.rationale,
-        importance=node.importance,
-        modality=node.modality,
-        metadata=node.metadata,
-        session_id=node.session_id,
-        agent_id=node.agent_id,
-        project=node.project,
-        tags=node.tags,
-        source=node.source,
-    )
+    draft = Draft(**{name: getattr(node, name) for name in _SHARED})
     draft.check()
     draft.redact(redactor)
-    return replace(
-        node,
-        content=draft.content,
-        rationale=draft.rationale,
-        session_id=draft.session_id,
-        agent_id=draft.agent_id,
-        project=draft.project,
-        source=draft.source,
-        metadata=draft.metadata or {},
-        tags=tuple(draft.tags),
-    )
+    return replace(node, **draft.fields())
 
 
 def text_to_embed(node: MemoryNode | Draft) -> str:

@@ -1,7 +1,7 @@
-"""The records that cross the layers. Standard library only, no behaviour beyond their own invariants.
+"""Defines the records that cross the layers. Standard library only; no behaviour beyond their invariants.
 
-Events and session snapshots are here by name. What only memory needs is imported from its own module
-(`model.memory`, `model.edge`, `model.johari`, …), so that a client and a hook's path don't load it.
+Events and session snapshots are exported here. What only memory needs is imported from its own module
+(`model.memory`, `model.edge`, …), so that clients and hooks don't load it. Start reading at `events`.
 """
 
 from context_graph.model.events import (
@@ -11,8 +11,11 @@ from context_graph.model.events import (
     MAX_SESSION_ID_LEN,
     MAX_TRAJECTORY_LEN,
     NOTIFICATION,
+    ConsciousnessMeasures,
+    DriftMetrics,
     EventKind,
     HookEvent,
+    ICClassification,
     SessionIdentitySnapshot,
     cut_session_id,
 )
@@ -24,8 +27,11 @@ __all__ = [
     "MAX_SESSION_ID_LEN",
     "MAX_TRAJECTORY_LEN",
     "NOTIFICATION",
+    "ConsciousnessMeasures",
+    "DriftMetrics",
     "EventKind",
     "HookEvent",
+    "ICClassification",
     "SessionIdentitySnapshot",
     "cut_session_id",
 ]

@@ -1,4 +1,4 @@
-"""Edges between memories: seed 003's GraphEdge with its neurotransmitter profile (REQ-CORE-027).
+"""Describes edges between memories (seed 003's GraphEdge with its profile, REQ-CORE-027), and paths of them.
 
 All numbers are Python floats; formulas and thresholds are the seed's. Standard library only.
 """
@@ -14,19 +14,15 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.model.memory import check_range, check_unit
 
-__all__ = [
-    "MAX_RELATIONSHIP_CHARS",
-    "Direction",
-    "Domain",
-    "GraphEdge",
-    "NeurotransmitterWeights",
-]
-
 MAX_RELATIONSHIP_CHARS: Final = 64
 STEERING_DECAY: Final = 0.9
 STEERING_GAIN: Final = 0.2
 SHORTCUT_TRAVERSALS: Final = 5
 SHORTCUT_REWARD: Final = 0.3
+MIN_HOPS: Final = 3
+"""A shorter way needs no shortcut."""
+MAX_HOPS: Final = 8
+"""A longer one is followed up to here."""
 
 
 class Domain(StrEnum):
@@ -144,3 +140,22 @@ class GraphEdge:
             and self.traversal_count > SHORTCUT_TRAVERSALS
             and self.steering_reward > SHORTCUT_REWARD
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TraversedPath:
+    """Memories that edges lead through, one to the next in the edges' own direction."""
+
+    nodes: tuple[UUID, ...]
+    """4 to 9, each once."""
+    traversals: int
+    """Answers that took this way whole."""
+    confidence: float
+    """The least of any edge at any of these times, [0, 1]."""
+    last_ms: int
+    """Unix ms of the last of them."""
+
+    @property
+    def hops(self) -> int:
+        """Edges on the way."""
+        return len(self.nodes) - 1

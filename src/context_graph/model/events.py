@@ -1,4 +1,4 @@
-"""Hook events and session identity snapshots. Standard library only."""
+"""Defines hook events, session identity snapshots and reports about them. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,19 +8,6 @@ import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
-
-__all__ = [
-    "CRISIS_THRESHOLD",
-    "EVENT_TEXT_BYTES",
-    "KURAMOTO_N",
-    "MAX_SESSION_ID_LEN",
-    "MAX_TRAJECTORY_LEN",
-    "NOTIFICATION",
-    "EventKind",
-    "HookEvent",
-    "SessionIdentitySnapshot",
-    "cut_session_id",
-]
 
 KURAMOTO_N: Final = 13
 """Oscillators, embedding spaces and purpose-vector components (AP-25)."""
@@ -89,6 +76,8 @@ class HookEvent:
     """The subagent that did it; empty for the session's own work."""
     from_plugin: bool = False
     """The client runs the hook for a plugin, not for its settings. Not kept."""
+    is_canary: bool = False
+    """`doctor` sent it to see whether hooks work: it is recorded and does nothing else. Not kept."""
 
     @property
     def is_prompt(self) -> bool:
@@ -172,3 +161,38 @@ class SessionIdentitySnapshot:
     def estimated_size(self) -> int:
         """Upper estimate of the stored record, bytes: 300 for the fixed part and 52 an entry."""
         return 300 + len(self.trajectory) * KURAMOTO_N * 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsciousnessMeasures:
+    """REQ-HOOKS-14: the five measures, each in [0, 1], and the system's Johari quadrant."""
+
+    consciousness: float
+    integration: float
+    reflection: float
+    differentiation: float
+    identity_continuity: float
+    johari_quadrant: str
+    """open, blind, hidden or unknown (REQ-HOOKS-16)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ICClassification:
+    """REQ-HOOKS-15: an IC in [0, 1], its level (healthy, normal, warning, critical) and the alarm."""
+
+    value: float
+    level: str
+    crisis_triggered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftMetrics:
+    """How far a session starts from the one it continues."""
+
+    ic_delta: float
+    """Cross-session IC minus the previous session's last IC, in [-1, 1]."""
+    purpose_drift: float
+    """1 - cosine of the two purpose vectors, in [0, 2]."""
+    time_since_snapshot_ms: int
+    kuramoto_phase_drift: float
+    """Mean absolute phase difference of the oscillators, radians in [0, pi]."""

@@ -1,11 +1,11 @@
-"""Times as Unix milliseconds, and as the text that people and programs read."""
+"""Converts times between Unix milliseconds and the text that people and programs read."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["LAST_MS", "instant_ms", "iso_time"]
+from context_graph.errors import InvalidParamsError
 
 LAST_MS: Final = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z: years of four digits end there, and with them what a memory's time may be."""
@@ -33,3 +33,23 @@ def instant_ms(text: str) -> int:
         return (moment - _EPOCH) // _MS
     except OverflowError as error:  # an offset that leads out of the calendar
         raise ValueError(str(error)) from error
+
+
+def parse_time(name: str, value: object) -> int:
+    """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
+
+    Raises:
+        InvalidParamsError: Neither.
+    """
+    if type(value) is int and 0 <= value <= LAST_MS:
+        return value
+    if isinstance(value, str):
+        try:
+            return instant_ms(value)
+        except ValueError:
+            pass
+    raise InvalidParamsError.of(
+        name,
+        f"must be a date and time such as 2026-01-31T12:00:00Z, or Unix milliseconds from 0 to {LAST_MS}; "
+        f"is {value!r:.80}",
+    )

@@ -1,4 +1,4 @@
-"""A memory and what describes it: seed 003's types (appendix A) and ours. Standard library only.
+"""Defines a memory and what describes it: seed 003's types (appendix A) and ours. Standard library only.
 
 A node is a value: nothing changes one in place. Real numbers are Python floats (f64), so that 0.8 stays 0.8
 on its way to the disk and into JSON; only embeddings are float32.
@@ -14,30 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
-from context_graph.model.johari import JohariQuadrant
 from context_graph.model.spaces import EMBEDDING_BYTES
-
-__all__ = [
-    "CAPTURED",
-    "MAX_CONTENT_CHARS",
-    "MAX_RATIONALE_CHARS",
-    "MIN_RATIONALE_CHARS",
-    "TOMBSTONE_LOST",
-    "USER_REQUESTED",
-    "CognitivePulse",
-    "JohariQuadrant",
-    "MemoryNode",
-    "Modality",
-    "SuggestedAction",
-    "Tombstone",
-    "UTLState",
-    "VerbosityLevel",
-    "check_content",
-    "check_range",
-    "check_rationale",
-    "check_unit",
-    "merged_reason",
-]
 
 MAX_CONTENT_CHARS: Final = 65_536
 """Characters (code points), REQ-CORE-001."""
@@ -106,6 +83,15 @@ def check_range(name: str, value: object, low: float, high: float) -> None:
             return
         raise InvalidParamsError.of(name, f"is {value!r}, must be between {low:g} and {high:g}")
     raise InvalidParamsError.of(name, f"must be a number, is {type(value).__name__}")
+
+
+class JohariQuadrant(StrEnum):
+    """The quadrants of the Johari window; UNKNOWN where nothing is known yet (REQ-HOOKS-16, REQ-CORE-002)."""
+
+    OPEN = "open"
+    BLIND = "blind"
+    HIDDEN = "hidden"
+    UNKNOWN = "unknown"
 
 
 class Modality(StrEnum):

@@ -1,4 +1,4 @@
-"""The 13 embedding spaces: names, order, sizes, weights (DECISIONS D4.1, D4.2).
+"""Defines the 13 embedding spaces: names, order, sizes, weights (D4.1, D4.2).
 
 An embedding is 1536 float32 (little-endian, 6144 bytes): the spaces side by side, each of length sqrt(weight)
 or, where the text says nothing in that space, all zeros. So the dot product of two embeddings is the weighted
@@ -10,8 +10,6 @@ from __future__ import annotations
 from array import array
 from itertools import accumulate
 from typing import Final
-
-__all__ = ["DIM", "EMBEDDING_BYTES", "SIZES", "SLICES", "SPACES", "WEIGHTS", "space_vector"]
 
 SPACES: Final = (
     "Semantic",

@@ -1,7 +1,7 @@
-"""`python -m context_graph.owner --root ROOT [--lock-fd N] [--foreground]`, also `context-graph-owner`.
+"""Starts the owner: `python -m context_graph.owner --root ROOT [--lock-fd N] [--foreground]`.
 
-Runs until it is told to leave, or nobody has needed it for ``idle_s``. It never forks: whoever
-wants it in the background starts it there, with the lock in descriptor N.
+Installed as `context-graph-owner`, too. Runs until it is told to leave, or nobody has needed it for
+``idle_s``. It never forks: whoever wants it in the background starts it there, with the lock in descriptor N.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import getopt
 import os
 import resource
 import sys
@@ -22,8 +23,6 @@ from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
 from context_graph.wire.environment import owner_environment
 from context_graph.wire.work_file import read_work
-
-__all__ = ["main"]
 
 EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70
@@ -93,28 +92,18 @@ def _run(options: _Options) -> int:
 
 
 def _options(words: list[str]) -> _Options:
-    """Three options do not pay for argparse's import."""
-    root: Path | None = None
-    lock_fd: int | None = None
-    foreground = False
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word == "--foreground":
-            foreground = True
-        elif word in ("--root", "--lock-fd") and rest:
-            value = rest.pop(0)
-            if word == "--root":
-                root = Path(os.path.normpath(value)) if value.startswith("/") else None
-            else:
-                lock_fd = int(value)
-        else:
-            raise ValueError(f"{word!r} is not understood")
-    if root is None:
-        raise ValueError("--root must be an absolute path")
+    try:
+        found, rest = getopt.getopt(words, "", ["root=", "lock-fd=", "foreground"])
+    except getopt.GetoptError as error:
+        raise ValueError(str(error)) from error
+    given = dict(found)
+    root = given.get("--root", "")
+    if rest or not root.startswith("/"):
+        raise ValueError(f"{rest[0]!r} is not understood" if rest else "--root must be an absolute path")
+    lock_fd = int(given["--lock-fd"]) if "--lock-fd" in given else None
     if lock_fd is not None and lock_fd <= _STDERR:
         raise ValueError(f"--lock-fd {lock_fd} is no descriptor of a lock")
-    return _Options(root, lock_fd, foreground)
+    return _Options(Path(os.path.normpath(root)), lock_fd, "--foreground" in given)
 
 
 def _settle_process(options: _Options) -> None:

@@ -1,11 +1,20 @@
-"""Work that nobody waits for, a piece at a time: limited, counted when it fails, then set aside."""
+"""Runs background work piece by piece: limited in time, retried, and set aside when it keeps failing.
+
+What is set aside is recorded in a small file beside the database, so that it can be written and read whatever
+state the database is in. If the owner dies during an attempt, the next owner counts that attempt from what
+`wire.work_file` says was in hand.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
+
+import orjson
 
 from context_graph import watchdog
 from context_graph.errors import (
@@ -16,11 +25,8 @@ from context_graph.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from context_graph.owner.set_aside import SetAside
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.work_file import Work
-
-__all__ = ["Chores", "count_interrupted"]
 
 T = TypeVar("T")
 
@@ -40,7 +46,7 @@ _QUICK: Final = 0.5
 
 
 class Chores:
-    """Of one store."""
+    """The background work of one store."""
 
     def __init__(self, folder: Path, log: logging.Logger) -> None:
         self._where = str(folder)
@@ -48,7 +54,7 @@ class Chores:
         self.aside = SetAside(folder, log)
 
     def do(self, key: str, what: str, work: Callable[..., T], *args: Any) -> T | None:
-        """What ``work(*args)`` gives; None where it failed, which is logged, or is set aside.
+        """The result of ``work(*args)``; None if it failed, which is logged, or is set aside.
 
         Raises:
             TookTooLong: It was ended. The store's memory may be half done: drop it, and read the disk again.
@@ -69,7 +75,7 @@ class Chores:
         return found
 
     def limited(self, key: str, what: str, work: Callable[..., T], *args: Any) -> T:
-        """The same, but for the caller to judge what it raises; only being ended is counted here."""
+        """As `do`, but errors are raised to the caller; only being ended is counted here."""
         piece = Piece(what, self._where, key)
         try:
             return watchdog.run(piece, lambda: work(*args))
@@ -81,7 +87,7 @@ class Chores:
 
 
 def count_interrupted(work: Work, now_ms: int, log: logging.Logger) -> None:
-    """Count what the last owner had in hand when it died as an attempt that failed."""
+    """Count the work that the last owner had in hand when it died as a failed attempt."""
     folder = Path(work.where)
     if not work.key or not folder.is_absolute() or not folder.is_dir():
         return
@@ -90,3 +96,86 @@ def count_interrupted(work: Work, now_ms: int, log: logging.Logger) -> None:
     SetAside(folder, log).failed(
         work.key, work.what, "the owner ended while it did this", weight=_QUICK if quick else 1.0
     )
+
+
+NAME: Final = "set_aside.json"
+_TRIES: Final = 2.0
+"""Failed attempts after which there is no other."""
+_ROWS: Final = 512
+_WEEK_MS: Final = 7 * 86_400_000
+"""A single failure of so long ago means nothing any more."""
+_TEXT_CHARS: Final = 300
+
+
+class SetAside:
+    """The set-aside work of one store. An unreadable file counts as empty; if it can't be written the list
+    is kept in memory, so at worst something is tried once more.
+    """
+
+    def __init__(self, folder: Path, log: logging.Logger) -> None:
+        self._path = folder / NAME
+        self._log = log
+        self._rows: dict[str, dict[str, Any]] = {}
+        try:
+            found = orjson.loads(self._path.read_bytes())
+            for row in found["items"]:
+                self._rows[str(row["key"])] = {**row, "failures": float(row["failures"])}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s: not read: %s", self._path, error)
+
+    def holds(self, key: str) -> bool:
+        """Whether the work with that key is set aside."""
+        row = self._rows.get(key)
+        return row is not None and row["failures"] >= _TRIES
+
+    def failed(self, key: str, what: str, why: str, *, weight: float = 1.0) -> bool:
+        """Count a failed attempt; whether the work is set aside now.
+
+        Args:
+            what: The work, in words.
+            weight: 1, or less where it may not have been the work's own fault.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        row = self._rows.pop(key, {"key": key, "failures": 0.0})
+        row.update(what=what[:_TEXT_CHARS], why=why[:_TEXT_CHARS], at_ms=now_ms)
+        row["failures"] += weight
+        self._rows[key] = row
+        self._forget_old(now_ms)
+        self._write()
+        if self.holds(key):
+            self._log.error("set aside: %s: %s (`context-graph-cli owner retry` tries it again)", what, why)
+        return self.holds(key)
+
+    def succeeded(self, key: str) -> None:
+        """The work of that key is done. Cost: a look-up, unless it had failed before."""
+        if self._rows.pop(key, None) is not None:
+            self._write()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The set-aside work: key, what, why, failures and at_ms of the last failure."""
+        return [dict(row) for key, row in self._rows.items() if self.holds(key)]
+
+    def release(self) -> list[dict[str, Any]]:
+        """Let everything be tried again; returns what was set aside."""
+        released = self.rows()
+        if self._rows:
+            self._rows.clear()
+            self._write()
+        return released
+
+    def _forget_old(self, now_ms: int) -> None:
+        for key in [one for one, row in self._rows.items() if not self.holds(one)]:
+            if now_ms - int(self._rows[key].get("at_ms", 0)) > _WEEK_MS:
+                del self._rows[key]
+        while len(self._rows) > _ROWS:
+            del self._rows[next(iter(self._rows))]
+
+    def _write(self) -> None:
+        draft = self._path.with_suffix(".new")
+        try:
+            draft.write_bytes(orjson.dumps({"items": list(self._rows.values())}))
+            os.replace(draft, self._path)
+        except OSError as error:
+            self._log.warning("%s: not written: %s", self._path, error)

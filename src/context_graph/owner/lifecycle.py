@@ -1,33 +1,30 @@
-"""The owner's life: ready, serving, leaving. Nothing here ticks: every step is caused by an event."""
+"""Runs the owner's life: ready, serving, leaving. Nothing is polled: every step is caused by an event."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import logging
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph import __version__, watchdog
 from context_graph.config import Settings, lock_path, socket_path
-from context_graph.errors import ConfigError
-from context_graph.owner.lock import bind, fingerprint
-from context_graph.owner.server import OwnerServer, Service
-from context_graph.owner.status import OwnerStatus
-from context_graph.owner.watch import FolderWatch
+from context_graph.owner.lock import bind
+from context_graph.owner.socket.server import OwnerServer
 from context_graph.watchdog import Piece
 from context_graph.wire.lockfile import same_file
 from context_graph.wire.silence import forget_troubles
 from context_graph.wire.work_file import WorkFile
 
 if TYPE_CHECKING:
-    from context_graph.owner.mcp_http import HttpDoor
-
-__all__ = ["Owner"]
+    from context_graph.owner.service import OwnerService
 
 _LEAVE_S: Final = 6.0
 """How long leaving may take over what is in flight; a little more than one frame may."""
@@ -38,17 +35,61 @@ EXIT_UNCLEAN: Final = 70
 """The stores could not be closed well; the log says why. What was acknowledged is durable all the same."""
 
 
+# From <sys/inotify.h>.
+_DELETE, _DELETE_SELF, _MOVE_SELF, _MOVED_FROM, _MOVED_TO = 0x200, 0x400, 0x800, 0x40, 0x80
+_ONLYDIR: Final = 0x01000000
+_CONTENT: Final = _DELETE | _MOVED_FROM | _MOVED_TO | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
+_READ_BYTES: Final = 16 * 1024
+
+
+class RootWatch:
+    """Watches folders: the descriptor becomes readable when something in or around them is deleted or
+    moved.
+    """
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._handle = -1
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            handle = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, AttributeError):
+            return
+        if handle < 0:
+            return
+        watched = [libc.inotify_add_watch(handle, os.fsencode(folder), _CONTENT) for folder in folders]
+        if max(watched, default=-1) < 0:
+            os.close(handle)
+            return
+        self._handle = handle
+
+    def fileno(self) -> int:
+        """The descriptor to poll, or -1."""
+        return self._handle
+
+    def clear(self) -> None:
+        """Read and drop what is queued."""
+        with contextlib.suppress(OSError):
+            while self._handle >= 0:
+                os.read(self._handle, _READ_BYTES)
+
+    def close(self) -> None:
+        """Stop watching. Safe to call twice."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
 class Owner:
     """One owner process, from a held lock to its exit.
 
     Args:
         lock: The descriptor that holds the lock; it stays open until the process ends, so that
             the next owner opens the stores only after this one has closed them.
-        settings: ``idle_s``, ``max_clients`` and those of HTTP are read.
+        settings: ``idle_s``, ``max_clients`` and ``work_limit_s`` are read.
     """
 
     def __init__(
-        self, root: Path, lock: int, service: Service, settings: Settings, log: logging.Logger
+        self, root: Path, lock: int, service: OwnerService, settings: Settings, log: logging.Logger
     ) -> None:
         self._root = root
         self._lock = lock
@@ -61,21 +102,12 @@ class Owner:
         self._socket_path = socket_path(root)
         self._socket_id: tuple[int, int] | None = None
         self._server = OwnerServer(
-            self._loop,
-            service,
-            OwnerStatus(root, self._socket_path, fingerprint()),
-            version=__version__,
-            max_clients=settings.max_clients,
-            log=log,
-            leave=self.leave,
-            quiet=self._on_quiet,
-            root=root,
+            *(self._loop, service, root, settings.max_clients, log), leave=self.leave, quiet=self._on_quiet
         )
-        self._watch = FolderWatch({root, lock_path(root).parent, self._socket_path.parent})
+        self._watch = RootWatch({root, lock_path(root).parent, self._socket_path.parent})
         self._idle: asyncio.TimerHandle | None = None
         self._quiet_since = self._loop.time()
         self._leaving = False
-        self._door: HttpDoor | None = None
 
     def run(self, *, ready: int | None = None) -> int:
         """Serve until something makes the owner leave; the process's exit code.
@@ -95,8 +127,6 @@ class Owner:
         forget_troubles(self._root)
         if self._watch.fileno() >= 0:
             self._loop.add_reader(self._watch.fileno(), self._on_change)
-        if self._settings.http_port:
-            self._open_door()
         self._service.begin(self._loop)
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
@@ -112,7 +142,6 @@ class Owner:
         return self._close()
 
     def _prepare(self) -> None:
-        """Take signals, and have work limited and told of."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its starter's terminal is none of its business
         self._loop.add_signal_handler(signal.SIGUSR2, _nothing)  # the loop wakes up for signals from now on
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,20 +171,9 @@ class Owner:
         else:
             self._loop.stop()
 
-    def _open_door(self) -> None:
-        """Serve MCP over HTTP too. A port that is taken must not keep the hooks from being served."""
-        from context_graph.owner.mcp_http import HttpDoor
-
-        try:
-            self._door = HttpDoor(self._root, self._service.mcp_host(), self._settings, self._loop, self._log)
-        except (OSError, ConfigError) as error:
-            self._log.error("http: port %d is not served: %s", self._settings.http_port, error)
-
     def _close(self) -> int:
         """Checkpoint and close the stores; the lock goes with the process."""
         self._server.close()
-        if self._door is not None:
-            self._door.close()
         self._watch.close()
         clean = True
         for step in (self._service.checkpoint, self._service.close):
@@ -169,14 +187,15 @@ class Owner:
         return 0 if clean else EXIT_UNCLEAN
 
     def _remove_socket(self) -> None:
-        """Unlink the socket, if its name still means ours."""
         with contextlib.suppress(OSError):
             found = os.lstat(self._socket_path)
             if (found.st_dev, found.st_ino) == self._socket_id:
                 os.unlink(self._socket_path)
 
     def _told_to_leave(self, number: int, _frame: FrameType | None) -> None:
-        """Between two steps of Python, also when the loop has no turn: what is in hand has a second more."""
+        """Handle the signal between two steps of Python, even when the loop is busy: work in hand has a
+        second more.
+        """
         watchdog.hurry()
         with contextlib.suppress(RuntimeError):  # the loop is closed: it is leaving
             self._loop.call_soon_threadsafe(self._on_signal, number)
@@ -187,7 +206,7 @@ class Owner:
         self.leave(signal.Signals(number).name)
 
     def _on_change(self) -> None:
-        """Something in our folders went: without the socket or the lock file nobody can find us."""
+        """Leave if our socket or lock file is gone: nobody could find us."""
         self._watch.clear()
         if self._leaving:
             return
@@ -210,9 +229,9 @@ class Owner:
         self._idle = self._loop.call_later(seconds, self._on_idle)
 
     def _on_idle(self) -> None:
-        """One timer for all of a busy time: it looks how long it has been quiet, and sleeps the rest."""
+        """Check how long it has been quiet, and sleep the rest: one timer serves all of a busy time."""
         self._idle = None
-        if self._server.clients or self._leaving or self._door is not None:
+        if self._server.clients or self._leaving:
             return
         left = self._quiet_since + self._idle_s - self._loop.time()
         if left <= 0 and self._service.busy:
@@ -223,7 +242,7 @@ class Owner:
             self.leave(f"idle for {self._idle_s:g} s")
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A callback of ours raised: one connection's trouble, told and survived."""
+        """Log an exception of a callback: it concerns one connection, and the owner survives it."""
         self._log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 

@@ -1,4 +1,4 @@
-"""Becoming the one owner of a data root: its folders, its lock, its socket's place."""
+"""Makes a process the only owner of a data root: sets up its folders, its lock and its socket's place."""
 
 from __future__ import annotations
 
@@ -18,17 +18,6 @@ from context_graph.wire import lockfile
 from context_graph.wire.brief import HEADER, HEADER_USED
 from context_graph.wire.frames import WIRE_VERSION
 from context_graph.wire.spool import SPOOL_VERSION
-
-__all__ = [
-    "EXIT_CANNOT_CREATE",
-    "EXIT_LOCKED",
-    "EXIT_NOT_OURS",
-    "StartRefusedError",
-    "bind",
-    "fingerprint",
-    "lock_root",
-    "prepare_folders",
-]
 
 # Exit codes of a refused start, from sysexits.h.
 EXIT_CANNOT_CREATE: Final = 73
@@ -50,7 +39,7 @@ class StartRefusedError(OwnerError):
 
 
 def fingerprint() -> str:
-    """16 hex digits of what two processes on one data root must share: package, wire, file formats."""
+    """16 hex digits over what two processes on one data root must share: package, wire, file formats."""
     parts = f"{__version__} wire{WIRE_VERSION} spool{SPOOL_VERSION} ".encode() + HEADER[:HEADER_USED]
     return f"{fnv1a64(parts):016x}"
 
@@ -131,10 +120,7 @@ def bind(root: Path) -> socket.socket:
 
 
 def _verify_handed(handle: int, path: Path) -> int | None:
-    """``handle`` if it is open on the lock file and the lock is ours through it; else None, and it is closed.
-
-    flock on a description that holds the lock succeeds; on one that does not, it tells us so.
-    """
+    """``handle`` if it is open on the lock file and holds the lock; else None, and it is closed."""
     try:
         os.set_inheritable(handle, False)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,7 +134,9 @@ def _verify_handed(handle: int, path: Path) -> int | None:
 
 
 def _keep_others_from_writing(root: Path) -> None:
-    """Who may write the root could put folders in the place of ours. Reading it tells names only."""
+    """Remove others' write permission: who may write the root could replace our folders. Reading only
+    shows names.
+    """
     found = os.stat(root)
     mode = stat.S_IMODE(found.st_mode)
     if found.st_uid == os.geteuid() and mode & 0o022:

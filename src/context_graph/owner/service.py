@@ -1,6 +1,6 @@
-"""What the owner does for each verb: finds the store, runs the handler, turns errors into replies.
+"""Serves each verb: finds the store, runs the handler, turns errors into replies.
 
-The socket, the lock and the process's life are other modules' business; this one never sees them.
+Socket, lock and the process's life are handled by other modules.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import time
 from asyncio import AbstractEventLoop
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from context_graph import watchdog
 from context_graph.config import Settings, load_settings
@@ -25,57 +27,75 @@ from context_graph.errors import (
     TookTooLongError,
     UsageError,
 )
-from context_graph.owner import (
-    backup_commands,
-    consciousness_commands,
-    doctor_commands,
-    dream_commands,
-    hook_commands,
-    memory_commands,
-    req_commands,
-    session_commands,
-    spool,
+from context_graph.owner.chores import SetAside
+from context_graph.owner.commands import (
+    hooks as hook_commands,
 )
-from context_graph.owner.call import Call
-from context_graph.owner.dream_jobs import Place
-from context_graph.owner.dreams import Dreams
-from context_graph.owner.gate_hooks import Gates
-from context_graph.owner.set_aside import SetAside
-from context_graph.owner.store_context import StoreContext, project_of
+from context_graph.owner.commands import (
+    maintenance as maintenance_commands,
+)
+from context_graph.owner.commands import (
+    memory as memory_commands,
+)
+from context_graph.owner.commands import (
+    req as req_commands,
+)
+from context_graph.owner.commands import (
+    session as session_commands,
+)
+from context_graph.owner.commands.call import Call
+from context_graph.owner.consolidations.queue import Consolidations
+from context_graph.owner.jobs import Place
+from context_graph.owner.sessions import spool
+from context_graph.owner.sessions.gate_hooks import Gates
+from context_graph.owner.sessions.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
-from context_graph.store.tuning import most_stores
+from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
 
 if TYPE_CHECKING:
-    from context_graph.mcp_server.endpoint import Endpoint
-    from context_graph.owner.mcp_host import McpHost
-
-__all__ = ["OwnerService", "build_service"]
-
-Handler = Callable[[Call], Reply]
-_QUERIES = ("memory.", "hooks.prompt-submit", "hooks.session-start")
-"""Verbs that want the memories: a consolidation of the owner's own gives way to them."""
-
-_HANDLERS: dict[str, Handler] = {
-    **hook_commands.HANDLERS,
-    **session_commands.HANDLERS,
-    **consciousness_commands.HANDLERS,
-    **memory_commands.HANDLERS,
-    **dream_commands.HANDLERS,
-    **req_commands.HANDLERS,
-    **doctor_commands.HANDLERS,
-    **backup_commands.HANDLERS,
-}
+    from context_graph.owner.commands.mcp_host import McpHost
 
 
-_NO_QUERIES = frozenset(
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """The handler of one verb of a frame, and what it needs."""
+
+    handler: Callable[[Call], Reply]
+    wants_memory: bool = False
+    """A consolidation of the owner's own gives way to it."""
+    is_hook: bool = False
+    """Its failures are said in the hook's format, and the launcher keeps the event."""
+    needs_store: bool = True
+
+
+_WATCHING: Final = frozenset(
     (
         *("memory.consolidate", "memory.consolidate.status", "memory.consolidate.cancel"),
         *("memory.stats", "memory.runs", "memory.goals"),
     )
 )
-"""But for these, which begin one or look at one: watching must not keep it from happening."""
+"""These begin a consolidation or look at one: watching must not keep it from happening."""
+_RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start")
+
+VERBS: Final[dict[str, Verb]] = {
+    **{
+        name: Verb(hook_commands.serve, wants_memory=name in _RECALLING, is_hook=True)
+        for name in hook_commands.VERBS
+    },
+    **{
+        name: Verb(handler, wants_memory=name not in _WATCHING)
+        for name, handler in memory_commands.HANDLERS.items()
+    },
+    **{
+        name: Verb(handler)
+        for module in (session_commands, req_commands, maintenance_commands)
+        for name, handler in module.HANDLERS.items()
+    },
+    "req.statusline": Verb(lambda call: call.gates.status_line(call.request), needs_store=False),
+}
+"""Every verb but `owner.*` and `mcp.attach`, which the server itself answers."""
 
 
 class OwnerService:
@@ -90,10 +110,10 @@ class OwnerService:
         self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
         self._gates = Gates(root, log, redactor)
         self._mcp: McpHost | None = None
-        self.dreams = Dreams(self, settings, log)
+        self.dreams = Consolidations(self, settings, log)
 
     def begin(self, loop: AbstractEventLoop) -> None:
-        """The owner serves from now on, on ``loop``: what the stores want by themselves may begin."""
+        """Start serving on ``loop``: the stores' own background work may begin."""
         self.dreams.begin(loop)
 
     def handle(self, request: Request) -> Reply:
@@ -102,42 +122,39 @@ class OwnerService:
         Raises:
             ContextGraphError: For every verb but the hooks', as the command would report it.
         """
-        is_hook = request.verb.startswith("hooks.")
-        key = f"event:{request.event_id}" if is_hook and request.event_id else ""
+        verb = VERBS.get(request.verb)
+        if verb is None:
+            raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
+        key = f"event:{request.event_id}" if verb.is_hook and request.event_id else ""
         piece = Piece(f"{request.verb} of a client", str(request.store or ""), key)
         try:
-            return watchdog.run(piece, lambda: self._handle(request))
+            return watchdog.run(piece, partial(self._handle, request, verb))
         except TookTooLong as ended:
             self.ended(request, ended)
             if key and ended.piece is piece and request.store is not None:
                 self.aside_of(request.store).failed(key, f"a {request.verb}", ended.why)
             error = TookTooLongError(f"{ended}; log/owner.log in the data root has when")
-            if is_hook:
+            if verb.is_hook:
                 return hook_commands.failure(request, error, flags=SPOOL_IT)
             raise error from None
 
     def ended(self, request: Request, ended: TookTooLong) -> None:
-        """A call was ended: what is in memory of its store may be half done."""
+        """Drop a store after a call was ended: its state in memory may be half done."""
         self._log.error("%s: %s", request.verb, ended)
         self._gates.forget()
         self.drop_store(request)
 
-    def _handle(self, request: Request) -> Reply:
-        if request.verb == "req.statusline":
-            return self._gates.status_line(request)
-        handler = _HANDLERS.get(request.verb)
-        if handler is None:
-            raise UsageError(f"unknown verb {request.verb!r}; is the launcher of another version?")
-        if request.verb.startswith(_QUERIES) and request.verb not in _NO_QUERIES:
+    def _handle(self, request: Request, verb: Verb) -> Reply:
+        if verb.wants_memory:
             self.dreams.query()
-        elif request.verb.startswith("hooks."):
+        elif verb.is_hook:
             self.dreams.activity()
-        if not request.verb.startswith("hooks."):
-            return handler(self._call(request))
+        if not verb.is_hook:
+            return verb.handler(self._call(request, verb))
         if request.verb == "hooks.session-end" and request.store is not None:
             self.dreams.session_ended(request.store, request.parent_pid)
         try:
-            return handler(self._call(request))
+            return verb.handler(self._call(request, verb))
         except StoreError as error:
             self._log.error("%s: %s", request.verb, error)
             self.drop_store(request)
@@ -145,18 +162,10 @@ class OwnerService:
         except ContextGraphError as error:
             return hook_commands.failure(request, error, flags=APPLIED)
 
-    def endpoint(self, request: Request) -> Endpoint:
-        """The MCP conversation of a client that attaches."""
-        return self.mcp_host().endpoint(request)
-
-    def endpoint_of(self, pid: int) -> Endpoint:
-        """The MCP conversation of a client of which only the process is known."""
-        return self.mcp_host().endpoint_of(pid)
-
     def mcp_host(self) -> McpHost:
-        """What serves MCP; made, and its modules imported, when the first client wants it."""
+        """The MCP host; made, and its modules imported, for the first client."""
         if self._mcp is None:
-            from context_graph.owner.mcp_host import McpHost
+            from context_graph.owner.commands.mcp_host import McpHost
 
             self._mcp = McpHost(self._root, self, self._settings, self._log)
         return self._mcp
@@ -168,45 +177,51 @@ class OwnerService:
         return context
 
     def drop_store(self, request: Request) -> None:
-        """Drop what is in memory of a store that failed: the disk is the truth, and it is read again."""
+        """Drop the in-memory state of a store that failed; it is read again from the disk."""
         if request.store is not None:
             self._drop(self._canonical(request.store))
 
     def clean_id(self, text: str | None) -> str | None:
-        """``text`` without what can be nothing but a key: it may be written down."""
+        """``text`` with everything removed that can only be a key, so that it may be written down."""
         return self._redactor.redact_id(text) if text else text
 
     def problems(self) -> list[str]:
-        """What a user should know of settings and redaction."""
+        """Problems with settings and redaction that a user should know."""
         return [*self._settings.problems, *self._redactor.problems]
 
     def settle(self) -> None:
         """Finish what the last requests left for after their answers."""
         for context in list(self._stores.values()):
-            piece = Piece("writing down what the last calls did", str(context.folder))
-            try:
-                watchdog.run(piece, context.settle)
-            except StoreError as error:  # its sessions are read again; the other stores have theirs written
-                self._log.error("store %s: %s", context.folder.name, error)
-            except TookTooLong as ended:
-                self._log.error("store %s: %s", context.folder.name, ended)
-                self._drop(context.folder)
+            # One that fails reads its sessions again; the other stores have theirs written.
+            self._limited(context, "writing down what the last calls did", context.settle)
         self.dreams.look()
+
+    def _limited(self, context: StoreContext, what: str, work: Callable[[], None]) -> StoreError | None:
+        """Run ``work`` of an open store with a time limit; returns what went wrong. A store whose work was
+        ended is dropped: the next request rebuilds it from the disk.
+        """
+        try:
+            watchdog.run(Piece(what, str(context.folder)), work)
+        except StoreError as error:
+            self._log.error("store %s: %s", context.folder.name, error)
+            return error
+        except TookTooLong as ended:
+            self._log.error("store %s: %s", context.folder.name, ended)
+            self._drop(context.folder)
+        return None
 
     def stats(self) -> dict[str, object]:
         """Counts for `owner status`."""
-        contexts = list(self._stores.values())
-        folders = {*self._stores, *self._folders()}
-        waiting = sum(spool.pending(folder) for folder in folders)
+        contexts, folders = list(self._stores.values()), sorted({*self._stores, *self._folders()})
         return {
             "stores": len(contexts),
             "sessions": sum(len(context.sessions) for context in contexts),
             "memory": self._memory_stats(contexts),
             "dreams": self.dreams.view(),
-            "spool_pending": waiting,
+            "spool_pending": sum(map(spool.pending, folders)),
             "spool_rejected": sum(context.spool_rejected for context in contexts),
-            "spool_shut": [text for folder in sorted(folders) for text in spool.shut(folder)],
-            "set_aside": [row for folder in sorted(folders) for row in self._aside_rows(folder)],
+            "spool_shut": [text for folder in folders for text in spool.shut(folder)],
+            "set_aside": [row for folder in folders for row in self._aside_rows(folder)],
             "redaction_rules": self._redactor.rule_count,
             "redaction_problems": list(self._redactor.problems),
             "settings_problems": list(self._settings.problems),
@@ -214,7 +229,6 @@ class OwnerService:
 
     @staticmethod
     def _memory_stats(contexts: list[StoreContext]) -> dict[str, int]:
-        """Of the open stores together: memories, injections of them, how many were used, captures due."""
         found = Counter(memories=0, injections=0, used=0, captures_due=0)
         for context in contexts:
             stats = context.memory_hooks.stats()
@@ -247,7 +261,7 @@ class OwnerService:
         return again
 
     def retry(self) -> list[dict[str, object]]:
-        """Have everything that is set aside tried again; what it was."""
+        """Let everything that is set aside be tried again; returns it."""
         released = []
         for folder in sorted({*self._stores, *self._folders()}):
             there = self._aside_rows(folder)
@@ -259,7 +273,7 @@ class OwnerService:
         return released
 
     def aside_of(self, folder: Path) -> SetAside:
-        """What is set aside of the store in ``folder``, open or not."""
+        """The set-aside work of the store in ``folder``, open or not."""
         context = self._stores.get(folder)
         return context.chores.aside if context is not None else SetAside(folder, self._log)
 
@@ -268,37 +282,37 @@ class OwnerService:
         return [{"store": folder.name, "project": project, **row} for row in self.aside_of(folder).rows()]
 
     def catch_up(self) -> None:
-        """Apply what waits in the spools below the root: a session's last hook may have spooled."""
+        """Apply the spools below the root: a session's last hook may have spooled."""
         for folder in self._folders():
             if folder in self._stores or not spool.has_pending(folder):
                 continue
+            piece = Piece("opening a store for what waits in its spool", str(folder))
             try:
-                self._catch_up(folder)
+                watchdog.run(piece, partial(self._drain, folder))
             except (ContextGraphError, OSError) as error:
                 self._log.error("spool of %s: %s", folder.name, error)
             except TookTooLong:  # it has been logged; the store is drained again when it is asked for
                 self._drop(folder)
         self.settle()
 
-    def _catch_up(self, folder: Path) -> None:
-        piece = Piece("opening a store for what waits in its spool", str(folder))
-        watchdog.run(piece, lambda: self._open(folder, project_of(folder)).drain_spool())
+    def _drain(self, folder: Path) -> None:
+        self._open(folder, project_of(folder)).drain_spool()
 
     @property
     def busy(self) -> bool:
-        """Whether an owner without clients should stay all the same."""
+        """Whether an owner without clients should stay."""
         return self.dreams.busy
 
     def leave(self) -> None:
-        """The owner is leaving: end what runs beside it."""
+        """End background processes before the owner leaves."""
         self.dreams.stop()
 
     def open_place(self, place: Place) -> StoreContext:
-        """The store of ``place``, opened if it is not; unlike `open_store` for no request."""
+        """The store of ``place``, opened if it is not; unlike `open_store` not for a request."""
         return self._stores.get(place.store) or self._open(place.store, place.project)
 
     def drop_place(self, place: Place) -> None:
-        """Forget what is in memory of the store of ``place``: the disk is the truth."""
+        """Drop the in-memory state of the store of ``place``."""
         self._drop(place.store)
 
     def contexts(self) -> Collection[StoreContext]:
@@ -307,17 +321,10 @@ class OwnerService:
 
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing; raises as `close`."""
-        failed: StoreError | None = None
-        for context in list(self._stores.values()):
-            piece = Piece("writing down what is in memory, to leave", str(context.folder))
-            try:
-                watchdog.run(piece, context.checkpoint)
-            except StoreError as error:
-                failed = error
-            except TookTooLong:  # the next owner works it out again from what is written
-                self._drop(context.folder)
-        if failed is not None:
-            raise failed
+        what = "writing down what is in memory, to leave"
+        for failed in [self._limited(one, what, one.checkpoint) for one in list(self._stores.values())]:
+            if failed is not None:
+                raise failed
 
     def close(self) -> None:
         """Close every store, also when one of them can't be closed well. Safe to call twice.
@@ -338,12 +345,13 @@ class OwnerService:
         if failed is not None:
             raise failed
 
-    def _call(self, request: Request) -> Call:
-        context = self.open_store(request)
+    def _call(self, request: Request, verb: Verb) -> Call:
+        context = self.open_store(request) if verb.needs_store else None
+        settings = self._settings if context is None else context.settings
         return Call(
             request=request,
-            context=context,
-            settings=with_request_env(context.settings, request.env),
+            store=context,
+            settings=with_request_env(settings, request.env),
             redactor=self._redactor,
             gates=self._gates,
             dreams=self.dreams,
@@ -361,7 +369,7 @@ class OwnerService:
         return context
 
     def _canonical(self, store: Path) -> Path:
-        """The one path of a store that is spelled in several ways: RocksDB opens it once."""
+        """The one path of a store that can be spelled in several ways: RocksDB opens it once."""
         if store in self._stores:
             return store
         real = os.path.realpath(store)
@@ -371,7 +379,6 @@ class OwnerService:
         return store
 
     def _drop(self, folder: Path, *, write: bool = False) -> None:
-        """Close a store, by writing down first what is in memory or by leaving it."""
         context = self._stores.pop(folder, None)
         if context is not None and write:
             self._let_go(context)
@@ -383,15 +390,14 @@ class OwnerService:
         while len(self._stores) >= self._max_stores:  # before: the descriptors may not do for both
             _, oldest = self._stores.popitem(last=False)
             self._let_go(oldest)
-        context = StoreContext.open(
+        context = self._stores[store] = StoreContext(
             store, project=project, settings=settings, log=self._log, redactor=self._redactor
         )
-        self._stores[store] = context
         self.dreams.opened(store)
         return context
 
     def _let_go(self, context: StoreContext) -> None:
-        """Close a store that makes room; whoever needs the room must not pay for its trouble."""
+        """Close a store to make room; its errors must not affect whoever needs the room."""
         try:
             context.checkpoint()
             context.close()
@@ -400,7 +406,6 @@ class OwnerService:
             context.abandon()
 
     def _folders(self) -> list[Path]:
-        """The stores below the root, open or not."""
         try:
             return sorted(path for path in (self._root / "stores").iterdir() if path.is_dir())
         except FileNotFoundError:

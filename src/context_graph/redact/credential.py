@@ -1,25 +1,13 @@
-"""What tells a credential from the words that people write around it.
+"""Distinguishes credentials from ordinary words.
 
-A password is what somebody typed, a token what a machine drew; a sentence about either is neither.
-These tests look at one value and the text next to it, never at a name: keyed.py and headers.py ask
-them after a name was found.
+A person typed a password, a machine drew a token; a sentence about either is neither. These tests look at one
+value and the text next to it, never at a name: keyed.py and headers.py ask them after a name was found.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Final
-
-__all__ = [
-    "goes_on_in_words",
-    "is_compound",
-    "is_placeholder",
-    "is_plain_url",
-    "is_reference",
-    "is_sentence",
-    "is_word",
-    "looks_drawn",
-]
 
 _REFERENCE: Final = re.compile(
     r"\$\{|\$\(|%\(|%[A-Za-z_]++%|%[sdrvq]\b|\{\{|\{[A-Za-z_.]*+\}|<[A-Za-z]|\(\(|\[redacted"

@@ -1,4 +1,4 @@
-"""The Redactor: finds secrets in linear time and replaces each by ``[redacted:<rule>]``.
+"""Finds secrets in linear time and replaces each by ``[redacted:<rule>]``: the Redactor.
 
 One pass of RE2's multi-pattern filter tells which rules can match at all; only those run for their
 spans. Two passes of our own stand beside it: values after telling names (keyed) and bare random
@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph import patterns
 from context_graph.redact import credential, headers, keyed
 from context_graph.redact.imported import load_imported
 from context_graph.redact.rules import OWN_RULES, Rule
 from context_graph.redact.runs import CORE_PATTERN, secret_run
-
-__all__ = ["Redactor"]
+from context_graph.text import patterns
 
 _RULE_MEMORY: Final = 1 << 18
 """Bytes a rule's automaton may take; RE2 starts it afresh beyond, slower but still linear."""

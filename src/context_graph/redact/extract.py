@@ -1,10 +1,10 @@
-"""`python -m context_graph.redact.extract`: detect-secrets' rules as JSON on stdout, in RE2's dialect.
+"""Prints detect-secrets' rules as JSON, in RE2's dialect: `python -m context_graph.redact.extract`.
 
-A process of its own, run once per installed version: importing detect-secrets costs the owner's
-whole start-up time and 20 MB. Nothing of that project is stored in this one.
+It is a process of its own, run once per installed version: importing detect-secrets costs as much as the
+owner's whole start, and 20 MB. Nothing of that project is stored in this one.
 
-What RE2 does not know is rewritten towards matching more: look-arounds are dropped, large upper
-bounds opened. What still fails is named under ``skipped``, never dropped in silence.
+Rules that RE2 can't express are rewritten to match more: look-arounds are dropped, large upper bounds opened.
+What still fails is listed under ``skipped``, never dropped silently.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.patterns import PatternError, Prefilter, linear_bytes
 from context_graph.redact.rules import IMPORT_FORMAT
-
-__all__ = ["collect", "to_re2"]
+from context_graph.text.patterns import PatternError, Prefilter, linear_bytes
 
 _LEFT_OUT: Final = {
     "Public IP (ipv4)": "an address is no secret",

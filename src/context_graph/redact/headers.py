@@ -1,9 +1,9 @@
-"""Credentials in headers: behind ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``.
+"""Finds credentials in headers: after ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``.
 
-The pattern finds the head; the functions here take the credential to its own end and leave the
-sentence that goes on behind it. After a scheme's name a plain word is a credential only where the
-header is all there is on its line or between its quotes: people write "Authorization: Bearer is
-required" far more often than they choose a word for a token.
+The pattern finds the head. The functions here find the end of the credential and leave the sentence that
+follows. After a scheme's name, a plain word is a credential only where the header is alone on its line or
+between its quotes: people write "Authorization: Bearer is required" far more often than they choose a word
+for a token.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable
 from typing import Final
 
 from context_graph.redact.credential import is_placeholder, looks_drawn
-
-__all__ = ["AUTHORIZATION", "BEARER", "COOKIE", "authorization_value", "bearer_value", "cookie_value"]
 
 Span = tuple[int, int]
 _Match = Callable[[bytes, int], re.Match[bytes] | None]

@@ -1,4 +1,6 @@
-"""detect-secrets' rules for this process: from the cache, else from the helper process that reads them."""
+"""Loads detect-secrets' rules for this process: from the cache, else from the helper process that reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.redact.rules import IMPORT_FORMAT, Rule
-
-__all__ = ["Imported", "is_cached", "load_imported"]
 
 _PACKAGE: Final = "detect_secrets"
 _MAX_CACHE_BYTES: Final = 1_000_000

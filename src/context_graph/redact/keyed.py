@@ -1,8 +1,8 @@
-"""Values that stand after a telling name: ``password=...``, ``"api_key": "..."``, ``--token ...``.
+"""Finds secret values after telling names: ``password=...``, ``"api_key": "..."``, ``--token ...``.
 
-The pattern finds candidates in linear time; ``is_secret`` then tells a value from ordinary code such as
-``token = next(lexer)`` or ``password: str``. In doubt a value is taken for a secret: what is stored
-loses a word, what leaks can't be called back.
+The pattern finds candidates in linear time; ``is_secret`` then separates values from ordinary code such as
+``token = next(lexer)`` or ``password: str``. In doubt a value counts as a secret: a false match loses a word,
+a leak can't be undone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from context_graph.redact.credential import (
     is_word,
     looks_drawn,
 )
-
-__all__ = ["STRONG", "assigned_value", "head_patterns", "is_secret", "is_typed_value", "phrase_value"]
 
 _JOINED: Final = (
     "api key", "access key", "auth key", "private key", "priv key", "client key", "service key",
@@ -178,10 +176,6 @@ def _bare(data: bytes, start: int) -> Span | None:
             break
         end += 1
     return (start, end) if end > start else None
-
-
-def _span(found: re.Match[bytes] | None) -> Span | None:
-    return found.span() if found else None
 
 
 def _text(data: bytes, start: int = 0, end: int | None = None) -> str:

@@ -1,18 +1,16 @@
-"""Our own secret rules: shapes of credentials in RE2's syntax.
+"""Defines our own rules for secrets: shapes of credentials in RE2's syntax.
 
-Values after telling names are keyed.py's matter, headers headers.py's, bare random tokens runs.py's.
+Values after telling names belong to keyed.py, headers to headers.py, bare random tokens to runs.py.
 Patterns run on UTF-8 bytes, so ``\\w`` and classes are ASCII. The first group that took part in a
-match is the secret; without groups the whole match is. Where an issuer documents a length we take
-that or more: a longer token of a later scheme must not leave its tail behind. Each pattern needs a
-literal of three characters or so that can't be missed, for the prefilter to find.
+match is the secret; without groups it is the whole match. Where an issuer documents a length, the pattern
+takes that or more, so that a longer token of a later scheme leaves no tail behind. Each pattern needs a
+literal of about three characters for the prefilter to find.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-
-__all__ = ["IMPORT_FORMAT", "OWN_RULES", "Rule"]
 
 IMPORT_FORMAT: Final = 1
 """Of the JSON that extract writes and imported reads; part of the cache file's name."""

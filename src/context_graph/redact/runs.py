@@ -1,4 +1,4 @@
-"""Bare tokens without prefix or name, told from names, paths and hashes by how they are mixed.
+"""Finds bare tokens without prefix or name, and separates them from names, paths and hashes by their mixture.
 
 A run of random base62 changes character class (upper, lower, digit) at six of ten steps; names do at
 two or three of ten. Kept on purpose: hexadecimal runs (git and lock-file hashes, digests, UUIDs),
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from typing import Final
-
-__all__ = ["CORE_PATTERN", "secret_run"]
 
 CORE_PATTERN: Final = "[A-Za-z0-9]{16,}"
 """What every such token holds somewhere: base64 and base64url put another character at one in 32."""

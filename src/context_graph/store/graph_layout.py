@@ -1,7 +1,7 @@
-"""Where memories stand in the database: column families and keys.
+"""Defines the column families and keys of memories.
 
 Numbers in keys are big-endian: key order is order in time and of commit. Numbers and prefixes in use are on
-users' disks: never renumber, never reuse. docs/formats.md says it byte by byte.
+users' disks: never renumber, never reuse. docs/formats.md describes it byte by byte.
 """
 
 from __future__ import annotations
@@ -13,43 +13,6 @@ from _blake2 import blake2b
 from typing import Final, NamedTuple
 
 from context_graph.errors import InvalidParamsError
-
-__all__ = [
-    "ACCESS",
-    "AGENT",
-    "BY_TIME",
-    "COUNTERS_KEY",
-    "EDGES",
-    "EMBEDDINGS",
-    "HISTORY",
-    "INDEX",
-    "LAYOUT_1",
-    "LAYOUT_1_FAMILIES",
-    "LEDGER",
-    "LOG",
-    "MEMORY_FAMILIES",
-    "MEMORY_KEY",
-    "MEMORY_LAYOUT",
-    "META",
-    "NODES",
-    "PROJECT",
-    "SESSION",
-    "TAG",
-    "TOMBSTONES",
-    "Place",
-    "adjacency_key",
-    "adjacency_prefix",
-    "edge_key",
-    "embedding_key",
-    "index_key",
-    "index_prefix",
-    "key_name",
-    "second_key",
-    "seq_key",
-    "split_embedding_key",
-    "split_index_key",
-    "split_seq",
-]
 
 NODES: Final = "memory_nodes"
 """id (16 bytes) -> node record."""
@@ -67,7 +30,7 @@ TOMBSTONES: Final = "tombstones"
 META: Final = "memory_meta"
 LEDGER: Final = "ledger"
 HISTORY: Final = "memory_history"
-"""What each change overwrote or removed, for the retention; see history_layout."""
+"""What each change overwrote or removed, for the retention; see history."""
 MEMORY_FAMILIES: Final = (NODES, EMBEDDINGS, ACCESS, EDGES, INDEX, LOG, TOMBSTONES, META, LEDGER, HISTORY)
 """Made together when a store's memory is first used; from then on each must be there."""
 
@@ -78,6 +41,8 @@ LAYOUT_1: Final = b"1"
 """As first released: without HISTORY. Opened as it is for reading, and brought up for writing."""
 LAYOUT_1_FAMILIES: Final = MEMORY_FAMILIES[:-1]
 COUNTERS_KEY: Final = b"counters"
+BEGUN_KEY: Final = b"begun"
+"""In ``memory_history``: since when what changes overwrite is kept."""
 
 # memory_index: kind, value, NUL, created_at_ms (8), commit_seq (8) -> id
 BY_TIME: Final = b"t:"

@@ -1,4 +1,4 @@
-"""Where things stand in the database: column families, keys and the envelope around every record.
+"""Defines the database's column families and keys, and the envelope around every record.
 
 Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/test_layout.py and
 the golden files hold them). A new kind of record takes a new prefix; a changed payload takes a new version.
@@ -14,50 +14,12 @@ import zlib
 
 # hashlib would load OpenSSL, 4 MiB of the owner's memory, for this one function.
 from _blake2 import blake2b
+from collections.abc import Callable
 from typing import Final
 
 from context_graph.errors import CorruptedIdentityError, FormatVersionError, InvalidInputError
 from context_graph.model import cut_session_id
-
-__all__ = [
-    "CAPTURE_PREFIX",
-    "CRC_BYTES",
-    "DEFAULT",
-    "DREAM_PREFIX",
-    "EVENTS",
-    "FAMILIES",
-    "FORMAT_KEY",
-    "FORMAT_VERSION",
-    "LATEST",
-    "PROJECT_KEY",
-    "REPAIR",
-    "REQUIREMENT_LOG_PREFIX",
-    "RUNTIME",
-    "SESSION_IDENTITY",
-    "SNAPSHOT_PREFIX",
-    "SYSTEM",
-    "TIME_PREFIX",
-    "after",
-    "applied_key",
-    "applied_prefix",
-    "capture_key",
-    "damaged",
-    "dream_key",
-    "event_key",
-    "event_prefix",
-    "evidence_key",
-    "goals_key",
-    "id_bytes",
-    "key_text",
-    "previous_key",
-    "requirement_log_key",
-    "runtime_key",
-    "snapshot_key",
-    "split_time_key",
-    "time_key",
-    "unwrap",
-    "wrap",
-]
+from context_graph.store.engine.failures import REPAIR
 
 DEFAULT: Final = "default"
 SESSION_IDENTITY: Final = "session_identity"
@@ -73,9 +35,6 @@ FORMAT_VERSION: Final = 1
 FORMAT_KEY: Final = b"format"
 PROJECT_KEY: Final = b"project"
 LATEST: Final = b"latest"
-
-REPAIR: Final = "context-graph-cli repair --cf session_identity"
-"""The cure that the error messages name (seed 000 REQ-SESSION-12)."""
 
 SNAPSHOT_PREFIX: Final = b"s:"
 TIME_PREFIX: Final = b"t:"
@@ -95,7 +54,7 @@ _HEAD: Final = struct.Struct("<BI")
 _CRC: Final = struct.Struct("<I")
 CRC_BYTES: Final = _CRC.size
 """At the end of every record."""
-_MAX_TIMESTAMP: Final = (1 << 63) - 1
+ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 
 
 def id_bytes(session_id: str) -> bytes:
@@ -112,9 +71,21 @@ def id_bytes(session_id: str) -> bytes:
         raise InvalidInputError(f"session_id {session_id!r} is not valid Unicode: {error.reason}") from error
 
 
-def snapshot_key(session_id: str) -> bytes:
-    """``s:`` + id."""
-    return SNAPSHOT_PREFIX + id_bytes(session_id)
+def _session_key(prefix: bytes) -> Callable[[str], bytes]:
+    return lambda session_id: prefix + id_bytes(session_id)
+
+
+snapshot_key = _session_key(SNAPSHOT_PREFIX)
+previous_key = _session_key(_PREVIOUS)
+"""Of the previous id; the value is the id of the session that continues it (seed 001 6.3.1)."""
+runtime_key = _session_key(_RUNTIME)
+"""The live state beside the snapshot, opaque to the store."""
+goals_key = _session_key(_GOALS)
+"""Checkpoint of the goals, opaque to the store."""
+evidence_key = _session_key(_EVIDENCE)
+"""What callers of the library reported (D3.4)."""
+capture_key = _session_key(CAPTURE_PREFIX)
+"""The session's memory is to be refreshed."""
 
 
 def time_key(timestamp_ms: int, session_id: str) -> bytes:
@@ -123,9 +94,7 @@ def time_key(timestamp_ms: int, session_id: str) -> bytes:
     Raises:
         InvalidInputError: If the time is outside [0, 2**63), where byte order would not be time order.
     """
-    if not 0 <= timestamp_ms <= _MAX_TIMESTAMP:
-        raise InvalidInputError(f"timestamp_ms {timestamp_ms} must be in [0, 2**63)")
-    return TIME_PREFIX + _BE64.pack(timestamp_ms) + id_bytes(session_id)
+    return TIME_PREFIX + _ordered("timestamp_ms", timestamp_ms) + id_bytes(session_id)
 
 
 def split_time_key(key: bytes) -> tuple[int, str]:
@@ -142,31 +111,6 @@ def split_time_key(key: bytes) -> tuple[int, str]:
         raise damaged(key, "no time index entry") from error
 
 
-def previous_key(previous_session_id: str) -> bytes:
-    """``p:`` + previous id; the value is the id of the session that continues it (seed 001 6.3.1)."""
-    return _PREVIOUS + id_bytes(previous_session_id)
-
-
-def runtime_key(session_id: str) -> bytes:
-    """``r:`` + id: the live state beside the snapshot, opaque to the store."""
-    return _RUNTIME + id_bytes(session_id)
-
-
-def goals_key(session_id: str) -> bytes:
-    """``g:`` + id: checkpoint of the goals, opaque to the store."""
-    return _GOALS + id_bytes(session_id)
-
-
-def evidence_key(session_id: str) -> bytes:
-    """``v:`` + id: what callers of the library reported (D3.4)."""
-    return _EVIDENCE + id_bytes(session_id)
-
-
-def capture_key(session_id: str) -> bytes:
-    """``c:`` + id: the session's memory is to be refreshed."""
-    return CAPTURE_PREFIX + id_bytes(session_id)
-
-
 def event_prefix(session_id: str) -> bytes:
     """What all event keys of a session begin with; NUL, which no id holds, ends the id."""
     return _EVENT + id_bytes(session_id) + b"\0"
@@ -174,9 +118,7 @@ def event_prefix(session_id: str) -> bytes:
 
 def event_key(session_id: str, seq: int) -> bytes:
     """``e:`` + id + NUL + 8 big-endian bytes: key order is the order of application."""
-    if not 0 <= seq <= _MAX_TIMESTAMP:
-        raise InvalidInputError(f"seq {seq} must be in [0, 2**63)")
-    return event_prefix(session_id) + _BE64.pack(seq)
+    return event_prefix(session_id) + _ordered("seq", seq)
 
 
 def applied_key(session_id: str, dedupe_key: str) -> bytes:
@@ -192,22 +134,25 @@ def applied_prefix(session_id: str) -> bytes:
 
 def dream_key(at_ms: int, session_id: str) -> bytes:
     """``q:`` + 8 big-endian bytes + 8-byte digest of the id: the queue's order is the order of asking."""
-    if not 0 <= at_ms <= _MAX_TIMESTAMP:
-        raise InvalidInputError(f"at_ms {at_ms} must be in [0, 2**63)")
-    return DREAM_PREFIX + _BE64.pack(at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
+    return DREAM_PREFIX + _ordered("at_ms", at_ms) + blake2b(id_bytes(session_id), digest_size=8).digest()
 
 
 def requirement_log_key(seq: int) -> bytes:
     """``l:`` + 8 big-endian bytes: the log's order is the order of recording."""
-    if not 0 <= seq <= _MAX_TIMESTAMP:
-        raise InvalidInputError(f"seq {seq} must be in [0, 2**63)")
-    return REQUIREMENT_LOG_PREFIX + _BE64.pack(seq)
+    return REQUIREMENT_LOG_PREFIX + _ordered("seq", seq)
+
+
+def _ordered(name: str, number: int) -> bytes:
+    """8 bytes that sort as numbers do."""
+    if not 0 <= number < 1 << 63:
+        raise InvalidInputError(f"{name} {number} must be in [0, 2**63)")
+    return _BE64.pack(number)
 
 
 def after(prefix: bytes) -> bytes:
     """The smallest key that sorts after every key beginning with ``prefix``."""
-    # A prefix ends in ":", NUL or a character of an id; 0xFF, which could not be raised, is in no UTF-8.
-    return prefix[:-1] + bytes((prefix[-1] + 1,))
+    # Never overflows: a prefix begins with an ASCII character.
+    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
 def key_text(key: bytes) -> str:
@@ -229,20 +174,25 @@ def unwrap(key: bytes, record: bytes, version: int) -> bytes:
         FormatVersionError: If it was written in another version; names key and version.
         CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
     """
-    if len(record) < _HEAD.size + _CRC.size:
-        raise damaged(key, f"{len(record)} bytes, shorter than any record")
-    found, length = _HEAD.unpack_from(record)
-    if found != version:
+    if len(record) >= ENVELOPE_BYTES and record[0] != version:
         raise FormatVersionError(
-            f"record {key_text(key)} has format version {found}, this build reads {version}; "
+            f"record {key_text(key)} has format version {record[0]}, this build reads {version}; "
             "it was written by another version of context-graph: use that one"
         )
-    if len(record) != _HEAD.size + length + _CRC.size:
-        raise damaged(key, f"{len(record)} bytes, its header says {_HEAD.size + length + _CRC.size}")
-    end = _HEAD.size + length
-    if zlib.crc32(record[:end], zlib.crc32(key)) != _CRC.unpack_from(record, end)[0]:
+    return open_envelope(key, record, damaged)[1]
+
+
+def open_envelope(key: bytes, record: bytes, damaged: Callable[[bytes, str], Exception]) -> tuple[int, bytes]:
+    """(version, payload) of ``record``, which was read from ``key``; raises what ``damaged`` makes."""
+    end = len(record) - CRC_BYTES
+    if end < _HEAD.size:
+        raise damaged(key, f"{len(record)} bytes, shorter than any record")
+    version, length = _HEAD.unpack_from(record)
+    if _HEAD.size + length != end:
+        raise damaged(key, f"{len(record)} bytes, its header says {_HEAD.size + length + CRC_BYTES}")
+    if zlib.crc32(memoryview(record)[:end], zlib.crc32(key)) != _CRC.unpack_from(record, end)[0]:
         raise damaged(key, "checksum mismatch")
-    return record[_HEAD.size : end]
+    return version, record[_HEAD.size : end]
 
 
 def damaged(key: bytes, what: str) -> CorruptedIdentityError:

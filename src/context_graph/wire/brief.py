@@ -1,7 +1,7 @@
-"""The brief cache file: one fixed slot a session, readable without a lock. Twin: ext/launcher/src/brief.rs.
+"""Reads and writes the brief cache: one fixed slot per session, readable without a lock.
 
-The owner is the only writer and writes whole slots; a reader trusts a slot only if its checksum
-and its full session id match, so a torn or foreign line is never shown (invariant 8).
+Twin: ext/launcher/src/brief.rs. The owner is the only writer and writes whole slots; a reader trusts a slot
+only if its checksum and its full session id match, so a torn or foreign line is never shown (invariant 8).
 """
 
 from __future__ import annotations
@@ -15,30 +15,6 @@ from typing import Final
 from context_graph.config import fnv1a64
 from context_graph.errors import MalformedFrameError
 from context_graph.model import cut_session_id
-
-__all__ = [
-    "COLD_LINE",
-    "FILE_BYTES",
-    "HEADER",
-    "HEADER_BYTES",
-    "HEADER_USED",
-    "HOME_SLOTS",
-    "LINE_BYTES",
-    "SESSION_BYTES",
-    "SLOTS",
-    "SLOT_BYTES",
-    "STATES",
-    "STATE_COLD",
-    "WINDOW",
-    "BriefSlot",
-    "decode_slot",
-    "encode_slot",
-    "first_slot",
-    "fnv1a64",
-    "read_line",
-    "read_slot",
-    "session_bytes",
-]
 
 # The layout, byte by byte; never renumber. tests/golden/brief_v1.bin pins it for both languages.
 HEADER_BYTES: Final = 4096
@@ -69,7 +45,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class BriefSlot:
-    """What the brief needs of one session.
+    """The data of one session that the brief needs.
 
     ``state`` is an index into STATES or STATE_COLD; ``line`` is what prints, at most LINE_BYTES of
     UTF-8 without a newline; ``updated_ms`` is Unix milliseconds; the six numbers are float32.
@@ -113,18 +89,11 @@ def encode_slot(slot: BriefSlot) -> bytes:
         raise MalformedFrameError(f"brief line {slot.line!r} is over {LINE_BYTES} bytes or not one line")
     if not 0 < len(session) <= SESSION_BYTES:
         raise MalformedFrameError(f"brief: session id of {len(session)} bytes; 1 to {SESSION_BYTES} fit")
-    numbers = (
-        slot.consciousness,
-        slot.r,
-        slot.reflection,
-        slot.differentiation,
-        slot.ic,
-        slot.crisis_threshold,
-    )
     try:
         data = _SLOT.pack(
             0, _MAGIC, slot.sequence & 0xFFFFFFFF, slot.state, len(line), len(session), slot.updated_ms,
-            *numbers, line, session,
+            slot.consciousness, slot.r, slot.reflection, slot.differentiation, slot.ic,
+            slot.crisis_threshold, line, session,
         )  # fmt: skip
     except (struct.error, OverflowError) as error:
         raise MalformedFrameError(f"brief slot of {slot.session_id!r}: {error}") from error
@@ -149,18 +118,10 @@ def decode_slot(data: bytes) -> BriefSlot | None:
         text = line[:line_length].decode()
     except UnicodeDecodeError:
         return None
+    session_id = session[:session_length].decode("utf-8", "surrogateescape")
+    c, r, reflection, differentiation, ic, threshold = numbers[:6]
     return BriefSlot(
-        session_id=session[:session_length].decode("utf-8", "surrogateescape"),
-        state=state,
-        line=text,
-        updated_ms=updated_ms,
-        consciousness=numbers[0],
-        r=numbers[1],
-        reflection=numbers[2],
-        differentiation=numbers[3],
-        ic=numbers[4],
-        crisis_threshold=numbers[5],
-        sequence=sequence,
+        session_id, state, text, updated_ms, c, r, reflection, differentiation, ic, threshold, sequence
     )
 
 
@@ -198,7 +159,7 @@ def read_line(path: str | os.PathLike[str], session_id: str | None) -> str:
 
 
 def _own(handle: int, session: bytes) -> tuple[BriefSlot | None, bool]:
-    """A session's slot and whether a slot that bears its id was torn in the middle of a write."""
+    """A session's slot, and whether a slot with its id was torn in the middle of a write."""
     data = os.pread(handle, WINDOW * SLOT_BYTES, HEADER_BYTES + first_slot(session) * SLOT_BYTES)
     torn = False
     for at in range(0, len(data), SLOT_BYTES):

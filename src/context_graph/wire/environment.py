@@ -1,4 +1,5 @@
-"""Which variables of a client's environment an owner, and the commands of requirements, are started with.
+"""Lists the variables of a client's environment that an owner, and commands of requirements, are started
+with.
 
 A short list of names: what is not on it stays with the client, whose keys and tokens nobody else needs. Twin:
 ext/launcher/src/programs.rs; tests/golden/environment.txt holds both to one list. docs/threat-model.md has
@@ -7,11 +8,7 @@ the reasons.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # without typing: a gate's bare interpreter imports this
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["KEPT_NAMES", "KEPT_PREFIXES", "kept_environment", "owner_environment"]
+from collections.abc import Mapping
 
 KEPT_NAMES = frozenset(
     (
@@ -35,12 +32,12 @@ _OF_ONE_CALL = frozenset(
 
 
 def kept_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """What of ``env`` a program is started with that works for the user, and not for one client."""
+    """The part of ``env`` for a program that works for the user rather than for one client."""
     return {
         name: value for name, value in env.items() if name in KEPT_NAMES or name.startswith(KEPT_PREFIXES)
     }
 
 
 def owner_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """What of that an owner goes on with: it serves many clients."""
+    """The part of that for an owner, which serves many clients."""
     return {name: value for name, value in kept_environment(env).items() if name not in _OF_ONE_CALL}

@@ -1,8 +1,8 @@
-"""Request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
+"""Encodes request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
 
 A frame is 4 magic bytes, a u32 LE payload length and the payload. A request's payload is fields
 (u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here are never renumbered:
-an old owner must understand a new client well enough to step aside for it.
+an old owner must understand a new client well enough to make way for it.
 """
 
 from __future__ import annotations
@@ -11,33 +11,13 @@ import json
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from context_graph.errors import FrameTooLargeError, MalformedFrameError
-
-__all__ = [
-    "APPLIED",
-    "ENV_NAMES",
-    "GATE_IT",
-    "HEADER_BYTES",
-    "MAX_PAYLOAD_BYTES",
-    "SPOOL_IT",
-    "WIRE_VERSION",
-    "YIELDING",
-    "Reply",
-    "Request",
-    "decode_reply",
-    "decode_request",
-    "encode_reply",
-    "encode_request",
-    "is_late",
-    "reply_length",
-    "request_length",
-]
 
 WIRE_VERSION: Final = 1
 MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
@@ -55,15 +35,15 @@ GATE_IT: Final = 8
 project's files. stdout is text for the model then, and behind a NUL for the user (docs/adr/0013-gates.md)."""
 
 ENV_NAMES: Final = frozenset(
-    {
+    (
+        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT"),
         *(
-            "CONTEXT_GRAPH_BRIEF",
-            "CONTEXT_GRAPH_AUTO_DREAM",
-            "CONTEXT_GRAPH_INJECT",
             "CONTEXT_GRAPH_CLOCK_OFFSET",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_PROJECT_DIR",
+            "CLAUDE_SKIP_REQUIREMENTS",
         ),
-        *("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_SKIP_REQUIREMENTS"),
-    }
+    )
 )
 """The only variables that travel; the owner must not be steered by the rest of a client's environment."""
 
@@ -120,7 +100,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a client prints and how it exits; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING."""
+    """What a client prints and how it exits; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
 
     exit_code: int = 0
     flags: int = 0
@@ -129,7 +109,7 @@ class Reply:
 
 
 def is_late(request: Request) -> bool:
-    """Whether the client has stopped waiting: it has spooled the event and decided by itself."""
+    """Whether the client has stopped waiting; a hook has then spooled its event."""
     if not request.at_ms or not request.deadline_ms:
         return False
     return time.time_ns() // 1_000_000 - request.at_ms > request.deadline_ms
@@ -336,3 +316,60 @@ def _number(raw: bytes, tag: int, form: struct.Struct) -> int:
     if len(raw) != form.size:
         raise MalformedFrameError(f"request: field {tag} has {len(raw)} bytes, not {form.size}")
     return int(form.unpack(raw)[0])
+
+
+class FrameDecoder:
+    """Holds the bytes of at most one unfinished frame, and of what was pipelined behind it.
+
+    Args:
+        length_of: ``request_length`` or ``reply_length``.
+    """
+
+    __slots__ = ("_buffer", "_length", "_length_of")
+
+    def __init__(self, length_of: Callable[[bytearray], int]) -> None:
+        self._buffer = bytearray()
+        self._length: int | None = None
+        self._length_of = length_of
+
+    def feed(self, data: bytes) -> None:
+        """Add what the socket gave."""
+        self._buffer += data
+
+    def take(self) -> bytes | None:
+        """The next whole payload, or None until more bytes come.
+
+        Raises:
+            MalformedFrameError, FrameTooLargeError: As soon as the 8-byte header shows it. The
+                stream has no further frame boundary then, so its connection must be closed.
+        """
+        if self._length is None:
+            if len(self._buffer) < HEADER_BYTES:
+                return None
+            self._length = self._length_of(self._buffer)
+        end = HEADER_BYTES + self._length
+        if len(self._buffer) < end:
+            return None
+        payload = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
+        del self._buffer[:end]
+        self._length = None
+        return payload
+
+    def rest(self) -> bytes:
+        """What was fed beyond the frames that were taken; the decoder is empty afterwards."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._length = None
+        return rest
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the rest of their frame."""
+        return len(self._buffer)
+
+    @property
+    def wanted(self) -> int:
+        """Bytes still missing for the next step: the rest of the header, or of the announced frame."""
+        if self._length is None:
+            return max(0, HEADER_BYTES - len(self._buffer))
+        return max(0, HEADER_BYTES + self._length - len(self._buffer))

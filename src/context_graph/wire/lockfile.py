@@ -1,8 +1,8 @@
-"""The start lock: one flock decides who may start, and be, the owner of a data root.
+"""Takes the start lock: one flock decides who may start, and be, the owner of a data root.
 
-The lock lives on the open file description, so a starter hands it to the owner it starts with the
+The lock belongs to the open file description, so a starter hands it to the owner it starts with the
 descriptor itself, and the kernel frees it when the last holder dies, however it dies. The file is
-never unlinked: a second file of the same name would be a second lock. Twin: ext/launcher/src/start.rs.
+never unlinked: a second file of the same name would be a second lock. Twin: ext/launcher/src/programs.rs.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Holder", "has_open", "holding_pid", "is_held", "read_holder", "same_file", "take", "write_holder"]
-
 _TEXT_BYTES: Final = 512
 _TRIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What the lock file's text says: informative only, the flock itself is the truth."""
+    """The text of the lock file: informative only, the flock itself counts."""
 
     pid: int
     version: str
@@ -115,7 +113,7 @@ def same_file(handle: int, path: Path) -> bool:
 
 
 def write_holder(handle: int, holder: Holder) -> None:
-    """Say in the locked file who holds it.
+    """Write the holder into the locked file.
 
     Raises:
         OSError: If the disk refuses; the lock holds all the same.

@@ -1,12 +1,10 @@
-"""Cutting a byte stream of JSON into messages."""
+"""Splits a byte stream of JSON into messages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from typing import Final
-
-__all__ = ["MessageSplitter"]
 
 _STRUCTURE: Final = re.compile(rb'["{}\[\]]')
 _IN_TEXT: Final = re.compile(rb'["\\]')

@@ -1,12 +1,10 @@
-"""Who is at the other end of a Unix socket, as the kernel says it."""
+"""Identifies the process at the other end of a Unix socket, as the kernel reports it."""
 
 from __future__ import annotations
 
 import socket
 import struct
 from typing import Final
-
-__all__ = ["peer_pid", "peer_uid"]
 
 _UCRED: Final = struct.Struct("iII")
 # macOS: SOL_LOCAL, LOCAL_PEERCRED and the start of struct xucred; Python names none of them.

@@ -1,4 +1,4 @@
-"""What hooks leave in the `run` folder about an owner in trouble. Twin: ext/launcher/src/trouble.rs.
+"""Removes the notes that hooks leave in the `run` folder about an owner in trouble. Twin: trouble.rs.
 
 `owner.silent`: it did not answer in time, so that for some seconds nobody waits for it again.
 `told-owner-…`, `told-store-…`: a session's user has been told of a trouble.
@@ -12,19 +12,17 @@ import time
 from pathlib import Path
 from typing import Final
 
-__all__ = ["forget_silence", "forget_troubles"]
-
 _WEEK_S: Final = 7 * 86_400
 
 
 def forget_silence(root: Path) -> None:
-    """The owner answers: hooks ask it again at once."""
+    """Remove the note that the owner is silent: it answers, so hooks ask it again at once."""
     with contextlib.suppress(OSError):
         os.unlink(root / "run" / "owner.silent")
 
 
 def forget_troubles(root: Path) -> None:
-    """An owner has started: nobody need be told any longer that none can be, and old marks go."""
+    """Remove the notes about a failed start and old marks: an owner has started."""
     forget_silence(root)
     with contextlib.suppress(OSError), os.scandir(root / "run") as entries:
         for entry in entries:

@@ -1,8 +1,8 @@
-"""One line of a spool: an event that a hook left while no owner answered. Twin: ext/launcher/src/spool.rs.
+"""Reads and writes lines of a spool: events that hooks left while no owner answered.
 
-A record is a newline, the CRC-32 of its JSON as 8 lower-case hex digits, a space, the JSON on one
-line and a newline. The newline in front ends a record that was cut short by a crash or a full
-disk, so that only the torn one is lost to the checksum, never its successor.
+Twin: ext/launcher/src/spool.rs. A record is a newline, the CRC-32 of its JSON as 8 lower-case hex digits, a
+space, the JSON on one line and a newline. The newline in front ends a record that was cut short by a crash or
+a full disk, so that only the torn one is lost to the checksum, never its successor.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from context_graph.errors import MalformedFrameError
-
-__all__ = ["EVENTS_LOG", "MAX_LINE_BYTES", "SPOOL_VERSION", "SpoolRecord", "decode_line", "encode_record"]
 
 SPOOL_VERSION: Final = 1
 EVENTS_LOG: Final = "events.log"
@@ -53,17 +51,7 @@ def encode_record(record: SpoolRecord) -> bytes:
     Raises:
         MalformedFrameError: If a value has no JSON form.
     """
-    value = {
-        "v": SPOOL_VERSION,
-        "id": record.id,
-        "verb": record.verb,
-        "session": record.session,
-        "at_ms": record.at_ms,
-        "project": record.project,
-        "cwd": record.cwd,
-        "params": record.params,
-        "body": record.body,
-    }
+    value = {"v": SPOOL_VERSION, **{name: getattr(record, name) for name in _KINDS}}
     try:
         text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         # A path may hold bytes that are not UTF-8; os.fsdecode made lone surrogates of them, which

@@ -1,8 +1,8 @@
-"""What the owner is doing, in a file that anybody can read while it is stopped, busy or dead.
+"""Publishes what the owner is doing, in a file that can be read while it is stopped, busy or dead.
 
 `run/owner.work` in the data root: a u32 LE length and that many bytes of JSON, in a file of fixed size that
-the owner has mapped, so that a change costs it no system call and outlives its kill. While it is written the
-length is 0.
+the owner has mapped, so that a change costs it no system call and survives its being killed. While it is
+written the length is 0.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-__all__ = ["Work", "WorkFile", "process_state", "read_work", "work_path"]
 
 _BYTES: Final = 4096
 _LENGTH: Final = struct.Struct("<I")
@@ -34,7 +32,7 @@ _STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an owner was doing when it last began or ended something.
+    """The owner's current work, as of the last time it began or ended something.
 
     Attributes:
         pid: The owner's.
@@ -57,7 +55,7 @@ def work_path(root: Path) -> Path:
 
 
 class WorkFile:
-    """The owner's end. A disk that takes no file costs nothing but what others could have read."""
+    """The owner's end. If the disk can't hold the file, only readers of it lose something."""
 
     def __init__(self, root: Path) -> None:
         self._pid = os.getpid()
@@ -72,7 +70,7 @@ class WorkFile:
                 os.close(handle)
 
     def write(self, what: str = "", where: str = "", key: str = "", since_ms: int = 0) -> None:
-        """This is being done now; nothing, without arguments. Cost: some 2 us."""
+        """Write what is being done now; without arguments, nothing. Cost: some 2 us."""
         found = self._map
         if found is None:
             return
@@ -106,7 +104,7 @@ def read_work(root: Path) -> Work | None:
 
 
 def process_state(pid: int) -> str:
-    """What the kernel says of a process, in words; "" if it runs, or nothing is known of it."""
+    """The kernel's view of a process, in words; "" if it runs, or nothing is known of it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

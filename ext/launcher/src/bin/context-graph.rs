@@ -1,4 +1,4 @@
-//! The launcher under its short name; see `launcher::start`.
+//! Starts the launcher under its short name; see `launcher::start`.
 #![no_main]
 
 use std::ffi::{c_char, c_int};

@@ -1,4 +1,4 @@
-//! The requests that wait for their answers, and what a new owner must be told of the old one's conversation.
+//! Keeps the requests that wait for answers, and what a new owner must learn of the old one's conversation.
 
 use super::message::{got, sent, Got, Id, Sent};
 
@@ -95,13 +95,7 @@ impl Flights {
 
     /// No owner can be reached: answers for all that wait.
     pub fn give_up(&mut self, why: &str) -> Vec<Vec<u8>> {
-        let flying = std::mem::take(&mut self.flying);
-        let of = |flight: &Flight| {
-            let method = String::from_utf8_lossy(&flight.method).into_owned();
-            // A client may show the message alone.
-            flight.failure(-32002, &format!("Storage error: {method} failed - no owner can be reached: {why}"), why)
-        };
-        flying.iter().map(of).collect()
+        self.answer_all("no owner can be reached", why)
     }
 
     /// The owner is there and silent: answers for all that wait. Its own, should they come yet, are kept from the client.
@@ -111,14 +105,16 @@ impl Flights {
                 self.swallow.push(id.clone());
             }
         }
-        let flying = std::mem::take(&mut self.flying);
-        let of = |flight: &Flight| {
-            let method = String::from_utf8_lossy(&flight.method).into_owned();
+        self.answer_all("the owner process does not answer", why)
+    }
+
+    fn answer_all(&mut self, what: &str, why: &str) -> Vec<Vec<u8>> {
+        let of = |flight: Flight| {
             // A client may show the message alone.
-            let text = format!("Storage error: {method} failed - the owner process does not answer: {why}");
-            flight.failure(-32002, &text, why)
+            let method = String::from_utf8_lossy(&flight.method);
+            flight.failure(-32002, &format!("Storage error: {method} failed - {what}: {why}"), why)
         };
-        flying.iter().map(of).collect()
+        std::mem::take(&mut self.flying).into_iter().map(of).collect()
     }
 
     /// What a new owner is sent first: the handshake it has not seen, then what still waits. Not the client's

@@ -1,15 +1,14 @@
-//! The way to the owner: connect, start one if there is none, attach.
+//! Connects to the owner: starts one if there is none, and attaches.
 
 use super::Stop;
-use crate::arena::Arena;
 use crate::client::{self, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::fresh_id;
 use crate::paths::Places;
 use crate::programs::{Start, Starter};
-use crate::sys::{self, Deadline, Fd};
+use crate::sys::{self, Deadline, OwnedFd};
 use crate::trouble::{Heard, Silence};
-use crate::wire::{self, Progress, Request, YIELDING};
+use crate::wire::{Request, YIELDING};
 
 /// How long an owner may take to come up, and to answer the first frame.
 const UP_MS: u32 = 20_000;
@@ -25,26 +24,26 @@ const STARTS_MAX: u32 = 3;
 
 /// Makes connections that speak JSON-RPC.
 pub struct Link<'a> {
-    client: Client<'a>,
+    client: Client,
     starter: Starter<'a>,
-    places: &'a Places<'a>,
+    places: &'a Places,
     env: &'a Env<'a>,
-    silence: Option<Silence<'a>>,
+    silence: Silence,
     /// Names this bridge in all its connections: together with a request's bytes it tells the owner a request that
     /// is sent again from a new one.
     id: [u8; 32],
 }
 
 impl<'a> Link<'a> {
-    /// None if a path is too long.
-    pub fn new(arena: &'a Arena, env: &'a Env<'a>, places: &'a Places<'a>) -> Option<Link<'a>> {
-        let client = Client::new(arena, places.root)?;
-        let silence = Silence::new(arena, places.root);
-        Some(Link { client, starter: Starter::new(arena, places)?, places, env, silence, id: fresh_id() })
+    /// To the owner of the data root among `places`.
+    pub fn new(env: &'a Env<'a>, places: &'a Places) -> Link<'a> {
+        let client = Client::new(&places.root);
+        let silence = Silence::new(&places.root);
+        Link { client, starter: Starter::new(places), places, env, silence, id: fresh_id() }
     }
 
     /// An attached connection; starts an owner where there is none. The error says why there is none.
-    pub fn open(&self, stop: &Stop) -> Result<Fd, String> {
+    pub fn open(&self, stop: &Stop) -> Result<OwnedFd, String> {
         let (up_by, willing_by) = (Deadline::from_now(UP_MS), Deadline::from_now(UNWILLING_MS));
         let mut starts = 0;
         loop {
@@ -84,45 +83,38 @@ impl<'a> Link<'a> {
         let deadline = Deadline::from_now(PING_MS);
         let request =
             Request { verb: b"owner.ping", version: env!("CARGO_PKG_VERSION").as_bytes(), ..Request::default() };
-        let asked = || client::ask(&self.client.connect(deadline).ok()?, &wire::encode(&request)?, b"", deadline).ok();
-        asked().is_some()
+        self.client.connect(deadline).is_ok_and(|socket| client::ask(&socket, &request, deadline).is_ok())
     }
 
     /// Whether an owner did not answer a moment ago: then nobody waits for it long.
     pub fn was_silent(&self) -> bool {
-        self.silence.as_ref().is_some_and(|silence| silence.heard() == Heard::JustNow)
+        self.silence.heard() == Heard::JustNow
     }
 
     /// It does not answer.
     pub fn note_silence(&self) {
-        if let Some(silence) = &self.silence {
-            silence.note();
-        }
+        self.silence.note();
     }
 
-    fn attach(&self) -> Result<Fd, Refusal> {
+    fn attach(&self) -> Result<OwnedFd, Refusal> {
         let deadline = Deadline::from_now(if self.was_silent() { SILENT_MS } else { UP_MS });
         let socket = self.client.connect(deadline)?;
         let request = Request {
             verb: b"mcp.attach",
             event_id: &self.id,
-            store: self.places.store.bytes(),
-            project: self.places.top.bytes(),
+            store: &self.places.store,
+            project: &self.places.top,
             session_env: self.env.session_id.unwrap_or(&[]),
-            cwd: self.places.cwd.bytes(),
+            cwd: &self.places.cwd,
             at_ms: sys::unix_ms(),
             version: env!("CARGO_PKG_VERSION").as_bytes(),
             ..Request::default()
         };
-        let too_long = || Refusal::Final("the request is above 16 MiB".to_owned());
-        let around = wire::encode(&request).ok_or_else(too_long)?;
-        let answer = client::ask(&socket, &around, b"", deadline)?;
-        match wire::decode(&answer.0) {
-            Progress::Whole(said) if said.exit_code == 0 => Ok(socket),
-            Progress::Whole(said) => {
-                Err(Refusal::Final(String::from_utf8_lossy(said.stderr.trim_ascii()).into_owned()))
-            }
-            _ => Err(Refusal::NoAnswer(NoAnswer::Broken("no response frame".to_owned()))),
+        let said = client::ask(&socket, &request, deadline)?;
+        if said.exit_code == 0 {
+            Ok(socket)
+        } else {
+            Err(Refusal::Final(said.stderr.trim_ascii().to_owned()))
         }
     }
 }

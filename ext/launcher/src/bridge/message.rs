@@ -1,4 +1,4 @@
-//! What a line of JSON-RPC is, as far as the bridge must know it: whose answer it is, and what may be sent again.
+//! Classifies lines of JSON-RPC for the bridge: whose answer a line is, and whether it may be sent again.
 
 use crate::json::{self, text, Sink, Token};
 

@@ -1,4 +1,4 @@
-//! `mcp`: MCP over standard input and output, carried to the owner as lines of JSON-RPC.
+//! Serves `mcp`: carries MCP from standard input and output to the owner, as lines of JSON-RPC.
 //!
 //! The client sees one server for as long as this process lives. Owners may come and go behind it: a request that
 //! was on its way when one went is sent to the next, which knows it again by its bytes and does nothing twice.
@@ -7,14 +7,13 @@ mod flight;
 mod link;
 mod message;
 
-use crate::arena::Arena;
 use crate::env::Env;
 use crate::paths;
-use crate::sys::{self, Deadline, Fd, Ready, Watch};
+use crate::sys::{self, AsFd, Deadline, Errno, OwnedFd, Ready, Watch};
 use flight::{failure, Flights};
 use link::Link;
 
-/// What the owner takes as one message (owner/lines.py, LINE_MAX).
+/// What the owner takes as one message (owner/socket/lines.py, LINE_MAX).
 const MESSAGE_MAX: usize = 2 * 1024 * 1024;
 /// What is read of a longer one, to find whose it is; beyond that a client is sending something else.
 const LINE_MAX: usize = 64 * 1024 * 1024;
@@ -31,32 +30,32 @@ const KNOWN_MS: u32 = 1_000;
 const READ: usize = 64 * 1024;
 
 /// SIGINT or SIGTERM came: the client wants this process gone.
-pub struct Stop(Fd);
+pub struct Stop(OwnedFd);
 
 impl Stop {
     /// Whether it comes within `ms`.
     fn within(&self, ms: u32) -> bool {
-        let [ready] = sys::wait([Watch { fd: self.0.raw(), readable: true, writable: false }], Some(ms));
+        let [ready] = sys::wait([Watch { fd: Some(self.0.as_fd()), readable: true, writable: false }], Some(ms));
         ready.readable
     }
 }
 
 /// Runs until the client closes its end or sends a signal; the exit code.
-pub fn run(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> i32 {
-    match serve(arena, env, args) {
+pub fn run(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> i32 {
+    match serve(env, args) {
         Ok(()) => 0,
         Err(why) => {
-            sys::write_all(sys::STDERR, format!("context-graph-cli: mcp: {why}\n").as_bytes());
+            sys::write_all(sys::stderr(), format!("context-graph-cli: mcp: {why}\n").as_bytes());
             1
         }
     }
 }
 
-fn serve(arena: &Arena, env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> Result<(), String> {
+fn serve(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> Result<(), String> {
     sys::ignore_write_signals();
-    let stop = Stop(sys::signals_as_input().map_err(|errno| errno.text())?);
-    let places = paths::locate(arena, env, db_path(args)?).map_err(|error| error.text())?;
-    let link = Link::new(arena, env, &places).ok_or("a path is longer than 4095 bytes; use shorter folder names")?;
+    let stop = Stop(sys::signals_as_input().map_err(sys::words)?);
+    let places = paths::locate(env, db_path(args)?)?;
+    let link = Link::new(env, &places);
     Bridge::new(&link, stop).run();
     Ok(())
 }
@@ -103,7 +102,7 @@ impl Outgoing {
 struct Bridge<'a> {
     link: &'a Link<'a>,
     stop: Stop,
-    owner: Option<Fd>,
+    owner: Option<OwnedFd>,
     flights: Flights,
     from_client: Vec<u8>,
     from_owner: Vec<u8>,
@@ -190,18 +189,18 @@ impl<'a> Bridge<'a> {
         self.client_ended && told && self.flights.count() == 0
     }
 
-    fn watches(&self) -> [Watch; 4] {
+    fn watches(&self) -> [Watch<'_>; 4] {
         let room = self.flights.count() < FLYING_MAX && self.flights.bytes() + self.to_owner.rest().len() < HELD_MAX;
         let answers = self.to_client.rest();
         [
-            Watch { fd: sys::STDIN, readable: !self.client_ended && room, writable: false },
-            Watch { fd: sys::STDOUT, readable: false, writable: !answers.is_empty() },
+            Watch { fd: Some(sys::stdin()), readable: !self.client_ended && room, writable: false },
+            Watch { fd: Some(sys::stdout()), readable: false, writable: !answers.is_empty() },
             Watch {
-                fd: self.owner.as_ref().map_or(-1, Fd::raw),
-                readable: self.owner.is_some() && answers.len() < HELD_MAX,
-                writable: self.owner.is_some() && !self.to_owner.rest().is_empty(),
+                fd: self.owner.as_ref().map(AsFd::as_fd),
+                readable: answers.len() < HELD_MAX,
+                writable: !self.to_owner.rest().is_empty(),
             },
-            Watch { fd: self.stop.0.raw(), readable: true, writable: false },
+            Watch { fd: Some(self.stop.0.as_fd()), readable: true, writable: false },
         ]
     }
 
@@ -231,10 +230,10 @@ impl<'a> Bridge<'a> {
         let mut there = true;
         if ready.readable {
             self.silent_by = Deadline::from_now(SILENT_MS);
-            match sys::receive(owner, buffer) {
+            match sys::read(owner, &mut *buffer) {
                 Ok(0) => there = false,
                 Ok(count) => self.take_answers(buffer.get(..count).unwrap_or(&[])),
-                Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+                Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => there = false,
             }
         }
@@ -249,11 +248,11 @@ impl<'a> Bridge<'a> {
     /// Sends what waits; false if nobody takes it any more.
     fn write_owner(&mut self) -> bool {
         let Some(owner) = &self.owner else { return false };
-        match sys::send(owner, &[self.to_owner.rest(), &[], &[]]) {
+        match sys::write_some(owner, self.to_owner.rest()) {
             Ok(count) => self.to_owner.at += count,
-            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+            Err(Errno::AGAIN | Errno::INTR) => {}
             // Its last answers may still be there to read; the end of file behind them says the rest.
-            Err(_) => return self.owner.as_ref().is_some_and(|owner| sys::poll_readable(owner.raw(), 0)),
+            Err(_) => return sys::poll_readable(owner, 0),
         }
         true
     }
@@ -278,37 +277,29 @@ impl<'a> Bridge<'a> {
     }
 
     fn take_answers(&mut self, data: &[u8]) {
-        self.from_owner.extend_from_slice(data);
-        let mut from = 0;
-        let whole = std::mem::take(&mut self.from_owner);
-        let new = whole.len() - data.len();
-        while let Some(end) = newline(&whole, from.max(new)) {
-            let line = whole.get(from..end).unwrap_or(&[]);
+        let whole = whole_lines(&mut self.from_owner, data);
+        for line in whole.split_inclusive(|byte| *byte == b'\n') {
             if self.flights.got(line) {
                 self.to_client.push(line);
             }
-            from = end;
         }
-        self.from_owner = whole;
-        self.from_owner.drain(..from);
     }
 
     /// Writes what the client takes now; false if it takes no more.
     fn write_client(&mut self) -> bool {
-        match sys::write_some(sys::STDOUT, self.to_client.rest()) {
+        match sys::write_some(sys::stdout(), self.to_client.rest()) {
             Ok(count) => self.to_client.at += count,
-            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
         }
         true
     }
 
     fn read_client(&mut self, buffer: &mut [u8]) {
-        match sys::read(sys::STDIN, buffer) {
-            Ok(0) | Err(sys::Errno(5)) => self.end_of_client(),
-            Ok(count) => self.take_lines(buffer.get(..count).unwrap_or(&[])),
-            Err(sys::Errno::AGAIN | sys::Errno::INTERRUPTED) => {}
-            Err(_) => self.end_of_client(),
+        match sys::read(sys::stdin(), &mut *buffer) {
+            Ok(count) if count > 0 => self.take_lines(buffer.get(..count).unwrap_or(&[])),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => self.end_of_client(),
         }
     }
 
@@ -322,20 +313,12 @@ impl<'a> Bridge<'a> {
     }
 
     fn take_lines(&mut self, data: &[u8]) {
-        let new = self.from_client.len();
-        self.from_client.extend_from_slice(data);
-        let whole = std::mem::take(&mut self.from_client);
-        let mut from = 0;
-        while let Some(end) = newline(&whole, from.max(new)) {
-            let line = whole.get(from..end).unwrap_or(&[]);
-            from = end;
-            if std::mem::take(&mut self.skipping) || line.trim_ascii().is_empty() {
-                continue;
+        let whole = whole_lines(&mut self.from_client, data);
+        for line in whole.split_inclusive(|byte| *byte == b'\n') {
+            if !std::mem::take(&mut self.skipping) && !line.trim_ascii().is_empty() {
+                self.take_line(line);
             }
-            self.take_line(line);
         }
-        self.from_client = whole;
-        self.from_client.drain(..from);
         if self.from_client.len() > LINE_MAX {
             self.refuse(b"null");
             self.from_client = Vec::new();
@@ -374,8 +357,11 @@ impl<'a> Bridge<'a> {
     }
 }
 
-/// The index behind the first newline from `from` on.
-fn newline(bytes: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    Some(from + rest.iter().position(|byte| *byte == b'\n')? + 1)
+/// Puts `data` behind what is `held` of a line; out come the lines that are whole now.
+fn whole_lines(held: &mut Vec<u8>, data: &[u8]) -> Vec<u8> {
+    let ends = data.iter().rposition(|byte| *byte == b'\n').map(|at| held.len() + at + 1);
+    held.extend_from_slice(data);
+    let Some(end) = ends else { return Vec::new() };
+    let rest = held.split_off(end);
+    std::mem::replace(held, rest)
 }

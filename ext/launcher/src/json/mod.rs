@@ -1,4 +1,4 @@
-//! A strict JSON reader that builds nothing: it checks, and tells a sink what it meets.
+//! Parses JSON strictly without building values: it checks, and reports events to a sink.
 //!
 //! Iterative, so that no input can exhaust the stack, and bounded in depth. It accepts what RFC 8259 accepts and
 //! a byte order mark in front (PowerShell writes one), nothing else.

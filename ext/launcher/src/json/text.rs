@@ -1,4 +1,4 @@
-//! JSON strings: from their raw form to text and back.
+//! Converts JSON strings from their raw form to text and back.
 
 /// Appends the text that the raw inside of a JSON string means, as UTF-8, until `limit` bytes are reached.
 /// Half a surrogate pair, which JavaScript writes and strict readers refuse, becomes U+FFFD.

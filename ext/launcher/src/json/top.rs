@@ -1,4 +1,4 @@
-//! The top level of a JSON object: single fields, and a small stand-in for an object that is too big.
+//! Reads the top level of a JSON object: single fields, and a small stand-in for an object that is too big.
 
 use super::{text, walk, Fault, Sink, Token};
 

@@ -1,4 +1,4 @@
-//! A word that says "secret", and the value that stands with it.
+//! Finds values that are assigned to a word that says "secret".
 
 use super::{headers, is_quote, is_space, is_word, stretch, words, Span};
 
@@ -185,27 +185,9 @@ fn is_said(text: &[u8], at: usize, name_end: usize, inside: &[u8]) -> bool {
 fn is_strong(text: &[u8], at: usize) -> bool {
     let before = text.get(at.saturating_sub(16)..at).unwrap_or(&[]);
     let before = before.strip_suffix(b"_").or(before.strip_suffix(b"-")).unwrap_or(before);
-    let owners = [
-        &b"api"[..],
-        b"access",
-        b"auth",
-        b"private",
-        b"priv",
-        b"secret",
-        b"client",
-        b"service",
-        b"account",
-        b"db",
-        b"database",
-        b"signing",
-        b"encryption",
-        b"master",
-        b"session",
-        b"license",
-        b"webhook",
-        b"host",
-    ];
-    let owned = owners.iter().any(|owner| {
+    let owners = b"api access auth private priv secret client service account db database signing encryption master \
+session license webhook host";
+    let owned = owners.split(|byte| *byte == b' ').any(|owner| {
         before.get(before.len().saturating_sub(owner.len())..).is_some_and(|end| end.eq_ignore_ascii_case(owner))
     });
     match word_at(text, at) {
@@ -219,52 +201,12 @@ fn is_strong(text: &[u8], at: usize) -> bool {
 
 /// Ends of names that say something about a secret and hold none, unless the value is long enough for one after all.
 fn says_about(name: &[u8], value: &[u8]) -> bool {
-    let ends = [
-        &b"name"[..],
-        b"names",
-        b"type",
-        b"types",
-        b"url",
-        b"urls",
-        b"uri",
-        b"endpoint",
-        b"file",
-        b"path",
-        b"dir",
-        b"length",
-        b"len",
-        b"size",
-        b"count",
-        b"limit",
-        b"expiry",
-        b"expires",
-        b"ttl",
-        b"policy",
-        b"field",
-        b"label",
-        b"hint",
-        b"format",
-        b"model",
-        b"budget",
-        b"usage",
-        b"scheme",
-        b"strength",
-        b"description",
-        b"column",
-        b"header",
-        b"_at",
-        b"_on",
-        b"date",
-        b"time",
-        b"tokens",
-        b"seconds",
-        b"expires_in",
-        b"stdin",
-        b"vault",
-    ];
+    let ends = b"name names type types url urls uri endpoint file path dir length len size count limit expiry expires \
+ttl policy field label hint format model budget usage scheme strength description column header _at _on date time \
+tokens seconds expires_in stdin vault";
     let name = name.to_ascii_lowercase();
     let long = value.len() >= 16 && value.iter().all(|byte| is_word(*byte) || b"+=-".contains(byte));
-    name.starts_with(b"tokeni") || !long && ends.iter().any(|end| name.ends_with(end))
+    name.starts_with(b"tokeni") || !long && ends.split(|byte| *byte == b' ').any(|end| name.ends_with(end))
 }
 
 /// `"value"` from its opening quote on: the inside, up to the same quote. None if that never comes.

@@ -1,4 +1,4 @@
-//! Secrets told by the command or statement they are typed into, with no telling name beside them.
+//! Finds secrets by the command or statement that they are typed into, with no telling name beside them.
 
 use super::{is_quote, is_space, is_word, stretch, words as prose, Span};
 

@@ -1,4 +1,4 @@
-//! Credentials in headers, taken to their own end: the sentence that goes on behind one stays.
+//! Finds credentials in headers, up to their own end: the sentence that follows stays.
 
 use super::words::{is_placeholder, looks_drawn};
 use super::{is_quote, is_space, is_word, stretch};

@@ -1,4 +1,4 @@
-//! The launcher's redaction: what goes to the spool must not hold a secret (invariant 10).
+//! Redacts what the launcher spools: the spool must not hold a secret (invariant 10).
 //!
 //! The owner redacts by exact rules; this scanner runs only when the owner is away and masks a superset, by
 //! shapes and words, in one linear pass each. In doubt it masks. tests/golden/secrets.tsv holds both ends together.

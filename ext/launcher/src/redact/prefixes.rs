@@ -1,4 +1,4 @@
-//! Secrets that show themselves: issuers' prefixes, key blocks, credentials in URLs.
+//! Finds secrets by their form: issuers' prefixes, key blocks, credentials in URLs.
 
 use super::{is_quote, is_space, stretch, words, Span};
 

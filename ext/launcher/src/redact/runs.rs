@@ -1,4 +1,4 @@
-//! Long runs of letters and digits that are no path, uuid or identifier: keys whose issuer left no prefix.
+//! Finds long runs of letters and digits that are no path, uuid or identifier: keys without a prefix.
 
 use super::{stretch, Span};
 

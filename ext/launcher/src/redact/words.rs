@@ -1,4 +1,4 @@
-//! What tells a credential from the words that people write around it: the owner's `redact/credential.py`, on bytes.
+//! Distinguishes credentials from ordinary words: the owner's `redact/credential.py`, on bytes.
 
 use super::{is_quote, is_space, is_word, stretch};
 

@@ -1,50 +1,77 @@
-//! The operating system, as safe functions. The only `unsafe` outside of here is the arena's and `start`'s.
+//! Wraps the operating system: `rustix` and the standard library, with what all callers need of them. The only
+//! `unsafe` outside of here is that of `env::Strings` and `start`.
 
-mod ffi;
 mod file;
-mod net;
-mod piped;
 mod process;
 mod stream;
-mod time;
 
 pub use file::{
-    canonical, is_tty, link_to, lstat, make_dir, open, pread, read, read_link, remove, stat, stat_fd, working_dir,
-    write, write_all, Fd, FileKind, LockError, Open, STDERR, STDIN, STDOUT,
+    canonical, executable, first_bytes, is_folder, is_same, kind, open, open_below, try_lock, working_dir, Open,
 };
-pub use net::{connect, peer_uid, poll_readable, poll_writable, receive, send, Connect};
-pub use piped::ask_program;
 pub use process::{
-    exec, executable, exit, ignore_write_signals, own_path, parent, random, spawn_detached, uid, CStrings, HANDED_FD,
+    ask_program, become_program, exit, ignore_write_signals, peer_uid, signals_as_input, spawn_detached,
 };
-pub use stream::{signals_as_input, wait, write_some, Ready, Watch};
-pub use time::{monotonic_us, sleep_ms, unix_ms, Deadline};
+pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+pub use rustix::fs::{fstat, ftruncate, lstat, mkdir, readlink, stat, symlink, unlink, FileType, Mode};
+pub use rustix::io::{pread, read, write, Errno};
+pub use rustix::stdio::{stderr, stdin, stdout};
+pub use rustix::termios::isatty;
+pub use stream::{
+    connect, poll_readable, poll_writable, read_to_end, send, wait, write_all, write_some, Ready, Stop, Watch,
+};
 
-/// An errno value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Errno(pub i32);
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-impl Errno {
-    pub const NOT_FOUND: Errno = Errno(ffi::ENOENT);
-    pub const INTERRUPTED: Errno = Errno(ffi::EINTR);
-    pub const AGAIN: Errno = Errno(ffi::EAGAIN);
-    pub const DENIED: Errno = Errno(ffi::EACCES);
-    pub const EXISTS: Errno = Errno(ffi::EEXIST);
-    pub const NOT_A_DIRECTORY: Errno = Errno(ffi::ENOTDIR);
-
-    fn last() -> Errno {
-        // SAFETY: the C library gives each thread a valid errno for its whole life.
-        Errno(unsafe { *ffi::__errno_location() })
-    }
-
-    /// The system's words, such as "No space left on device".
-    pub fn text(self) -> String {
-        let full = std::io::Error::from_raw_os_error(self.0).to_string();
-        full.split(" (os error").next().unwrap_or("").to_owned()
-    }
+/// The system's words, such as "No space left on device".
+pub fn words(error: impl Into<std::io::Error>) -> String {
+    let full = error.into().to_string();
+    full.split(" (os error").next().unwrap_or("").to_owned()
 }
 
-/// Turns the C convention (-1 and errno) into a Result.
-fn check(value: isize) -> Result<usize, Errno> {
-    usize::try_from(value).map_err(|_| Errno::last())
+/// Real user id.
+pub fn uid() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// Process id of the parent; 0 if that is in another pid namespace.
+pub fn parent() -> u32 {
+    rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs())
+}
+
+/// Fills `buffer` with random bytes; false if the kernel has none to give.
+pub fn random(buffer: &mut [u8; 16]) -> bool {
+    rustix::rand::getrandom(&mut buffer[..], rustix::rand::GetRandomFlags::empty()) == Ok(16)
+}
+
+/// Unix milliseconds.
+pub fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Sleeps `ms` milliseconds.
+pub fn sleep_ms(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// A moment on the monotonic clock.
+#[derive(Clone, Copy)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// `ms` milliseconds after `start`.
+    pub fn after(start: Instant, ms: u32) -> Deadline {
+        Deadline(start + Duration::from_millis(ms.into()))
+    }
+
+    /// `ms` milliseconds from now.
+    pub fn from_now(ms: u32) -> Deadline {
+        Deadline::after(Instant::now(), ms)
+    }
+
+    /// Milliseconds left, rounded up, so that a wait of the last part does not spin; 0 when it has passed.
+    pub fn left_ms(self) -> u32 {
+        let left = self.0.saturating_duration_since(Instant::now());
+        u32::try_from(left.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX)
+    }
 }

@@ -1,213 +1,164 @@
-//! Processes: what this one is, what it becomes, what it leaves behind.
+//! Handles processes: replaces this one, asks about others, starts detached ones. Here are the
+//! calls that neither the standard library nor
+//! `rustix` has as safe functions: signals, fork, close_range, and the peer's credentials (`rustix` takes the process
+//! id 0, which a peer in another pid namespace has, for impossible).
 
-use super::{check, ffi, Errno, Fd};
-use std::ffi::{c_char, c_int, c_void, CString};
-use std::sync::atomic::{AtomicI32, Ordering};
+use super::file::{above_standard, open_null};
+use super::{read_to_end, words, Deadline, Errno, Stop};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use rustix::fs::MemfdFlags;
+use std::ffi::{c_int, c_uint, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+
+/// Longest output that is taken of a program.
+const OUTPUT_MAX: usize = 1024 * 1024;
 
 /// Ends the process at once: nothing buffered, no exit handlers to run.
 pub fn exit(code: i32) -> ! {
     // SAFETY: _exit has no precondition.
-    unsafe { ffi::_exit(code) }
+    unsafe { libc::_exit(code) }
 }
 
-/// Signals that a write may raise: a reader that is gone, a file-size limit. As errors they can be handled; as signals
-/// they would make the exit code.
-const OF_WRITES: [c_int; 2] = [ffi::SIGPIPE, ffi::SIGXFSZ];
-
-/// Lets writes fail with an error instead of a signal.
+/// Lets writes fail with an error instead of a signal, which would make the exit code.
 pub fn ignore_write_signals() {
-    for number in OF_WRITES {
-        // SAFETY: SIG_IGN is a valid disposition.
-        unsafe { ffi::signal(number, ffi::SIG_IGN) };
+    set_write_signals(libc::SIG_IGN);
+}
+
+fn set_write_signals(disposition: libc::sighandler_t) {
+    for number in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: both dispositions, SIG_IGN and SIG_DFL, are valid for both signals.
+        unsafe { libc::signal(number, disposition) };
     }
 }
 
-/// Undoes it before an exec, which hands ignored signals on.
-pub(super) fn default_write_signals() {
-    for number in OF_WRITES {
-        // SAFETY: SIG_DFL is a valid disposition.
-        unsafe { ffi::signal(number, ffi::SIG_DFL) };
-    }
+/// Starts `command` with the signals of writes as they are by default: an exec hands ignored ones on.
+fn spawn(mut command: Command) -> io::Result<Child> {
+    set_write_signals(libc::SIG_DFL);
+    let child = command.spawn();
+    ignore_write_signals();
+    child
 }
 
-/// Real user id.
-pub fn uid() -> u32 {
-    // SAFETY: getuid has no precondition and can't fail.
-    unsafe { ffi::getuid() }
+/// Becomes the program, keeping environment and descriptors; returns only if that fails.
+pub fn become_program(mut command: Command) -> io::Error {
+    set_write_signals(libc::SIG_DFL);
+    command.exec()
 }
 
-/// Process id of the parent; 0 if that is in another pid namespace.
-pub fn parent() -> u32 {
-    // SAFETY: getppid has no precondition and can't fail.
-    u32::try_from(unsafe { ffi::getppid() }).unwrap_or(0)
-}
-
-/// Fills `buffer` with random bytes; false if the kernel has none to give.
-pub fn random(buffer: &mut [u8; 16]) -> bool {
-    // SAFETY: the buffer is valid for its length.
-    unsafe { ffi::getrandom(buffer.as_mut_ptr().cast(), buffer.len(), 0) == 16 }
-}
-
-/// This program's file with all links resolved.
-pub fn own_path() -> Option<Vec<u8>> {
-    let mut buffer = vec![0u8; 4096];
-    // SAFETY: the buffer is valid for the size given.
-    let len =
-        check(unsafe { ffi::readlink(c"/proc/self/exe".as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) }).ok()?;
-    buffer.truncate(len);
-    Some(buffer)
-}
-
-/// Whether `path` may be executed.
-pub fn executable(path: &[u8]) -> bool {
-    // SAFETY: a CString is NUL-terminated.
-    CString::new(path).is_ok_and(|path| unsafe { ffi::access(path.as_ptr(), ffi::X_OK) == 0 })
-}
-
-/// An argument vector as the kernel wants it.
-pub struct CStrings {
-    _owned: Vec<CString>,
-    pub(super) pointers: Vec<*const c_char>,
-}
-
-impl CStrings {
-    /// None if a part holds a NUL (none can: all come from C strings).
-    pub fn new<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Option<CStrings> {
-        let owned: Vec<CString> = parts.into_iter().map(CString::new).collect::<Result<_, _>>().ok()?;
-        let pointers = owned.iter().map(|part| part.as_ptr()).chain([std::ptr::null()]).collect();
-        Some(CStrings { _owned: owned, pointers })
-    }
-
-    pub(super) fn program(&self) -> *const c_char {
-        // The chain above ends in NULL, so there always is a first; execve(NULL) fails with EFAULT.
-        self.pointers.first().copied().unwrap_or(std::ptr::null())
-    }
-}
-
-/// Becomes the program `argv[0]` (a path), keeping environment and descriptors; returns only if that fails.
-pub fn exec(argv: &CStrings) -> Errno {
-    default_write_signals();
-    // SAFETY: both arrays are NULL-terminated and outlive the call.
-    unsafe { ffi::execve(argv.program(), argv.pointers.as_ptr(), ffi::environ) };
-    Errno::last()
-}
-
-/// Number under which a detached program finds the descriptor that is handed to it.
-pub const HANDED_FD: c_int = 3;
-const STACK_WORDS: usize = 1024; // 16 KiB of u128: the two functions below call nothing that goes deep
-
-struct Plan<'a> {
-    argv: &'a CStrings,
-    envp: &'a [*const c_char],
-    handed: c_int,
-    null: c_int,
-    inner_stack: *mut c_void,
-    errno: AtomicI32,
-}
-
-/// Starts `argv` for good: in a session of its own, child of init, on /dev/null, in `/`, with no descriptor but
-/// `handed` (as HANDED_FD). Returns when the program has been loaded, without waiting for it.
-///
-/// Two clones that share our memory until the exec, as posix_spawn does: a fork would copy page tables twice.
-///
-/// Of our variables it gets those that `keeps` says yes to, each as `NAME=value`.
-pub fn spawn_detached(argv: &CStrings, keeps: impl Fn(&[u8]) -> bool, handed: &Fd) -> Result<(), Errno> {
-    let envp = environment(keeps);
-    let null = super::file::open_null()?;
-    let mut outer: Vec<u128> = Vec::with_capacity(STACK_WORDS);
-    let mut inner: Vec<u128> = Vec::with_capacity(STACK_WORDS);
-    // SAFETY: one past the end of an allocation of STACK_WORDS, where a downward stack begins; u128 aligns it to 16.
-    let (outer_top, inner_top) = unsafe { (outer.as_mut_ptr().add(STACK_WORDS), inner.as_mut_ptr().add(STACK_WORDS)) };
-    let plan = Plan {
-        argv,
-        envp: &envp,
-        handed: handed.raw(),
-        null: null.raw(),
-        inner_stack: inner_top.cast(),
-        errno: AtomicI32::new(0),
-    };
-    let flags = ffi::CLONE_VM | ffi::CLONE_VFORK | ffi::SIGCHLD;
-    let arg = std::ptr::from_ref(&plan).cast_mut().cast();
-    // SAFETY: with VFORK this thread sleeps until the child is gone, so plan and stacks outlive it and nothing races.
-    let child = check(unsafe { ffi::clone(outer_child, outer_top.cast(), flags, arg) } as isize)?;
-    // SAFETY: plain system call; the status is not asked for. No zombie may be left to a client that never reaps.
-    unsafe { ffi::waitpid(child as c_int, std::ptr::null_mut(), 0) };
-    match plan.errno.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        errno => Err(Errno(errno)),
-    }
-}
-
-/// The variables of this process that `keeps` says yes to, as execve wants them.
-fn environment(keeps: impl Fn(&[u8]) -> bool) -> Vec<*const c_char> {
-    // SAFETY: the C runtime's array, which nobody in this process changes.
-    let mut at = unsafe { ffi::environ };
-    let mut kept = Vec::new();
-    while !at.is_null() {
-        // SAFETY: the array ends in NULL, at which this stops.
-        let entry = unsafe { *at };
-        if entry.is_null() {
-            break;
-        }
-        // SAFETY: each entry is NUL-terminated and lives as long as the process.
-        if keeps(unsafe { std::ffi::CStr::from_ptr(entry) }.to_bytes()) {
-            kept.push(entry);
-        }
-        // SAFETY: this entry was not the NULL, so there is a next one.
-        at = unsafe { at.add(1) };
-    }
-    kept.push(std::ptr::null());
-    kept
-}
-
-/// Leaves the hook's session and its streams, then makes the process that lasts, which init will adopt.
-extern "C" fn outer_child(arg: *mut c_void) -> c_int {
-    // SAFETY: spawn_detached passes a Plan that lives until this process is gone; only raw system calls follow.
+/// From now on SIGINT and SIGTERM end nothing; they make the returned descriptor readable.
+pub fn signals_as_input() -> Result<OwnedFd, Errno> {
+    use rustix::fd::FromRawFd;
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset makes the set whole before it is used; the descriptor, if there is one, is nobody else's.
     unsafe {
-        let plan = &*arg.cast::<Plan<'_>>();
-        ffi::setsid();
-        for stream in 0..HANDED_FD {
-            ffi::dup2(plan.null, stream);
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+        let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 {
+            return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::MFILE));
         }
-        if plan.handed == HANDED_FD {
-            ffi::fcntl(HANDED_FD, ffi::F_SETFD, 0);
-        } else {
-            ffi::dup2(plan.handed, HANDED_FD);
-        }
-        close_from(HANDED_FD + 1);
-        ffi::chdir(c"/".as_ptr());
-        default_write_signals();
-        let flags = ffi::CLONE_VM | ffi::CLONE_VFORK | ffi::SIGCHLD;
-        if ffi::clone(inner_child, plan.inner_stack, flags, arg) < 0 {
-            plan.errno.store(*ffi::__errno_location(), Ordering::Relaxed);
-        }
+        above_standard(OwnedFd::from_raw_fd(fd))
     }
-    0
 }
 
-extern "C" fn inner_child(arg: *mut c_void) -> c_int {
-    // SAFETY: as in outer_child, which sleeps meanwhile; the arrays are NULL-terminated.
-    unsafe {
-        let plan = &*arg.cast::<Plan<'_>>();
-        ffi::execve(plan.argv.program(), plan.argv.pointers.as_ptr(), plan.envp.as_ptr());
-        plan.errno.store(*ffi::__errno_location(), Ordering::Relaxed);
-    }
-    127
+/// User id of the process that listens behind `socket`.
+pub fn peer_uid(socket: &OwnedFd) -> Option<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
+    let mut len = std::mem::size_of::<libc::ucred>() as libc::socklen_t;
+    let value = (&raw mut peer).cast();
+    // SAFETY: `value` has room for one struct ucred, which is what `len` says.
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, value, &mut len) };
+    (done == 0).then_some(peer.uid)
 }
 
-/// Closes every descriptor from `first` on: whatever the client left open must not live as long as an owner.
+/// Runs `command` with `input` on its standard input and gives what it wrote to its standard output, if it ended with
+/// 0 before `deadline`. Environment, working folder and standard error are ours. The error is for the user.
+pub fn ask_program(command: Command, input: &[u8], deadline: Deadline) -> Result<Vec<u8>, String> {
+    let (mut child, output) = start(command, input).map_err(|error| format!("it can't be run ({})", words(error)))?;
+    let (output, stop) = read_to_end(&output, OUTPUT_MAX, deadline);
+    if stop != Stop::End {
+        let _ = child.kill();
+    }
+    // What can't be waited for was reaped by a caller who ignores SIGCHLD: its output's end is all there is to know.
+    let status = child.wait().unwrap_or_default();
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    match stop {
+        Stop::End if code == 0 => Ok(output),
+        Stop::End => Err(format!("it ended with code {code}")),
+        Stop::Limit => Err("it said more than 1 MiB".to_owned()),
+        Stop::Late => Err("it did not end in time".to_owned()),
+        Stop::Failed(errno) => Err(format!("it can't be run ({})", words(errno))),
+    }
+}
+
+fn start(mut command: Command, input: &[u8]) -> io::Result<(Child, OwnedFd)> {
+    let (reading, writing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let reading = above_standard(reading)?;
+    command.stdin(Stdio::from(in_memory(input)?)).stdout(Stdio::from(above_standard(writing)?));
+    // Our end for writing goes with the command: it would keep the output from ever ending.
+    Ok((spawn(command)?, reading))
+}
+
+/// An unnamed file that holds `bytes`, to be read from its start: unlike a pipe it takes any amount at once.
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd, Errno> {
+    let file = above_standard(rustix::fs::memfd_create(c"event", MemfdFlags::CLOEXEC)?)?;
+    let mut done = 0;
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pwrite(&file, rest, done as u64) {
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(file)
+}
+
+/// Starts `command` for good: in a session of its own, child of init, on /dev/null, in `/`, with no descriptor but
+/// `handed`, under its own number. Returns when the program has been loaded, without waiting for it.
 ///
-/// # Safety
-/// Only for a child that is about to exec: it closes descriptors that others believe they own.
-unsafe fn close_from(first: c_int) {
-    // SAFETY: plain system calls; the caller vouches for the descriptors.
+/// Of our variables it gets those whose names `keeps` says yes to.
+pub fn spawn_detached(mut command: Command, keeps: impl Fn(&[u8]) -> bool, handed: &OwnedFd) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let kept = |(name, _): &(OsString, OsString)| keeps(name.as_bytes());
+    command.current_dir("/").env_clear().envs(std::env::vars_os().filter(kept));
+    command.stdin(open_null()?).stdout(open_null()?).stderr(open_null()?);
+    let handed = handed.as_raw_fd();
+    // SAFETY: between fork and exec `leave` makes system calls, and nothing else.
+    unsafe { command.pre_exec(move || leave(handed)) };
+    spawn(command)?.wait().map(drop)
+}
+
+/// In the child: out of the hook's session, then on as a process whose parent, the child, is gone, for init to adopt.
+fn leave(handed: RawFd) -> io::Result<()> {
+    rustix::process::setsid()?;
+    // SAFETY: neither has a precondition in a process with one thread.
     unsafe {
-        if ffi::syscall(ffi::SYS_CLOSE_RANGE, std::ffi::c_long::from(first), std::ffi::c_long::from(c_int::MAX), 0) == 0
-        {
-            return;
+        match libc::fork() {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {}
+            _ => libc::_exit(0),
         }
-        for fd in first..1024 {
-            ffi::close(fd); // kernels before 5.9 have no close_range
+        libc::fcntl(handed, libc::F_SETFD, 0);
+    }
+    close_at_exec(3, handed - 1);
+    close_at_exec(handed + 1, c_int::MAX);
+    Ok(())
+}
+
+/// Whatever the client left open must not live as long as an owner.
+fn close_at_exec(first: RawFd, last: RawFd) {
+    let (from, to) = (first as c_uint, last as c_uint);
+    // SAFETY: descriptors are marked, none is closed before the exec that follows.
+    unsafe {
+        if first <= last && libc::syscall(libc::SYS_close_range, from, to, libc::CLOSE_RANGE_CLOEXEC) != 0 {
+            for fd in first..=last.min(1023) {
+                libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC); // kernels before 5.11 can't mark a range
+            }
         }
     }
 }

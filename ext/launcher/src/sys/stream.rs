@@ -1,18 +1,122 @@
-//! Standing between two streams: waiting for several descriptors at once, writes that never block, a signal as a
-//! readable descriptor.
+//! Reads and writes sockets and the standard streams: every wait is a poll with the rest of a budget.
 
-use super::{check, ffi, Errno, Fd};
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, Ordering};
+use super::file::above_standard;
+use super::Deadline;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::IoSlice;
 
 /// What a pipe takes without blocking once poll(2) says that it can be written: its smallest unit.
 const PIPE_UNIT: usize = 4096;
+const FIRST_READ: usize = 16 * 1024;
 
-/// One descriptor to wait for.
-pub struct Watch {
-    pub fd: c_int,
+/// Connects to the Unix stream socket at `path`, non-blocking; EAGAIN if its queue of clients is full.
+pub fn connect(path: &[u8]) -> Result<OwnedFd, Errno> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = above_standard(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)?;
+    rustix::net::connect(&socket, &address)?;
+    Ok(socket)
+}
+
+/// Sends as much of the parts, one after another, as the socket takes now. No signal if the peer is gone.
+pub fn send(socket: impl AsFd, parts: &[&[u8]; 3]) -> Result<usize, Errno> {
+    let vectors = parts.map(IoSlice::new);
+    rustix::net::sendmsg(socket, &vectors, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
+}
+
+/// Writes what a descriptor takes without blocking, after `wait` has said that it takes some. Its mode is left
+/// alone: standard output may be shared with processes that expect it to block.
+pub fn write_some(fd: impl AsFd, data: &[u8]) -> Result<usize, Errno> {
+    match rustix::net::send(&fd, data, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        Err(Errno::NOTSOCK) => rustix::io::write(&fd, data.get(..PIPE_UNIT).unwrap_or(data)),
+        other => other,
+    }
+}
+
+/// Writes everything to a standard stream. A reader that is gone is not our failure: errors end it silently.
+pub fn write_all(fd: BorrowedFd<'_>, mut data: &[u8]) {
+    while !data.is_empty() {
+        match rustix::io::write(fd, data) {
+            Ok(count) if count > 0 => data = data.get(count..).unwrap_or(&[]),
+            Err(Errno::INTR) => {}
+            // A non-blocking stdout (some terminals share it): wait a little for its reader.
+            Err(Errno::AGAIN) if poll_writable(fd, 100) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Where reading a stream stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    End,
+    /// More came than is taken.
+    Limit,
+    /// The end did not come in time.
+    Late,
+    Failed(Errno),
+}
+
+/// Reads `fd` to its end, but no longer than until `deadline`, and little more than `limit` bytes.
+pub fn read_to_end(fd: impl AsFd, limit: usize, deadline: Deadline) -> (Vec<u8>, Stop) {
+    let mut bytes = vec![0u8; FIRST_READ];
+    let mut len = 0;
+    let stop = loop {
+        if len > limit {
+            break Stop::Limit;
+        }
+        if len == bytes.len() {
+            bytes.resize(bytes.len().saturating_mul(4).min(limit + 1), 0);
+        }
+        if !poll_readable(&fd, deadline.left_ms()) {
+            if deadline.left_ms() == 0 {
+                break Stop::Late;
+            }
+            continue;
+        }
+        match rustix::io::read(&fd, bytes.get_mut(len..).unwrap_or(&mut [])) {
+            Ok(0) => break Stop::End,
+            Ok(count) => len += count,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(errno) => break Stop::Failed(errno),
+        }
+    };
+    bytes.truncate(len);
+    (bytes, stop)
+}
+
+fn timespec(ms: u32) -> Timespec {
+    Timespec { tv_sec: i64::from(ms / 1_000), tv_nsec: i64::from(ms % 1_000) * 1_000_000 }
+}
+
+/// Whether a read would not block within `timeout_ms` (data, end of file or an error). A signal counts as "no".
+pub fn poll_readable(fd: impl AsFd, timeout_ms: u32) -> bool {
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timespec(timeout_ms))).is_ok_and(|found| found > 0)
+}
+
+/// Whether a write would not block within `timeout_ms`.
+pub fn poll_writable(fd: impl AsFd, timeout_ms: u32) -> bool {
+    poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&timespec(timeout_ms))).is_ok_and(|found| found > 0)
+}
+
+/// One descriptor to wait for, and what for.
+pub struct Watch<'f> {
+    pub fd: Option<BorrowedFd<'f>>,
     pub readable: bool,
     pub writable: bool,
+}
+
+impl<'f> Watch<'f> {
+    /// None where nothing is wanted: such a descriptor must not wake us by its hang-up.
+    fn poll_fd(&self) -> Option<PollFd<'f>> {
+        let reads = if self.readable { PollFlags::IN } else { PollFlags::empty() };
+        let writes = if self.writable { PollFlags::OUT } else { PollFlags::empty() };
+        let events = reads | writes;
+        self.fd.filter(|_| !events.is_empty()).map(|fd| PollFd::from_borrowed_fd(fd, events))
+    }
 }
 
 /// What came of it; an error or a hang-up counts as both, for the next read or write will say it.
@@ -23,67 +127,18 @@ pub struct Ready {
 }
 
 /// Waits until one of the descriptors is ready or `timeout_ms` have passed (None: for good). A signal ends it early.
-pub fn wait<const N: usize>(watches: [Watch; N], timeout_ms: Option<u32>) -> [Ready; N] {
-    let mut fds = watches.map(|watch| {
-        let reads = if watch.readable { ffi::POLLIN } else { 0 };
-        let writes = if watch.writable { ffi::POLLOUT } else { 0 };
-        // A negative descriptor is passed over: one that nothing is wanted of must not wake us by its hang-up.
-        let fd = if reads | writes == 0 { -1 } else { watch.fd };
-        ffi::PollFd { fd, events: reads | writes, revents: 0 }
-    });
-    let timeout = timeout_ms.map_or(-1, |ms| c_int::try_from(ms).unwrap_or(c_int::MAX));
-    // SAFETY: an array of N pollfds, as the count says.
-    let found = unsafe { ffi::poll(fds.as_mut_ptr(), N as u64, timeout) };
-    fds.map(|fd| {
-        let ended = fd.revents & !(ffi::POLLIN | ffi::POLLOUT) != 0;
+pub fn wait<const N: usize>(watches: [Watch<'_>; N], timeout_ms: Option<u32>) -> [Ready; N] {
+    let mut fds: Vec<PollFd<'_>> = watches.iter().filter_map(Watch::poll_fd).collect();
+    let found = poll(&mut fds, timeout_ms.map(timespec).as_ref()).unwrap_or(0);
+    let mut polled = fds.iter().map(PollFd::revents);
+    watches.map(|watch| {
+        let Some(came) = watch.poll_fd().and_then(|_| polled.next()).filter(|_| found > 0) else {
+            return Ready::default();
+        };
+        let ended = !(came - PollFlags::IN - PollFlags::OUT).is_empty();
         Ready {
-            readable: found > 0 && fd.events & ffi::POLLIN != 0 && (ended || fd.revents & ffi::POLLIN != 0),
-            writable: found > 0 && fd.events & ffi::POLLOUT != 0 && (ended || fd.revents & ffi::POLLOUT != 0),
+            readable: watch.readable && (ended || came.contains(PollFlags::IN)),
+            writable: watch.writable && (ended || came.contains(PollFlags::OUT)),
         }
     })
-}
-
-/// Writes what a descriptor takes without blocking, after `wait` has said that it takes some. Its mode is left
-/// alone: standard output may be shared with processes that expect it to block.
-pub fn write_some(fd: c_int, data: &[u8]) -> Result<usize, Errno> {
-    let vector = ffi::IoVec { base: data.as_ptr(), len: data.len() };
-    let message = ffi::MsgHdr {
-        name: std::ptr::null(),
-        namelen: 0,
-        iov: &vector,
-        iovlen: 1,
-        control: std::ptr::null(),
-        controllen: 0,
-        flags: 0,
-    };
-    // SAFETY: the message points to one vector that points to a live slice.
-    match check(unsafe { ffi::sendmsg(fd, &message, ffi::MSG_NOSIGNAL | ffi::MSG_DONTWAIT) }) {
-        Err(Errno(ffi::ENOTSOCK)) => super::write(fd, data.get(..PIPE_UNIT).unwrap_or(data)),
-        other => other,
-    }
-}
-
-static SIGNALLED: AtomicI32 = AtomicI32::new(-1);
-
-extern "C" fn on_signal(_number: c_int) {
-    let fd = SIGNALLED.load(Ordering::Relaxed);
-    // SAFETY: write(2) may be called in a signal's handler; the descriptor stays open for the process's life.
-    unsafe { ffi::write(fd, c"!".as_ptr().cast(), 1) };
-}
-
-/// From now on SIGINT and SIGTERM end nothing; they make the returned descriptor readable.
-pub fn signals_as_input() -> Result<Fd, Errno> {
-    let mut ends: [c_int; 2] = [-1; 2];
-    // SAFETY: the array has room for two descriptors.
-    check(unsafe { ffi::pipe2(ends.as_mut_ptr(), ffi::O_CLOEXEC | ffi::O_NONBLOCK) } as isize)?;
-    let [reads, writes] = ends;
-    let (reads, writes) = (Fd::adopt(reads)?, Fd::adopt(writes)?);
-    SIGNALLED.store(writes.raw(), Ordering::Relaxed);
-    std::mem::forget(writes); // the handler's, for good
-    let handler: extern "C" fn(c_int) = on_signal;
-    for number in [ffi::SIGINT, ffi::SIGTERM] {
-        // SAFETY: the handler does nothing but write to a descriptor; an exec puts the default back.
-        unsafe { ffi::signal(number, handler as usize) };
-    }
-    Ok(reads)
 }

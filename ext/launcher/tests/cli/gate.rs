@@ -1,13 +1,17 @@
-//! Requirement gates without an owner: what Python is asked, what is made of its answer, and of none.
+//! Requirement gates without an owner: it is started; where none comes up, what Python is asked and what its answer makes.
 
-use crate::world::{read_request, response, text, World, SESSION};
+use crate::world::{eventually, read_request, response, text, World, SESSION};
 use std::io::Write;
 
 const BODY: &[u8] =
     b"{\"session_id\":\"s-1\",\"tool_name\":\"Edit\",\"tool_input\":{\"file_path\":\"a\"},\"tool_use_id\":\"t1\"}\n";
 
 fn governed(script: &str) -> World {
-    let world = World::new().with_script(&format!("case \"$*\" in *requirements.slow*) {script};; *) exit 0;; esac"));
+    governed_by(World::new(), &format!("*context_graph.gates*) {script};; *) exit 0"))
+}
+
+fn governed_by(world: World, cases: &str) -> World {
+    let world = world.with_script(&format!("case \"$*\" in {cases};; esac"));
     std::fs::create_dir_all(world.project().join(".claude")).unwrap();
     std::fs::write(world.project().join(".claude/requirements.yaml"), "requirements: {}\n").unwrap();
     world
@@ -26,7 +30,7 @@ fn python_is_told_all_it_needs_and_its_document_is_printed() {
     assert_eq!(ask(&world, "pre-tool"), "{\"x\":1}\n");
     let said = std::fs::read_to_string(world.project().join("said")).unwrap();
     let words: Vec<_> = said.lines().collect();
-    assert_eq!(words[..3], ["-P", "-m", "context_graph.requirements.slow"]);
+    assert_eq!(words[..3], ["-P", "-m", "context_graph.gates"]);
     let (root, project) = (world.root().display().to_string(), world.project().display().to_string());
     assert_eq!(words[3..8], ["pre-tool", &root, &project, SESSION, "Edit"]);
     assert!(words[8].parse::<i64>().is_ok_and(|at_ms| at_ms > 1_600_000_000_000), "{words:?}");
@@ -60,7 +64,8 @@ fn without_an_answer_the_call_passes_aloud_and_the_failure_is_recorded() {
         let world = governed(script);
         let said = ask(&world, "pre-tool");
         assert!(
-            said.starts_with("{\"systemMessage\":\"context-graph: the requirement gates could not be checked"),
+            said.starts_with("{\"systemMessage\":\"context-graph: no owner can be started (it ends at its start")
+                && said.contains("\\ncontext-graph: the requirement gates could not be checked"),
             "{said}"
         );
         assert!(
@@ -79,6 +84,43 @@ fn a_python_that_hangs_is_ended_before_the_client_gives_up() {
     let world = governed("exec sleep 30");
     let said = ask(&world, "stop");
     assert!(said.contains("it did not end in time"), "{said}");
+}
+
+/// After an idle hour there is no owner: a gated call starts one, and its decision is the hook's.
+#[test]
+fn an_owner_is_started_and_decides() {
+    let world = World::new();
+    let started = world.dir.join("started");
+    let world = governed_by(
+        world,
+        &format!("*context_graph.owner*) touch {}; exec sleep 2;; *) touch asked", started.display()),
+    );
+    let socket = world.root().join("run/owner.sock");
+    let owner = std::thread::spawn(move || {
+        eventually("the owner's start", || started.exists().then_some(()));
+        let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        loop {
+            let (mut stream, _) = listener.accept().unwrap();
+            if read_request(&mut stream).is_some() {
+                stream.write_all(&response(0, 1, b"{\"decided\":1}\n", b"")).unwrap();
+                return;
+            }
+        }
+    });
+    assert_eq!(ask(&world, "pre-tool"), "{\"decided\":1}\n");
+    owner.join().unwrap();
+    assert!(world.spooled().is_empty() && !world.project().join("asked").exists());
+}
+
+/// An owner that holds the lock and never listens costs the call half of its time; then Python decides.
+#[test]
+fn an_owner_that_never_listens_leaves_the_gates_to_python() {
+    let world = governed_by(
+        World::new(),
+        "*context_graph.owner*) exec sleep 6;; *) printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'",
+    );
+    assert_eq!(ask(&world, "post-tool"), "{\"x\":1}\n");
+    assert_eq!(world.spooled().len(), 1);
 }
 
 /// The seed's formats have no word for a refusal, and some events change no requirement.

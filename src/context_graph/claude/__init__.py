@@ -1,0 +1,1 @@
+"""Adapts to Claude Code: its hooks' JSON (`hooks`), its settings files (`settings`), `setup` (`install`)."""

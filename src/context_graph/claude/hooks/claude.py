@@ -1,0 +1,126 @@
+"""Builds what a hook prints for Claude Code: one JSON document of its schema, or nothing.
+
+The rules were observed in the real client. Imports only the standard library, because a gate decision without
+an owner waits for these imports (docs/adr/0013-gates.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+CONTEXT_CHARS = 10_000
+"""Longest text the client inlines; one more and the model gets a 2 KB preview and a file name."""
+
+EVENT_OF_VERB = {
+    "session-start": "SessionStart",
+    "pre-tool": "PreToolUse",
+    "post-tool": "PostToolUse",
+    "post-tool-failure": "PostToolUseFailure",
+    "prompt-submit": "UserPromptSubmit",
+    "prompt-expansion": "UserPromptExpansion",
+    "stop": "Stop",
+    "pre-compact": "PreCompact",
+    "session-end": "SessionEnd",
+    "permission-request": "PermissionRequest",
+    "permission-denied": "PermissionDenied",
+    "subagent-stop": "SubagentStop",
+}
+"""Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
+
+TAKES_CONTEXT = frozenset(
+    {
+        *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+        *("UserPromptSubmit", "UserPromptExpansion"),
+    }
+)
+"""The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""
+
+_DECIDES = {"PreToolUse": "deny", "Stop": "block", "SubagentStop": "block", "PermissionRequest": "deny"}
+"""Events that take a decision, with the only one we make: `allow` would skip the user's own permissions."""
+
+_CUT_MARK = "\n[cut]"
+
+_TASKS, _RUNNING = 200, ("running", "pending")
+
+
+def background_work(tasks: Any) -> list[tuple[str, str]]:
+    """(type, id) of what runs on in the background, of a Stop's ``background_tasks``; an odd entry is
+    none."""
+    given = tasks[:_TASKS] if isinstance(tasks, list) else []
+    running = [task for task in given if isinstance(task, dict) and task.get("status") in _RUNNING]
+    return [(str(task.get("type", "")), str(task.get("id", ""))) for task in running]
+
+
+def document(
+    event_name: str, *, context: str = "", system_message: str = "", refusal: str = ""
+) -> dict[str, object]:
+    """The document that tells the model ``context``, the user ``system_message``, and refuses if told to.
+
+    Args:
+        event_name: The client's name of the event that fired, a value of EVENT_OF_VERB.
+        context: Cut to CONTEXT_CHARS UTF-16 units (the client counts JavaScript's way); dropped for events
+            that take none.
+        system_message: Cut as well; dropped on SessionEnd, which shows none.
+        refusal: Why the call is denied or the stop blocked; empty allows, without a word of it. Cut in the
+            middle, so that its last lines, which say what to do, stay.
+
+    Returns:
+        No key at all when there is nothing to say; never a key that is null, which would lose the rest.
+
+    Raises:
+        ValueError: If the client has no such event, or the event can't be refused: a wrong key would lose the
+            whole document.
+    """
+    if event_name not in EVENT_OF_VERB.values():
+        raise ValueError(f"{event_name!r} is none of {', '.join(EVENT_OF_VERB.values())}")
+    if refusal and event_name not in _DECIDES:
+        raise ValueError(f"{event_name} can't be refused; only {', '.join(_DECIDES)} can")
+    made: dict[str, object] = {}
+    own: dict[str, object] = {}
+    if system_message and event_name != "SessionEnd":
+        made["systemMessage"] = cut(system_message)
+    if refusal and event_name in ("Stop", "SubagentStop"):
+        made["decision"], made["reason"] = _DECIDES[event_name], cut(refusal, keep_end=True)
+    elif refusal and event_name == "PermissionRequest":
+        own["decision"] = {"behavior": _DECIDES[event_name], "message": cut(refusal, keep_end=True)}
+    elif refusal:
+        own["permissionDecision"] = _DECIDES[event_name]
+        own["permissionDecisionReason"] = cut(refusal, keep_end=True)
+    if context and event_name in TAKES_CONTEXT:
+        own["additionalContext"] = cut(context)
+    if own:
+        made["hookSpecificOutput"] = {"hookEventName": event_name, **own}
+    return made
+
+
+def cut(text: str, *, keep_end: bool = False) -> str:
+    """At most CONTEXT_CHARS UTF-16 code units, cut between characters, with a mark at the cut."""
+    clean = text.encode("utf-8", "replace").decode()  # a lone surrogate can't be written as JSON
+    if len(clean) * 2 <= CONTEXT_CHARS:
+        return clean
+    units = clean.encode("utf-16-le")
+    if len(units) <= 2 * CONTEXT_CHARS:
+        return clean
+    keep = 2 * (CONTEXT_CHARS - len(_CUT_MARK))
+    if not keep_end:
+        return units[:keep].decode("utf-16-le", "ignore") + _CUT_MARK
+    half = keep // 4 * 2  # of each end, in whole units
+    return (
+        units[:half].decode("utf-16-le", "ignore") + _CUT_MARK + units[-half:].decode("utf-16-le", "ignore")
+    )
+
+
+def render(event_name: str, *, context: str = "", system_message: str = "", refusal: str = "") -> bytes:
+    """One line of JSON with its newline, or nothing at all when there is nothing to say.
+
+    Arguments and errors as those of `document`.
+    """
+    import msgspec
+
+    made = document(event_name, context=context, system_message=system_message, refusal=refusal)
+    return msgspec.json.encode(made) + b"\n" if made else b""
+
+
+def render_system_message(text: str) -> bytes:
+    """A document that only tells the user something; valid on every event. Nothing for an empty text."""
+    return render("Stop", system_message=text)

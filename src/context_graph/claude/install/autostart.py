@@ -1,0 +1,173 @@
+"""Starts the owner at login: a unit for systemd's user instance, and the link that enables it.
+
+It is optional: every command and hook starts an owner where none runs. With it the first hook need not wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from context_graph.claude.settings.changes import Change, apply_changes, read_text
+from context_graph.errors import ConfigError
+
+UNIT: Final = "context-graph-owner.service"
+_MARK: Final = "# Written by context-graph-cli setup --autostart"
+_WANTED_BY: Final = "default.target"
+_SYSTEMCTL_S: Final = 10.0
+_STAYS_S: Final = 604_800
+"""Idle time after which such an owner leaves: the longest that the setting takes. Idle costs nothing."""
+
+
+@dataclass(slots=True)
+class Autostart:
+    """The planned unit, and remarks for a person."""
+
+    unit: Change
+    wanted: bool
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def link(self) -> Path:
+        """The link that enables the unit, as `systemctl --user enable` makes it."""
+        return self.unit.path.parent / f"{_WANTED_BY}.wants" / UNIT
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything has to change."""
+        return self.unit.is_needed or os.path.lexists(self.link) != self.wanted
+
+
+def plan_autostart(command: Sequence[str], root: Path, env: Mapping[str, str]) -> Autostart:
+    """The unit that starts ``command`` (an owner's) for the data root ``root``. Reads, writes nothing.
+
+    Raises:
+        ConfigError: This system has no systemd, no place for units, or a unit of that name that is not ours.
+    """
+    path = _unit_path(env)
+    words = [*command, "--root", str(root), "--foreground"]
+    made = Autostart(Change(path, read_text(path), unit_text(words)), wanted=True)
+    if _is_foreign(made):
+        raise ConfigError(f"{path} is there and not ours; move it away first")
+    if shutil.which("systemctl", path=env.get("PATH")) is None:
+        made.notes.append("systemctl is not on PATH: without it nothing reads the file")
+    made.notes.append(f"it starts at the next login; now: systemctl --user start {UNIT}")
+    return made
+
+
+def plan_no_autostart(env: Mapping[str, str]) -> Autostart:
+    """Plan the removal of unit and link; a unit that is not ours stays.
+
+    Raises:
+        ConfigError: This system has no systemd, or no place for units.
+    """
+    path = _unit_path(env)
+    made = Autostart(Change(path, read_text(path), None), wanted=False)
+    if _is_foreign(made):
+        stays = Autostart(Change(path, None, None), wanted=False)
+        stays.wanted = os.path.lexists(stays.link)
+        stays.notes.append(f"{path} is not ours and stays")
+        return stays
+    made.notes.append("an owner that runs goes on: `context-graph-cli owner stop` ends it")
+    return made
+
+
+def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
+    """Carry out the plan, and have systemd reload its units, if it answers.
+
+    Raises:
+        ConfigError: A file can't be written.
+    """
+    apply_changes([made.unit])
+    try:
+        _set_link(made.link, made.unit.path, wanted=made.wanted)
+    except OSError as error:
+        raise ConfigError(f"{made.link} can't be changed: {error.strerror}") from error
+    if not made.wanted:
+        folder = made.unit.path.parent
+        for emptied in (made.link.parent, folder, folder.parent):
+            with contextlib.suppress(OSError):  # not empty: others' files are in it
+                os.rmdir(emptied)
+    if not _reload(env):
+        if made.wanted:  # what would start it now is the instance that does not answer
+            made.notes.clear()
+        made.notes.append(
+            "systemd's user instance does not answer here; it reads the units at the next login"
+        )
+
+
+def unit_text(words: Sequence[str]) -> str:
+    """The unit that runs ``words``.
+
+    Exit code 75 says that another owner runs, which is as well. An owner that yields to a newer client ends
+    with 0 and is not started again: that client starts its own.
+    """
+    return f"""{_MARK}
+[Unit]
+Description=context-graph: the process that holds the stores
+
+[Service]
+Type=exec
+ExecStart={" ".join(map(_quoted, words))}
+Environment=CONTEXT_GRAPH_IDLE_S={_STAYS_S}
+Restart=on-failure
+RestartSec=5
+RestartPreventExitStatus=64 73 75 77
+SuccessExitStatus=75
+TimeoutStopSec=15
+StandardError=null
+
+[Install]
+WantedBy={_WANTED_BY}
+"""
+
+
+def _unit_path(env: Mapping[str, str]) -> Path:
+    if sys.platform != "linux":
+        raise ConfigError(f"--autostart writes a systemd unit, for Linux; this is {sys.platform!r}")
+    shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
+    if shared.startswith("/"):
+        return Path(shared) / "systemd" / "user" / UNIT
+    if home.startswith("/"):
+        return Path(home) / ".config" / "systemd" / "user" / UNIT
+    raise ConfigError("neither XDG_CONFIG_HOME nor HOME is an absolute path: there is no place for the unit")
+
+
+def _is_foreign(made: Autostart) -> bool:
+    return made.unit.before is not None and _MARK not in made.unit.before
+
+
+def _set_link(link: Path, file: Path, *, wanted: bool) -> None:
+    if wanted and not os.path.lexists(link):
+        os.makedirs(link.parent, exist_ok=True)
+        os.symlink(file, link)
+    elif not wanted and os.path.lexists(link):
+        os.unlink(link)
+
+
+def _reload(env: Mapping[str, str]) -> bool:
+    """Whether systemd, if there is one, has read its units anew."""
+    program = shutil.which("systemctl", path=env.get("PATH"))
+    if program is None:
+        return True
+    command = [program, "--user", "daemon-reload"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=dict(env), timeout=_SYSTEMCTL_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _quoted(word: str) -> str:
+    """One word of ExecStart: systemd expands % and $, and knows quotes and backslashes."""
+    plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{plain}"'

@@ -1,0 +1,233 @@
+"""Adds our entries to the client's files and removes them again; every other byte stays as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
+
+from context_graph.claude.settings.events import EVENTS, SEARCH, runs_us
+from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text, without
+from context_graph.claude.settings.settings import is_ours, merge_settings
+from context_graph.errors import InvalidInputError
+
+SERVER: Final = "context-graph"
+_SERVER_ENTRY: Final = {"command": "context-graph-cli", "args": ["mcp"]}
+_STATUS_LINE, *_STATUS_LINES_BEFORE = (
+    {
+        "type": "command",
+        "command": f"{path}command -v context-graph-cli >/dev/null 2>&1 && context-graph-cli {call} || true",
+    }
+    for path, call in ((f"{SEARCH}; ", "status --line"), ("", "status --line"), ("", "req statusline"))
+)
+_UNASKED: Final = (
+    *("store_memory", "recall_memory", "search_graph", "inject_context", "link_memories", "get_memory"),
+    *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
+)
+_APPROVED: Final = "enabledMcpjsonServers"
+
+Path = tuple[str | int, ...]
+
+
+def allowed(server: str) -> tuple[str, ...]:
+    """Tools that need no permission dialog: they read, or add what can be undone. Others rewrite."""
+    return tuple(f"mcp__{server}__{tool}" for tool in _UNASKED)
+
+
+ALLOWED: Final = allowed(SERVER)
+
+
+def add_to_settings(
+    text: str,
+    *,
+    permissions: bool,
+    status_line: bool,
+    approved: bool = False,
+    server: str = SERVER,
+    strict_gates: bool | None = None,
+) -> str:
+    """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
+
+    Args:
+        approved: Also have the client use our server of `.mcp.json` without the dialog whose default
+            switches it off for good. It counts in folders that the user trusts.
+        server: Its name.
+
+    Raises:
+        InvalidInputError: The file can't be merged; see `merge_settings`.
+    """
+    merged = merge_settings(text, EVENTS, strict=strict_gates)
+    if permissions:
+        merged = _with_permissions(merged, server)
+    if approved:
+        merged = _with_approval(merged, server)
+    if status_line and "statusLine" not in _parsed(merged).members:
+        merged = _with_members(merged, (), {"statusLine": _STATUS_LINE})
+    return merged
+
+
+def add_server(text: str, server: str = SERVER) -> str:
+    """``text`` of a `.mcp.json` with our server; one of its name that is there already stays as it is.
+
+    Raises:
+        InvalidInputError: It is no JSON object, or its servers are none.
+    """
+    if not text.strip():
+        return json.dumps({"mcpServers": {server: _SERVER_ENTRY}}, indent=2) + "\n"
+    servers = _object_at(_parsed(text), "mcpServers")
+    if servers is None:
+        return _with_members(text, (), {"mcpServers": {server: _SERVER_ENTRY}})
+    if server in servers.members:
+        return text
+    return _with_members(text, ("mcpServers",), {server: _SERVER_ENTRY})
+
+
+def is_taken(text: str, server: str = SERVER) -> bool:
+    """Whether the server of our name in ``text`` of a `.mcp.json` is another program's."""
+    servers = _object_at(_parsed(text), "mcpServers")
+    there = servers.value.get(server) if servers is not None else None
+    if there is None:
+        return False
+    return not (isinstance(there, dict) and runs_us(str(there.get("command", "")), there.get("args") or ()))
+
+
+def our_servers(text: str) -> frozenset[str]:
+    """The names under which ``text`` of a `.mcp.json` has our server as we write it."""
+    try:
+        servers = _object_at(_parsed(text), "mcpServers")
+    except InvalidInputError:
+        return frozenset()
+    named = servers.value.items() if servers is not None else ()
+    return frozenset(name for name, entry in named if entry == _SERVER_ENTRY)
+
+
+def mentions_us(text: str) -> bool:
+    """Whether anything in the text may be ours: whether it names the program or the server."""
+    return SERVER in text
+
+
+def drop_server(text: str) -> str:
+    """``text`` without our server, under any name, if its entry is as we write it."""
+    for name in our_servers(text):
+        text = _pruned(without(text, ("mcpServers", name)), ("mcpServers",))
+    return text
+
+
+def take_from_settings(text: str, servers: frozenset[str] = frozenset({SERVER})) -> str:
+    """``text`` without our hooks, permissions and status line; containers that this empties are removed too.
+
+    Args:
+        servers: Names of our server whose permissions and approval are removed, too.
+    """
+    text = _drop_each(text, _our_hooks)
+    tools = {tool for server in servers for tool in allowed(server)}
+    text = _drop_each(text, lambda root: _items_at(root, ("permissions", "allow"), tools))
+    text = _drop_each(text, lambda root: _items_at(root, (_APPROVED,), servers))
+    if _parsed(text).value.get("statusLine") in (_STATUS_LINE, *_STATUS_LINES_BEFORE):
+        text = without(text, ("statusLine",))
+    return text
+
+
+def _with_approval(text: str, server: str) -> str:
+    root = _parsed(text)
+    there = root.members.get(_APPROVED)
+    if root.value.get("enableAllProjectMcpServers") is True:
+        return text
+    if there is None:
+        return _with_members(text, (), {_APPROVED: [server]})
+    if not isinstance(there.value, list):
+        raise InvalidInputError(f"{_APPROVED} must be a list; mend the file, it was not touched")
+    if server in there.value:
+        return text
+    editor = JsonEditor(text, root)
+    editor.append_items(there, [server], 2)
+    return editor.applied()
+
+
+def _with_permissions(text: str, server: str) -> str:
+    permissions = _object_at(_parsed(text), "permissions")
+    wanted = allowed(server)
+    if permissions is None:
+        return _with_members(text, (), {"permissions": {"allow": list(wanted)}})
+    allow = permissions.members.get("allow")
+    if allow is None:
+        return _with_members(text, ("permissions",), {"allow": list(wanted)})
+    if not isinstance(allow.value, list):
+        raise InvalidInputError("permissions.allow must be a list; mend the file, it was not touched")
+    if {f"mcp__{server}", f"mcp__{server}__*"} & {one for one in allow.value if isinstance(one, str)}:
+        return text
+    root = _parsed(text)
+    editor = JsonEditor(text, root)
+    there = root.members["permissions"].members["allow"]
+    editor.append_items(there, [one for one in wanted if one not in there.value], 3)
+    return editor.applied()
+
+
+def _with_members(text: str, path: tuple[str, ...], members: Mapping[str, Any]) -> str:
+    root = _parsed(text)
+    node = root
+    for step in path:
+        node = node.members[step]
+    editor = JsonEditor(text, root)
+    editor.append_members(node, members, len(path) + 1)
+    return editor.applied()
+
+
+def _drop_each(text: str, find: Callable[[Node], Iterator[Path]]) -> str:
+    """``text`` without everything that ``find`` names, and without the containers that this empties."""
+    while (path := next(find(_parsed(text)), None)) is not None:
+        text = without(text, path)
+        for end in (3, 2, 1):  # a group whose hooks are gone, its event or list, what held that
+            shorter = _pruned(text, path[:end]) if end < len(path) else text
+            if shorter == text and end < len(path):
+                break
+            text = shorter
+    return text
+
+
+def _our_hooks(root: Node) -> Iterator[Path]:
+    hooks = root.members.get("hooks")
+    for event, groups in hooks.members.items() if hooks else ():
+        for at, group in enumerate(groups.items):
+            inner = group.members.get("hooks")
+            for number, hook in enumerate(inner.items if inner else ()):
+                if isinstance(hook.value, dict) and is_ours(hook.value):
+                    yield "hooks", event, at, "hooks", number
+
+
+def _items_at(root: Node, path: tuple[str, ...], wanted: Collection[str]) -> Iterator[Path]:
+    """Those of ``wanted`` in the list at ``path``."""
+    node: Node | None = root
+    for step in path:
+        node = node.members.get(step) if node else None
+    for at, entry in enumerate(node.items if node else ()):
+        if isinstance(entry.value, str) and entry.value in wanted:
+            yield *path, at
+
+
+def _pruned(text: str, path: Path) -> str:
+    """``text`` without the container at ``path`` if it is empty, or a group without hooks."""
+    node = _parsed(text)
+    for step in path:
+        node = node.members[step] if isinstance(step, str) else node.items[step]
+    empty = not node.value or (
+        isinstance(node.value, dict) and node.value.get("hooks") == [] and len(path) == 3
+    )
+    return without(text, path) if empty else text
+
+
+def _parsed(text: str) -> Node:
+    try:
+        root = parse_json_text(text)
+    except ValueError as error:
+        raise InvalidInputError(f"is no JSON: {error}; mend the file, it was not touched") from error
+    if not isinstance(root.value, dict):
+        raise InvalidInputError("is no JSON object; mend the file, it was not touched")
+    return root
+
+
+def _object_at(root: Node, key: str) -> Node | None:
+    found = root.members.get(key)
+    if found is not None and not isinstance(found.value, dict):
+        raise InvalidInputError(f"{key} must be an object; mend the file, it was not touched")
+    return found

@@ -1,0 +1,226 @@
+"""Plans the changes of `setup` and `setup --remove` before anything is written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import context_graph
+from context_graph.claude.install.entries import (
+    SERVER,
+    add_server,
+    add_to_settings,
+    drop_server,
+    is_taken,
+    mentions_us,
+    our_servers,
+    take_from_settings,
+)
+from context_graph.claude.install.record import Record
+from context_graph.claude.settings.changes import Change, edited, read_text
+from context_graph.config import client_dir, store_key
+from context_graph.errors import ContextGraphError, InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to set up beside the hooks."""
+
+    servers: bool = True
+    server: str = SERVER
+    """The name of ours in `.mcp.json`."""
+    skills: bool = True
+    permissions: bool = True
+    status_line: bool = False
+    strict_gates: bool | None = None
+
+
+@dataclass(slots=True)
+class Setup:
+    """The planned changes, and remarks for a person."""
+
+    changes: list[Change] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def needed(self) -> list[Change]:
+        """The changes that change something."""
+        return [change for change in self.changes if change.is_needed]
+
+
+def plugin_folder() -> Path:
+    """The Claude Code plugin that comes with the package: hooks, server, skills."""
+    return Path(context_graph.__file__).parent / "data" / "plugin"
+
+
+def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
+    """Hooks, and what else ``options`` say, merged into what is there. Reads, writes nothing.
+
+    Raises:
+        InvalidInputError: A file that can't be merged; names it.
+        ConfigError: A file that can't be read.
+    """
+    made = Setup()
+    for name, text in _skills() if options.skills else ():
+        _plan_skill(made, record, scope.skills / name / "SKILL.md", text)
+    ours = _plan_server(made, scope, options.server) if options.servers else True
+    made.changes.append(
+        _merged(
+            scope.settings,
+            lambda text: add_to_settings(
+                text,
+                permissions=options.permissions and ours,
+                status_line=options.status_line,
+                approved=options.servers and ours and scope.servers is not None,
+                server=options.server,
+                strict_gates=options.strict_gates,
+            ),
+        )
+    )
+    if scope.name != "user" and scope.settings == user_scope().settings:
+        made.notes.append(f"{scope.settings} is the user's own: its hooks run in every project")
+    return made
+
+
+def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
+    """Whether the name of our server is ours there."""
+    if scope.servers is None:
+        made.notes.append(
+            f"the memory tools: run  claude mcp add --scope user {server} -- context-graph-cli mcp"
+        )
+        return True
+    change = _merged(scope.servers, lambda text: add_server(text, server))
+    made.changes.append(change)
+    taken = is_taken((change.after or "").removeprefix("\ufeff"), server)
+    if taken:
+        made.notes.append(
+            f"{scope.servers} has another program's server {server!r}, and it stays: no memory tools of "
+            "ours, and no permissions for its tools, are set up. For ours under another name run this again "
+            "with  --server-name context-graph-memory"
+        )
+    return not taken
+
+
+def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True) -> Setup:
+    """The files as they were before `setup`; of those edited since, all but what is ours.
+
+    Args:
+        places: Scopes of one folder, with their records.
+        shared: Whether servers and skills go too, which these scopes have in common.
+
+    Raises as `plan_setup`.
+    """
+    made = Setup()
+    records = [record for _, record in places]
+    names = frozenset({SERVER})
+    if places[0][0].servers is not None:
+        names |= our_servers((read_text(places[0][0].servers) or "").removeprefix("\ufeff"))
+    for scope, record in places:
+        made.changes.append(_undone([record], scope.settings, lambda text: take_from_settings(text, names)))
+    scope = places[0][0]
+    if scope.servers is None:
+        made.notes.append("the memory tools: run  claude mcp remove --scope user context-graph")
+    elif shared:
+        made.changes.append(_undone(records, scope.servers, drop_server))
+    for name, text in _skills() if shared else ():
+        path = scope.skills / name / "SKILL.md"
+        now = read_text(path)
+        ours, before = _original(records, path, now)
+        if ours or now == text:
+            made.changes.append(Change(path, now, before))
+        elif now is not None:
+            made.notes.append(f"{path} has been edited and stays")
+    return made
+
+
+def is_set_up(scope: Scope) -> bool:
+    """Whether the settings of ``scope`` have anything of ours; what can't be read has not."""
+    try:
+        now = read_text(scope.settings) or ""
+        return mentions_us(now) and edited(now, take_from_settings) != now
+    except ContextGraphError:
+        return False
+
+
+def remove_folders(scope: Scope, record: Record) -> None:
+    """Remove folders that `setup` made, and our skills' folders, if they are empty."""
+    skills = [scope.skills / name for name, _ in _skills()]
+    for folder in [*skills, *(reversed(record.folders) if record.is_known else [scope.skills])]:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+def _skills() -> list[tuple[str, str]]:
+    found = sorted((plugin_folder() / "skills").glob("*/SKILL.md"))
+    return [(path.parent.name, path.read_text(encoding="utf-8")) for path in found]
+
+
+def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
+    now = read_text(path)
+    if now is None or now == text or record.original(path, now)[0]:
+        made.changes.append(Change(path, now, text))
+    else:
+        made.notes.append(f"{path} is there and not ours; it stays as it is")
+
+
+def _merged(path: Path, merge: Callable[[str], str]) -> Change:
+    before = read_text(path)
+    try:
+        return Change(path, before, edited(before or "", merge))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from error
+
+
+def _original(records: Sequence[Record], path: Path, now: str | None) -> tuple[bool, str | None]:
+    """As `Record.original`, of the first record that knows."""
+    found = (record.original(path, now) for record in records)
+    return next((one for one in found if one[0]), (False, None))
+
+
+def _undone(records: Sequence[Record], path: Path, take_out: Callable[[str], str]) -> Change:
+    now = read_text(path)
+    if now is None:
+        return Change(path, None, None)
+    as_written, before = _original(records, path, now)
+    if as_written:
+        return Change(path, now, before)
+    if not mentions_us(now):  # whatever else it is, and if it is no JSON at all
+        return Change(path, now, now)
+    try:
+        return Change(path, now, edited(now, take_out))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One set of the client's files."""
+
+    name: str
+    """project or user."""
+    base: Path
+    settings: Path
+    skills: Path
+    servers: Path | None
+    """The file that names MCP servers; None for the user's, which the client rewrites while it runs."""
+
+    @property
+    def key(self) -> str:
+        """Names the scope among all of this user's; fit for a file."""
+        return f"{self.name}-{store_key(self.base)}"
+
+
+def project_scope(top: Path, *, local: bool = False) -> Scope:
+    """The files of the project at ``top``; with ``local`` the settings that its users keep to themselves."""
+    name = "settings.local.json" if local else "settings.json"
+    claude = top / ".claude"
+    return Scope("local" if local else "project", top, claude / name, claude / "skills", top / ".mcp.json")
+
+
+def user_scope() -> Scope:
+    """The user's own files, which hold in every project."""
+    claude = client_dir()
+    return Scope("user", claude, claude / "settings.json", claude / "skills", None)

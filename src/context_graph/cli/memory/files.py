@@ -1,0 +1,315 @@
+"""Runs `memory export`, `import` and `reindex` page by page, with a progress bar on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
+
+import typer
+
+from context_graph.cli.calling import ask
+from context_graph.cli.memory.call import ask_memory
+from context_graph.cli.options import DbPath
+from context_graph.cli.output.bar import Advance, bar
+from context_graph.errors import ContextGraphError, InvalidInputError
+
+_PAGE_S: Final = 60.0
+_PAGE_BYTES: Final = 512 * 1024
+"""Of one request: some hundred memories, which keep the owner from hooks for a moment only."""
+_PAGE_LINES: Final = 200
+_MAX_LINE: Final = 4 * 1024 * 1024
+
+
+class FileFormat(StrEnum):
+    """What memories are written as."""
+
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+
+
+def export(
+    file_format: Annotated[
+        FileFormat,
+        typer.Option(
+            "--format",
+            help="jsonl: one file, nothing lost. markdown: a file a memory, for reading and editing.",
+        ),
+    ] = FileFormat.JSONL,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="PATH", help="File (jsonl; default: standard output) or folder (markdown)."
+        ),
+    ] = None,
+    embeddings: Annotated[
+        bool,
+        typer.Option("--embeddings", help="With jsonl: the vectors too, so that none is computed again."),
+    ] = False,
+    db_path: DbPath = None,
+) -> None:
+    """Write all memories of this project, with links; as jsonl also the forgotten ones.
+
+    Written page by page: 100,000 memories take no more memory than a hundred do.
+
+    Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
+
+    Example: context-graph-cli memory export --output memories.jsonl
+    """
+    if file_format is FileFormat.MARKDOWN and path is None:
+        raise InvalidInputError(
+            "--format markdown writes a file for each memory: give a folder with --output"
+        )
+    if file_format is FileFormat.MARKDOWN and embeddings:
+        raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
+    pages = _pages(file_format.value, embeddings, db_path)
+    try:
+        if file_format is FileFormat.MARKDOWN and path is not None:
+            count = _write_folder(path, pages)
+        else:
+            count = _write_file(path, pages)
+    except OSError as error:
+        where = "standard output" if path is None else f"--output {path}"
+        raise InvalidInputError(f"{where}: {error.strerror}") from error
+    print(f"{count} memories", file=sys.stderr)
+
+
+def import_memories(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="A file or folder that `memory export` wrote; default: JSONL from standard input.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace memories whose id is here already; else they stay.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
+    db_path: DbPath = None,
+) -> None:
+    """Read memories from JSONL or Markdown into this project's store.
+
+    Everything is checked first; a bad line is told with its number, and then nothing is written. Secrets
+    are redacted; the report counts them by kind under "masked". What has the id of a memory that is here
+    already is skipped, so that an import that was cut off can be run again.
+
+    Exit codes: 0; 1 the input can't be read or is wrong (each fault on its own line); 2 the database is
+    corrupt.
+
+    Example: context-graph-cli memory import memories.jsonl --dry-run
+    """
+    with _source(path) as (batches, total), _begun(overwrite, db_path) as token:
+        with bar("checking", total) as advance:
+            for batch, size in batches():
+                _import("check", {"token": token, **batch}, db_path)
+                advance(size)
+        checked = _import("checked", {"token": token}, db_path)
+        if checked["problems"]:
+            print("\n".join(checked["problems"]), file=sys.stderr)
+            raise InvalidInputError(f"{checked['faults']}; nothing was written")
+        if not dry_run:
+            with bar("importing", total) as advance:
+                for batch, size in batches():
+                    _import("write", {"token": token, **batch}, db_path)
+                    advance(size)
+        done = _import("end", {"token": token}, db_path)
+    print(json.dumps({"dry_run": dry_run, **done}))
+
+
+def reindex(
+    provider: Annotated[
+        str,
+        typer.Option(
+            "--provider", metavar="NAME", help="static, which is built in, or one that an extra brings."
+        ),
+    ] = "static",
+    db_path: DbPath = None,
+) -> None:
+    """Change what makes the embeddings, and compute them all anew, while the store stays in use.
+
+    In a store that has this provider already, memories that have lost their vector get one. Cut off, it
+    goes on where it was when it is run again; until the end the old embeddings serve.
+
+    Exit codes: 0; 1 no such provider, or the store can't be used; 2 a record is corrupt.
+
+    Example: context-graph-cli memory reindex --provider static
+    """
+    done, memories = False, 0
+    with contextlib.ExitStack() as stack:
+        advance: Advance | None = None
+        at = 0
+        while not done:
+            step = _call("memory.reindex", {"provider": provider}, db_path)
+            advance = advance or stack.enter_context(bar("reindexing", step["total"]))
+            advance(step["at"] - at)
+            at, done, memories = step["at"], step["done"], memories + step["memories"]
+    print(json.dumps({"provider": provider, "memories": memories}))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give ``app`` these commands."""
+    app.command("export", short_help="Write memories as JSONL or Markdown")(export)
+    app.command("import", short_help="Read memories from JSONL or Markdown")(import_memories)
+    app.command("reindex", short_help="Change the embedding provider")(reindex)
+
+
+def _call(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+    return ask_memory(verb, given, db_path, timeout_s=_PAGE_S)
+
+
+@contextlib.contextmanager
+def _begun(overwrite: bool, db_path: str | None) -> Iterator[str]:
+    """An import's token; if it is interrupted, the owner is told that nothing more comes."""
+    token: str = _import("begin", {"overwrite": overwrite}, db_path)["token"]
+    try:
+        yield token
+    except BaseException:
+        ended = json.dumps({"phase": "end", "token": token}).encode()
+        with contextlib.suppress(ContextGraphError):  # what went wrong before is what is told
+            ask("memory.import", {}, ended, db_path=db_path, timeout_s=_PAGE_S)
+        raise
+
+
+def _import(phase: str, given: dict[str, Any], db_path: str | None) -> Any:
+    return _call("memory.import", {"phase": phase, **given}, db_path)
+
+
+def _pages(file_format: str, embeddings: bool, db_path: str | None) -> Iterator[dict[str, Any]]:
+    """The export's pages; a bar shows how far they are."""
+    cursor: str | None = ""
+    with contextlib.ExitStack() as stack:
+        advance: Advance | None = None
+        while cursor is not None:
+            page = _call(
+                "memory.export", {"format": file_format, "embeddings": embeddings, "cursor": cursor}, db_path
+            )
+            advance = advance or stack.enter_context(bar("exporting", page["total"]))
+            advance(page["memories"])
+            yield page
+            cursor = page.get("next_cursor")
+
+
+def _write_file(path: Path | None, pages: Iterator[dict[str, Any]]) -> int:
+    """Write a file beside its place, then move it there; until then the old file stays.
+
+    A link stays a link, and what is no file (a pipe, a device) is written into: neither may be replaced.
+    """
+    if path is None:
+        if sys.stdout is None:
+            raise InvalidInputError("standard output is closed; name a file with --output")
+        return _write_pages(sys.stdout.buffer, pages)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as out:
+            return _write_pages(out, pages)
+    path = Path(os.path.realpath(path))
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            count = _write_pages(out, pages)
+        os.replace(draft, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)
+        raise
+    return count
+
+
+def _write_pages(out: IO[bytes], pages: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    for page in pages:
+        out.write(page["text"].encode())
+        count += page["memories"]
+    out.flush()
+    return count
+
+
+def _write_folder(folder: Path, pages: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for page in pages:
+        for file in page["files"]:
+            handle = os.open(folder / file["name"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as out:
+                out.write(file["text"].encode())
+            count += 1
+    return count
+
+
+Batches = Callable[[], Iterator[tuple[dict[str, Any], int]]]
+
+
+@contextlib.contextmanager
+def _source(path: Path | None) -> Iterator[tuple[Batches, int]]:
+    """(what gives the input's batches, as often as it is called; what their sizes sum up to)."""
+    try:
+        if path is not None and path.is_dir():
+            files = sorted(one for one in path.rglob("*.md") if one.is_file())
+            if not files:
+                raise InvalidInputError(f"{path}: no Markdown files in this folder")
+            yield lambda: _markdown_batches(files, path), len(files)
+        elif path is not None and path.suffix == ".md":
+            yield lambda: _markdown_batches([path], path.parent), 1
+        else:
+            with open(path, "rb") if path is not None else _spooled_stdin() as lines:
+                size = lines.seek(0, os.SEEK_END)
+                if not size:
+                    raise InvalidInputError("nothing to import: name a PATH, or send JSONL to standard input")
+                yield lambda: _line_batches(lines), size
+    except OSError as error:
+        raise InvalidInputError(f"{error.filename or path}: {error.strerror}") from error
+
+
+def _spooled_stdin() -> IO[bytes]:
+    """Standard input as a file that can be read twice."""
+    spooled = tempfile.TemporaryFile()  # noqa: SIM115 - its caller closes it
+    if sys.stdin is not None and not sys.stdin.isatty():
+        while part := sys.stdin.buffer.read(1 << 20):
+            spooled.write(part)
+    return spooled
+
+
+def _line_batches(lines: IO[bytes]) -> Iterator[tuple[dict[str, Any], int]]:
+    lines.seek(0)
+    batch: list[str] = []
+    first = number = 1
+    size = 0
+    while line := lines.readline(_MAX_LINE + 1):
+        if len(line) > _MAX_LINE:
+            raise InvalidInputError(f"line {number}: longer than {_MAX_LINE} bytes")
+        batch.append(_text(line, f"line {number}"))
+        size += len(line)
+        number += 1
+        if size >= _PAGE_BYTES or len(batch) >= _PAGE_LINES:
+            yield {"first_line": first, "lines": batch}, size
+            batch, size, first = [], 0, number
+    if batch:
+        yield {"first_line": first, "lines": batch}, size
+
+
+def _text(data: bytes, where: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{where}: not UTF-8 at byte {error.start}; nothing was written") from error
+
+
+def _markdown_batches(files: list[Path], root: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    batch: list[dict[str, str]] = []
+    size = 0
+    for file in files:
+        name = str(file.relative_to(root))
+        text = _text(file.read_bytes(), name)
+        batch.append({"name": name, "text": text})
+        size += len(text)
+        if size >= _PAGE_BYTES or len(batch) >= _PAGE_LINES:
+            yield {"files": batch}, len(batch)
+            batch, size = [], 0
+    if batch:
+        yield {"files": batch}, len(batch)

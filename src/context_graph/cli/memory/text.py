@@ -1,0 +1,383 @@
+"""Renders memories and consolidations as lines of text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from context_graph.cli.output.tables import age
+
+_SHOWN_APART: Final = frozenset(
+    {
+        *("id", "content", "as_of", "created_at", "last_accessed", "source", "importance", "access_count"),
+        *("rationale", "tags", "session_id", "agent_id", "project", "johari_quadrant", "pinned", "metadata"),
+        *("forgotten", "tombstone", "edges", "injections", "utl_state", "semantic_cluster", "modality"),
+    }
+)
+"""Fields that `memory show` words, or leaves to --json; all others are shown as they are."""
+_ID_CHARS: Final = 8
+_LEAST_WIDTH: Final = 40
+_SHOWN: Final = 10
+_LOSERS: Final = 4
+_VALUE_CHARS: Final = 60
+
+
+def recall_text(found: Mapping[str, Any]) -> str:
+    """The memories that were found, best first, then what is left."""
+    if not found["nodes"]:
+        return "nothing is remembered about that"
+    rows = [("ID", "SCORE", "AGE", "SOURCE", "CONTENT")]
+    rows += [
+        (
+            node["id"][:_ID_CHARS],
+            f"{node['relevance_score']:.2f}",
+            _age(node),
+            node["source"],
+            node["content"],
+        )
+        for node in found["nodes"]
+    ]
+    return _page(table(rows), found)
+
+
+def list_text(found: Mapping[str, Any]) -> str:
+    """One line a memory, newest first; or what was forgotten, or injected."""
+    if "tombstones" in found:
+        return _forgotten(found)
+    if "injections" in found:
+        return _injections(found)
+    if not found["nodes"]:
+        return "no memories here"
+    rows = [("ID", "AGE", "IMP", "SOURCE", "TAGS", "CONTENT")]
+    rows += [
+        (
+            node["id"][:_ID_CHARS],
+            _age(node),
+            f"{node['importance']:.2f}",
+            node["source"],
+            ",".join(node["tags"]) or "-",
+            node["content"],
+        )
+        for node in found["nodes"]
+    ]
+    return _page(table(rows), found)
+
+
+def _forgotten(found: Mapping[str, Any]) -> str:
+    if not found["tombstones"]:
+        return "nothing was forgotten"
+    rows = [("ID", "FORGOTTEN", "CAN BE RESTORED", "REASON")]
+    rows += [
+        (
+            stone["id"] if not stone["soft"] else stone["id"][:_ID_CHARS],
+            f"{age(stone['deleted_at_ms'])} ago",
+            "yes" if stone["soft"] else "no",
+            stone["reason"] or "-",
+        )
+        for stone in found["tombstones"]
+    ]
+    return _page(table(rows), found)
+
+
+def _injections(found: Mapping[str, Any]) -> str:
+    if not found["injections"]:
+        return "nothing was injected yet"
+    rows = [("WHEN", "SESSION", "AT", "ID", "SCORE", "TOKENS", "USED")]
+    rows += [
+        (
+            f"{age(entry['at_ms'])} ago",
+            entry["session_id"][:_ID_CHARS],
+            entry["event"],
+            one["id"][:_ID_CHARS],
+            f"{one['score']:.2f}",
+            str(one["tokens"]),
+            one["used"] or "no sign of it",
+        )
+        for entry in found["injections"]
+        for one in entry["memories"]
+    ]
+    return _page(table(rows), found)
+
+
+def node_text(node: Mapping[str, Any]) -> str:
+    """`memory show` for people: fields, links, then the content as it is."""
+    lines = [
+        ("memory", node["id"]),
+        ("as of", _time(node["as_of"]) if node.get("as_of") else ""),
+        ("created", f"{_time(node['created_at'])} ({_age(node)} ago), {node['source']}"),
+        ("importance", f"{node['importance']:.2f}, used {node['access_count']} times"),
+        ("rationale", node["rationale"]),
+        ("tags", ", ".join(node["tags"])),
+        ("session", node.get("session_id") or ""),
+        ("agent", node.get("agent_id") or ""),
+        ("project", node.get("project") or ""),
+        ("quadrant", node["johari_quadrant"]),
+        ("pinned", "yes" if node.get("pinned") else ""),
+        ("metadata", json.dumps(node["metadata"], ensure_ascii=False) if node.get("metadata") else ""),
+    ]
+    lines += [(name, str(node[name] or "")) for name in node if name not in _SHOWN_APART]
+    if node.get("forgotten"):
+        lines.append(("forgotten", "yes, at that time"))
+    stone = node.get("tombstone")
+    if stone:
+        lines.append(
+            ("forgotten", f"{age(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason given'}")
+        )
+    lines += [("link", edge_text(edge)) for edge in node.get("edges", [])]
+    return _columns([line for line in lines if line[1]]) + f"\n\n{node['content']}"
+
+
+def forget_text(found: Mapping[str, Any]) -> str:
+    """What was forgotten, how to take it back, and what a deletion for good did to merged memories."""
+    back = f"forgotten; `context-graph-cli memory restore {found['id'][:_ID_CHARS]}` undoes it"
+    lines = [back if found["soft"] else f"forgotten for good: {found['id']}", found["content"]]
+    lines += [f"with it, merged into it before: {one}" for one in found.get("also_deleted", ())]
+    lines += [
+        f"not deleted: {one['id']} had been merged into it; {one['why']}" for one in found.get("left", ())
+    ]
+    if "still_on_disk" in found:
+        lines.append(
+            f"its text is still in files of the store and leaves them later: {found['still_on_disk']}"
+        )
+    return "\n".join(line for line in lines if line)
+
+
+def edge_text(edge: Mapping[str, Any]) -> str:
+    """A link on one line."""
+    ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
+    worth = ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
+    return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
+
+
+def stats_text(stats: Mapping[str, Any]) -> str:
+    """`memory stats` for people: one line a figure, in the groups it comes in."""
+    lines: list[tuple[str, str]] = []
+    for group, figures in stats.items():
+        if not isinstance(figures, Mapping):
+            lines.append((group.replace("_", " "), _figure(figures)))
+            continue
+        lines.append((group.replace("_", " "), ""))
+        lines += [(f"  {name.replace('_', ' ')}", _figure(value)) for name, value in figures.items()]
+    return _columns(lines)
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_figure(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, list):
+        between = "; " if value and isinstance(value[0], Mapping) else ", "
+        return between.join(map(_figure, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def _page(table: str, found: Mapping[str, Any]) -> str:
+    cursor = found.get("next_cursor")
+    return f"{table}\nmore: --cursor {cursor}" if cursor else table
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns as wide as they need; the last is cut to the terminal's width, 80 without one.
+
+    Each row is one line: no text can look like a row of its own.
+    """
+    one_line = [tuple(map(_one_line, row)) for row in rows]
+    widths = [max(len(row[at]) for row in one_line) for at in range(len(rows[0]) - 1)]
+    room = max(_LEAST_WIDTH, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))
+    lines = []
+    for row in one_line:
+        last = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join((*cells, last)).rstrip())
+    return "\n".join(lines)
+
+
+def _columns(lines: Sequence[tuple[str, str]]) -> str:
+    width = max((len(name) for name, _ in lines), default=0)
+    return "\n".join(f"{name.ljust(width)}  {_one_line(text)}".rstrip() for name, text in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _age(node: Mapping[str, Any]) -> str:
+    at = datetime.fromisoformat(node["created_at"])
+    return age(int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
+def _time(text: str) -> str:
+    return datetime.fromisoformat(text).astimezone().isoformat(timespec="seconds")
+
+
+def _one(_: object) -> int:
+    return 1
+
+
+def consolidation_text(found: Mapping[str, Any]) -> str:
+    """What a run did or would do, the first few of each kind, and how to take it back."""
+    would, will = ("would be ", "would be left") if found["dry_run"] else ("", "are left")
+    level, state = found["consciousness"]["consciousness_level"], found["consciousness"]["dream_state"]
+    lines = [
+        f"{found['mode']}{' (dry run)' if found['dry_run'] else ''}: {found['merged_count']} {would}merged, "
+        f"{found['pruned_count']} {would}forgotten; {found['final_memory_count']} memories {will} "
+        f"({found['duration_ms'] / 1000.0:.1f} s; C {level:.2f}, {state})"
+    ]
+    more = {
+        "clusters": found["clusters_discovered"],
+        "links made": found.get("links_made_count", 0),
+        "links reweighted": found.get("reweighted_count", 0),
+        "patterns": len(found["new_patterns"]),
+        "goals": found.get("goals_count", 0),
+    }
+    if any(more.values()):
+        lines.append(", ".join(f"{name} {count}" for name, count in more.items() if count))
+    lines += _some("merged", found["merged"], found["merged_count"], _merge_line, _losers)
+    lines += _some("forgotten", found["pruned"], found["pruned_count"], _prune_line)
+    lines += _some("linked", found["links_made"], found.get("links_made_count", 0), _link_line)
+    lines += _some("pattern", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
+    lines += _some("goal", found["goals"], found.get("goals_count", 0), _goal_line)
+    drift = found.get("drift")
+    if drift:
+        lines.append(
+            f"drift      {drift['level']}: recent memories are {drift['similarity']:.2f} like the goals"
+        )
+    if found.get("skipped_count"):
+        lines.append(f"skipped    {found['skipped_count']}, changed while it ran")
+    lines += [f"note       {note}" for note in found["notes"]]
+    if found.get("undo_token"):
+        lines.append(f"undo       context-graph-cli memory undo {found['undo_token'][:_ID_CHARS]}")
+    return "\n".join(lines)
+
+
+def undone_text(found: Mapping[str, Any]) -> str:
+    """What an undo did."""
+    did = {
+        "memories restored": found["restored"],
+        "memories forgotten again": found["forgotten"],
+        "memories changed back": found.get("changed", 0),
+        "links put back": found["edges"],
+    }
+    told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
+    lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing of it was left to undo'}"]
+    if found["kept_count"]:
+        kept = ", ".join(found["kept"][:_SHOWN]) + (", …" if found["kept_count"] > _SHOWN else "")
+        lines.append(f"{found['kept_count']} left as they are, changed since: {kept}")
+    if found["token"]:
+        lines.append(f"take it back: context-graph-cli memory undo {found['token'][:_ID_CHARS]}")
+    return "\n".join(lines)
+
+
+def runs_text(found: Mapping[str, Any]) -> str:
+    """One line a run."""
+    if not found["runs"]:
+        return "no consolidations yet"
+    rows = [("TOKEN", "WHEN", "MODE", "WHY", "UNDONE", "DID")]
+    for run in found["runs"]:
+        counts = ", ".join(f"{name} {count}" for name, count in run["counts"].items() if count)
+        rows.append(
+            (
+                run["token"][:_ID_CHARS],
+                _moment(run["at_ms"]),
+                run["mode"] if not run["undoes"] else f"undo of {run['undoes'][:_ID_CHARS]}",
+                str(run["details"].get("trigger") or "-"),
+                "yes" if run["undone_by"] else "-",
+                counts or "-",
+            )
+        )
+    return table(rows)
+
+
+def history_text(found: Mapping[str, Any]) -> str:
+    """One line a change, newest first."""
+    if not found["versions"]:
+        return f"{found['id']}: unchanged for as long as history is kept"
+    lines = [f"memory {found['id']}"]
+    for version in found["versions"]:
+        run = f" by run {version['run'][:_ID_CHARS]}" if version["run"] else ""
+        lines.append(f"{_moment(version['at_ms'])}  {version['what']}{run}")
+        if version.get("edge"):
+            lines.append(f"    {edge_text(version['edge'])}")
+        lines += [f"    {name} was {_value(value)}" for name, value in (version["before"] or {}).items()]
+    return "\n".join(lines)
+
+
+def goals_text(found: Mapping[str, Any]) -> str:
+    """The goals, each below its parent."""
+    goals = found["goals"]
+    if not goals:
+        return "no goals: the memories show none yet"
+    ids = {goal["goal_id"] for goal in goals}
+    lines: list[str] = []
+
+    def add(parent: str | None, depth: int) -> None:
+        for goal in goals:
+            if (goal["parent"] if goal["parent"] in ids else None) == parent:
+                lines.append("  " * depth + _goal_line(goal))
+                add(goal["goal_id"], depth + 1)
+
+    add(None, 0)
+    return "\n".join(lines)
+
+
+def _some(
+    name: str,
+    entries: Sequence[Any],
+    total: int,
+    line: Callable[[Any], str],
+    size: Callable[[Any], int] = _one,
+) -> list[str]:
+    """The first few entries, and how many of ``total`` they leave untold; an entry may tell of several."""
+    shown = entries[:_SHOWN]
+    lines = [f"{name:<9}  {line(entry)}" for entry in shown]
+    left = total - sum(map(size, shown))
+    return [*lines, f"{name:<9}  … {left} more"] if left > 0 else lines
+
+
+def _losers(merge: Mapping[str, Any]) -> int:
+    return len(merge["losers"])
+
+
+def _merge_line(merge: Mapping[str, Any]) -> str:
+    losers = ", ".join(one[:_ID_CHARS] for one in merge["losers"][:_LOSERS])
+    left = len(merge["losers"]) - _LOSERS
+    more = f" and {left} more" if left > 0 else ""
+    return f"{losers}{more} into {merge['survivor'][:_ID_CHARS]} (alike {merge['similarity']:.2f})"
+
+
+def _prune_line(prune: Mapping[str, Any]) -> str:
+    return f"{prune['node_id'][:_ID_CHARS]} (salience {prune['salience']:.2f})"
+
+
+def _link_line(link: Mapping[str, Any]) -> str:
+    ends = f"{link['source'][:_ID_CHARS]} -{link['relationship_type']}-> {link['target'][:_ID_CHARS]}"
+    return f"{ends} ({link['why']}, weight {link['weight']:.2f})"
+
+
+def _pattern_line(pattern: Mapping[str, Any]) -> str:
+    count, confidence = pattern["memory_count"], pattern["confidence"]
+    return f"{pattern['description']} ({count} memories, confidence {confidence:.2f})"
+
+
+def _goal_line(goal: Mapping[str, Any]) -> str:
+    aligned = goal.get("alignment")
+    alignment = f", session aligned {aligned['overall']:+.2f}" if aligned else ""
+    return (
+        f"{goal['level']}: {goal['description']} "
+        f"({goal['member_count']} memories, confidence {goal['confidence']:.2f}{alignment})"
+    )
+
+
+def _value(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+
+
+def _moment(at_ms: int | None) -> str:
+    if at_ms is None:
+        return "at a time not kept"
+    return datetime.fromtimestamp(at_ms / 1000.0).astimezone().isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,206 @@
+"""Renders JSON answers as plain lines, without a colour library, which would be slow to import."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+_CHAIN_ENDS: Final = {
+    "missing": " <- (not in the store)",
+    "damaged": " <- (damaged)",
+    "cycle": " <- (a cycle)",
+    "limit": " <- ...",
+}
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def age(timestamp_ms: int, now_ms: int | None = None) -> str:
+    """How long ago, in one unit: `3 h`, `12 s`."""
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    seconds = max(0, (now - timestamp_ms) // 1000)
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 record`, `2 records`; ``things`` where the plural is another word."""
+    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
+
+
+def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One line a session: id, saved, IC, C, the session it continues."""
+    if not rows:
+        return "no sessions yet"
+    head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
+    cells = [head, *(_row(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row.get("damaged"):
+        return row["session_id"], age(row["timestamp_ms"]), "?", "?", f"damaged: {row['damaged']}"
+    return (
+        row["session_id"],
+        age(row["timestamp_ms"]),
+        _number(row.get("last_ic")),
+        _number(row.get("consciousness")),
+        row.get("previous_session_id") or "-",
+    )
+
+
+def session_text(shown: Mapping[str, Any]) -> str:
+    """`session show` for people."""
+    saved = datetime.fromtimestamp(shown["timestamp_ms"] / 1000).astimezone().isoformat(timespec="seconds")
+    kinds = ", ".join(f"{name} {count}" for name, count in sorted(shown.get("events_by_kind", {}).items()))
+    history = shown.get("ic_history", [])
+    lines = [
+        ("session", shown["session_id"]),
+        ("continues", shown.get("previous_session_id") or "nothing"),
+        ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
+        (
+            "identity continuity",
+            f"{_number(shown['last_ic'])} (since the last session: {_number(shown['cross_session_ic'])})",
+        ),
+        ("consciousness", _number(shown["consciousness"])),
+        ("  integration r", _number(shown["integration"])),
+        ("  reflection", _number(shown["reflection"])),
+        ("  differentiation", _number(shown["differentiation"])),
+        ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
+        ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
+        ("IC history", " ".join(_number(value) for value in history[-12:]) or "none yet"),
+        (
+            "waiting",
+            f"{shown.get('spool_pending', 0)} spooled, {shown.get('dreams_pending', 0)} consolidations",
+        ),
+    ]
+    if not shown.get("has_evidence", True):
+        lines.append(("note", "nothing measured yet: the numbers are a new session's defaults"))
+    return columns(lines)
+
+
+def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
+    """The sessions that this one continues, newest first."""
+    links = " <- ".join(row["session_id"] for row in chain)
+    return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
+
+
+def status_text(status: Mapping[str, Any]) -> str:
+    """`consciousness status` for people."""
+    dreams = status.get("dreams_pending", [])
+    lines = [("store", status["store"]), ("project", status.get("project") or "-")]
+    lines.append(("sessions", str(status.get("sessions", 0))))
+    if "session_id" in status:
+        lines.append(("session", f"{status['session_id']} ({status.get('events_applied', 0)} events)"))
+    state = status.get("consciousness_state")
+    if state:
+        lines += [
+            ("state", f"{status.get('state', '?')} (C={_number(state['consciousness'])})"),
+            (
+                "integration r",
+                f"{_number(state['integration'])}, coupling K={_number(status.get('coupling'))}",
+            ),
+            (
+                "reflection",
+                f"{_number(state['reflection'])} ({status.get('predictions_scored', 0)} predictions scored)",
+            ),
+            ("differentiation", _number(state["differentiation"])),
+            (
+                "identity continuity",
+                f"{_number(state['identity_continuity'])} ({status.get('ic_classification')})",
+            ),
+            ("johari", state["johari_quadrant"]),
+        ]
+    else:
+        lines.append(("state", "nothing measured yet"))
+    lines.append(("waiting", f"{status.get('spool_pending', 0)} spooled, {len(dreams)} consolidations"))
+    return columns(lines)
+
+
+def owner_text(status: Mapping[str, Any]) -> str:
+    """`owner status` for people."""
+    lines = [
+        ("owner", f"pid {status['pid']}, version {status['version']}"),
+        ("data root", status.get("root", "-")),
+        ("up", f"{status['uptime_s']:.0f} s"),
+        ("memory", f"{status['rss_bytes'] / 1_048_576:.1f} MiB"),
+        ("clients", str(status["clients"])),
+        ("stores", f"{status['stores']} open, {status.get('sessions', 0)} sessions in memory"),
+        ("memory of stores", _memories(status.get("memory", {}))),
+        ("requests", f"{status['requests']} ({_milliseconds(status)})"),
+        ("spool", f"{status['spool_pending']} waiting, {status.get('spool_rejected', 0)} rejected"),
+        ("redaction", f"{status.get('redaction_rules', 0)} rules"),
+        *_dreams(status.get("dreams", {})),
+    ]
+    problems = [*status.get("redaction_problems", []), *status.get("settings_problems", [])]
+    aside = [
+        f"{row['what']} of {row['project'] or row['store']}: {row['why']} (`owner retry` tries it again)"
+        for row in status.get("set_aside", [])
+    ]
+    problems += [f"events wait in a file that can't be read: {text}" for text in status.get("spool_shut", [])]
+    return columns(
+        [*lines, *(("set aside", text) for text in aside), *(("problem", text) for text in problems)]
+    )
+
+
+_WHY: Final = {
+    "asked": "asked for",
+    "crisis": "an identity crisis",
+    "entropy": "high entropy",
+    "session_end": "a session's end",
+    "idle": "idleness",
+}
+
+
+def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The consolidations running now, and those that the owner will run by itself."""
+    running = found.get("running")
+    lines = []
+    if running:
+        share = running["done"] / max(1, running["total"])
+        waiting = f", {found['waiting']} more wait" if found.get("waiting") else ""
+        lines.append(
+            ("consolidating", f"{_run(running)}: {running['stage'] or 'begins'}, {share:.0%}{waiting}")
+        )
+    for row in found.get("scheduled", []):
+        when = (
+            "no more: too many failed" if row["in_s"] is None else f"in {row['in_s']:.0f} s at the earliest"
+        )
+        gave_way = f", gave way to queries {row['aborted']} times" if row.get("aborted") else ""
+        lines.append(("consolidation", f"{_run(row)}: {when}{gave_way}"))
+    return lines or [("consolidation", "none scheduled")]
+
+
+def _run(row: Mapping[str, Any]) -> str:
+    return f"{row['mode']} of {row['store']} ({_WHY.get(row['trigger'], row['trigger'])})"
+
+
+def _memories(counts: Mapping[str, Any]) -> str:
+    shown, used = counts.get("injections", 0), counts.get("used", 0)
+    waiting = counts.get("captures_due", 0)
+    due = f", {counted(waiting, 'session')} to capture" if waiting else ""
+    held = counted(counts.get("memories", 0), "memory", "memories")
+    return f"{held}; {counted(shown, 'injection')}, {counted(used, 'memory', 'memories')} used of them{due}"
+
+
+def _milliseconds(status: Mapping[str, Any]) -> str:
+    if status.get("p50_ms") is None:
+        return "none timed yet"
+    return f"p50 {status['p50_ms']:.1f} ms, p95 {status['p95_ms']:.1f} ms"
+
+
+def _number(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, (int, float)) else "?"
+
+
+def columns(lines: Sequence[tuple[str, str]]) -> str:
+    """Names and their values, one pair a line."""
+    width = max(len(name) for name, _ in lines)
+    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)

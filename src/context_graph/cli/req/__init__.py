@@ -1,0 +1,1 @@
+"""Defines the `req …` commands about requirements. Start reading at ``commands``."""

@@ -1,0 +1,468 @@
+"""Defines the `req …` commands in one table: words, options, help and action of each.
+
+Agents run these commands between two tool calls, and Typer's parser costs 0.1 s or more, so plain words are
+parsed here. Anything else, such as `--help` or a wrong option, goes to Typer, whose commands are made from
+this table.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from context_graph.cli.native import become_launcher
+from context_graph.cli.output.shown import shown
+from context_graph.cli.req import run as req_run
+from context_graph.cli.req import text as req_text
+from context_graph.cli.req.report import report
+from context_graph.config import locate
+from context_graph.errors import UsageError
+from context_graph.gates.commands.command_context import CommandContext, unwritable
+from context_graph.gates.event import CACHE_FOLDER
+
+if TYPE_CHECKING:
+    import typer
+
+_CODES = "Exit codes: 0 done; 1 could not be done, also a usage error."
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. ``metavar`` is empty for a switch; the parameter is the name without dashes."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    short: str = ""
+    type: type = str
+    default: Any = ""
+
+    @property
+    def parameter(self) -> str:
+        return self.name[2:]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a command that are no options: all of them, or at most one."""
+
+    help: str
+    metavar: str = "[NAME]"
+    many: bool = False
+
+    @property
+    def parameter(self) -> str:
+        return "names" if self.many else "name"
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command takes, does and shows; ``run`` gives what ``--json`` prints, and the exit code."""
+
+    run: Callable[[req_run.Call], tuple[Any, int]]
+    text: Callable[[Any, dict[str, Any], CommandContext], str]
+    short: str
+    help: str
+    words: Words | None = None
+    options: tuple[Option, ...] = ()
+    codes: str = _CODES
+
+
+SESSION = Option(
+    "--session",
+    "The session, in full or as its first 8 hex digits. Default: CLAUDE_CODE_SESSION_ID, else the "
+    "live session that started this command.",
+    "ID",
+    "-s",
+)
+BRANCH = Option("--branch", "For every session, on that branch.", "NAME", "-b")
+JSON = Option("--json", "JSON instead of lines for people.")
+NAMES = Words("Requirements, as `req status` names them.", "NAME…", many=True)
+NAME = Words("A requirement; all of them without.")
+_SATISFY = (
+    SESSION,
+    BRANCH,
+    Option(
+        "--ttl",
+        "How long it counts. Default: for good, or approval_ttl.",
+        "SECONDS",
+        type=float,
+        default=None,
+    ),
+    Option("--metadata", "An object to keep with it.", "JSON", "-m", default=None),
+    Option("--force", "Also a name that the configuration does not have."),
+    JSON,
+)
+
+COMMANDS = {
+    "status": Command(
+        req_run.status,
+        req_text.status,
+        "What holds here",
+        """Show which requirements are met, for this session on this branch. `req` alone is the same.
+
+        Example: context-graph-cli req status --verbose
+        """,
+        options=(
+            SESSION,
+            Option("--branch", "Another branch than HEAD's.", "NAME", "-b"),
+            JSON,
+            Option("--verbose", "Triggers, texts, and what is switched off.", short="-v"),
+            Option("--summary", "One line."),
+        ),
+    ),
+    "satisfy": Command(
+        req_run.satisfy,
+        req_text.satisfied,
+        "Mark requirements as met",
+        """Mark requirements as met, for one session or with --branch for every session.
+
+        This is the command that a refusal ends with. A requirement with human_only takes it from a person's
+        terminal only.
+
+        Example: context-graph-cli req satisfy commit_plan --session 0ae1c2d3
+        """,
+        NAMES,
+        _SATISFY,
+    ),
+    "approve": Command(
+        req_run.satisfy,
+        req_text.satisfied,
+        "The same as satisfy",
+        """Approve what a dynamic requirement measures, for its approval_ttl; the same command as satisfy.
+
+        Example: context-graph-cli req approve branch_size --ttl 600
+        """,
+        NAMES,
+        _SATISFY,
+    ),
+    "clear": Command(
+        req_run.clear,
+        req_text.cleared,
+        "Take satisfactions back",
+        """Take satisfactions back: the session's own, or with --branch everybody's.
+
+        Example: context-graph-cli req clear commit_plan
+        """,
+        NAMES,
+        (
+            Option("--all", "Every requirement.", short="-a"),
+            SESSION,
+            Option("--branch", "Everybody's on that branch, not one session's.", "NAME", "-b"),
+            JSON,
+        ),
+    ),
+    "pause": Command(
+        req_run.pause,
+        req_text.paused,
+        "Lift the gates for a session",
+        """Lift the gates for one session until `req resume` or its end; an agent's pause spares human_only
+        ones.
+
+        Example: context-graph-cli req pause --reason 'hotfix'
+        """,
+        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), JSON),
+    ),
+    "resume": Command(
+        req_run.resume,
+        req_text.resumed,
+        "End a pause",
+        """Let the gates hold again for a session that was paused.
+
+        Example: context-graph-cli req resume
+        """,
+        options=(SESSION, JSON),
+    ),
+    "list": Command(
+        req_run.list_branches,
+        req_text.branches,
+        "Branches with state",
+        """List the branches for which something was satisfied or armed.
+
+        Example: context-graph-cli req list
+        """,
+        options=(JSON,),
+    ),
+    "prune": Command(
+        req_run.prune,
+        req_text.pruned,
+        "Remove what belongs to vanished branches",
+        """Remove the state of branches that are gone, and of nothing else.
+
+        Example: context-graph-cli req prune --preview
+        """,
+        options=(Option("--preview", "Only say what would be removed."), JSON),
+    ),
+    "sessions": Command(
+        req_run.sessions,
+        req_text.sessions,
+        "Live sessions",
+        """List the sessions whose client is alive, with project and branch.
+
+        Example: context-graph-cli req sessions --project
+        """,
+        options=(Option("--project", "Those of this project alone."), JSON),
+    ),
+    "enable": Command(
+        req_run.enable,
+        req_text.switched,
+        "Switch on, for this checkout",
+        """Switch a requirement on in requirements.local.yaml, or all of them; comments there stay.
+
+        Example: context-graph-cli req enable commit_plan
+        """,
+        NAME,
+        (JSON,),
+    ),
+    "disable": Command(
+        req_run.disable,
+        req_text.switched,
+        "Switch off, for this checkout",
+        """Switch a requirement off in requirements.local.yaml, or all of them; comments there stay.
+
+        Example: context-graph-cli req disable commit_plan
+        """,
+        NAME,
+        (JSON,),
+    ),
+    "config show": Command(
+        req_run.show_config,
+        req_text.configuration,
+        "The merged configuration",
+        """Show what the global, the project's and the local file say together; `req config NAME` is short
+        for it.
+
+        Example: context-graph-cli req config show commit_plan --sources
+        """,
+        NAME,
+        (Option("--sources", "Say for each value which file it is from."), JSON),
+    ),
+    "init": Command(
+        req_run.init,
+        req_text.initialised,
+        "Write a requirements file",
+        """Write .claude/requirements.yaml, from which on the project is governed.
+
+        Example: context-graph-cli req init --preset strict --preview
+        """,
+        options=(
+            Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
+            Option("--yes", "Nothing is asked anyway; taken for old scripts."),
+            Option("--project", "Write requirements.yaml, which is the default."),
+            Option("--local", "Write requirements.local.yaml instead."),
+            Option("--force", "Replace a file that is there; it is kept as .bak."),
+            Option("--preview", "Print it, write nothing."),
+            JSON,
+        ),
+    ),
+    "check": Command(
+        req_run.check,
+        req_text.checked,
+        "What the gate would say",
+        """Say what the gate would answer to a call of a tool. Nothing is armed or recorded.
+
+        Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
+        """,
+        Words("The tool's name; Edit without.", "[TOOL]"),
+        (Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"), SESSION, JSON),
+        "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
+    ),
+    "keys": Command(
+        req_run.keys,
+        req_text.keys,
+        "The keys of requirements.yaml",
+        """Tell the keys of requirements.yaml: type, default and meaning.
+
+        Example: context-graph-cli req keys scope
+        """,
+        Words("A key; all of them without."),
+        (JSON,),
+    ),
+    "doctor": Command(
+        req_run.doctor,
+        req_text.findings,
+        "Look for what keeps the gates from holding",
+        """Look at settings, configuration and state, and name what is wrong with its cure; 1 if something is.
+
+        Example: context-graph-cli req doctor
+        """,
+        options=(JSON,),
+    ),
+    "log": Command(
+        req_run.log,
+        req_text.entries,
+        "What was refused and what satisfied it",
+        """Show what the gates refused and what satisfied them, from the store's log.
+
+        Without an owner, and where none can be started, it shows the project's own journal and says so.
+
+        Example: context-graph-cli req log --requirement commit_plan
+        """,
+        options=(
+            Option("--limit", "Entries, the newest first.", "N", default="50"),
+            SESSION,
+            Option("--requirement", "Entries about it alone.", "NAME"),
+            Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
+            JSON,
+        ),
+    ),
+    "statusline": Command(
+        lambda call: become_launcher(["req", "statusline"]),
+        lambda found, given, context: "",
+        "One line for the client's status bar",
+        """Print one line about requirements for the client's status bar; reads its status JSON on standard
+        input.
+
+        In settings.json: "statusLine": {"type": "command", "command": "context-graph-cli req statusline"}
+
+        Example: echo '{}' | context-graph-cli req statusline
+        """,
+        codes="Exit codes: always 0.",
+    ),
+}
+
+
+def call_directly(words: Sequence[str]) -> int | None:
+    """Run the command that ``words`` (behind `req`) say, if they are plain: its exit code; else None."""
+    found = read_words(words)
+    return None if found is None else _run(*found)
+
+
+def read_words(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """(command, parameters) of the words behind `req`; None where they are not plain.
+
+    No word at all means `status`; `config NAME` means `config show NAME`, as in the original.
+    """
+    name, rest = _command(words)
+    if name is None:
+        return None
+    command = COMMANDS[name]
+    options = {word: one for one in command.options for word in (one.name, one.short)}
+    given: dict[str, Any] = {}
+    plain: list[str] = []
+    left = iter(rest)
+    for word in left:
+        if not word.startswith("-"):
+            plain.append(word)
+            continue
+        option_name, joined, value = word.partition("=")
+        option = options.get(option_name)
+        if option is None or (not option.metavar and joined):
+            return None
+        try:
+            found = (option.type(value if joined else next(left))) if option.metavar else True
+        except (StopIteration, ValueError):
+            return None
+        given[option.parameter] = found
+    if command.words is None or (len(plain) > 1 and not command.words.many):
+        return None if plain else (name, given)
+    given[command.words.parameter] = plain if command.words.many else "".join(plain)
+    return name, given
+
+
+def _command(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+        return "status", words
+    for length in (1, 2):
+        name = " ".join(words[:length])
+        if len(words) >= length and name in COMMANDS:
+            return name, words[length:]
+    if words[0] == "config" and words[1:2] not in (["-h"], ["--help"]):
+        return "config show", words[1:]
+    return None, words
+
+
+def _run(name: str, given: dict[str, Any]) -> int:
+    """Run the command with the parameters that read_words gives; its exit code.
+
+    Raises:
+        UsageError: What the user has to mend; exit code 1.
+    """
+    as_json = given.pop("json", False)
+    try:
+        return _done(COMMANDS[name], given, as_json=as_json)
+    except OSError as error:
+        raise unwritable(f"`req {name}` could not be done", error) from error
+
+
+def _done(command: Command, given: dict[str, Any], *, as_json: bool) -> int:
+    try:
+        here = os.getcwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the working folder has been removed; change to one that is there, and try again"
+        ) from error
+    site = locate(None)
+    context = CommandContext(
+        here,
+        os.environ,
+        cache_dir=f"{site.root}/{CACHE_FOLDER}",
+        pid=os.getppid(),
+        terminal=sys.stdin is not None and sys.stdin.isatty(),
+        session=given.get("session", ""),
+    )
+    found, code = command.run(req_run.Call(context, os.fspath(site.root), given))
+    records = found.pop("records", []) if isinstance(found, dict) else []
+    problem = report(records, store=os.fspath(site.store), project=os.fspath(site.project))
+    if problem:
+        print(f"context-graph-cli: {problem}", file=sys.stderr)
+    text = json.dumps(found) if as_json else shown(command.text(found, given, context))
+    if text:
+        print(text)
+    return code
+
+
+def build_app() -> typer.Typer:
+    """The commands as Typer knows them: for help, and for the words about wrong options."""
+    import typer
+
+    app = typer.Typer(
+        help="Requirement gates: what must be met before a tool runs or a session stops.",
+        rich_markup_mode=None,
+    )
+    config = typer.Typer(help="The merged configuration", rich_markup_mode=None)
+    app.add_typer(config, name="config")
+    for name, command in COMMANDS.items():
+        group, _, word = name.rpartition(" ")
+        register = (config if group else app).command(word, short_help=command.short, epilog=command.codes)
+        register(_typed(name, command))
+    return app
+
+
+def _typed(name: str, command: Command) -> Callable[..., None]:
+    """A function whose signature tells Typer what the command takes."""
+    import typer
+
+    from context_graph.cli.calling import Finished
+
+    def call(**given: Any) -> None:
+        chosen = {key: value for key, value in given.items() if value not in (None, "", False)}
+        if "names" in given:
+            chosen["names"] = list(given["names"] or ())
+        raise Finished(_run(name, chosen))
+
+    parameters: list[tuple[str, Any, Any]] = []
+    words = command.words
+    if words is not None:
+        argument = typer.Argument(metavar=words.metavar, help=words.help)
+        kind: Any = list[str] | None if words.many else str
+        parameters.append((words.parameter, Annotated[kind, argument], None if words.many else ""))
+    for one in command.options:
+        names = (one.name, one.short) if one.short else (one.name,)
+        option = typer.Option(*names, metavar=one.metavar or None, help=one.help)
+        kind = bool if not one.metavar else one.type if one.default is not None else one.type | None
+        parameters.append((one.parameter, Annotated[kind, option], one.default if one.metavar else False))
+    call.__doc__ = inspect.cleandoc(command.help)
+    call.__annotations__ = {name: kind for name, kind, _ in parameters}
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, kind, default in parameters
+        ]
+    )
+    return call

@@ -1,0 +1,137 @@
+"""Measures drift in the Teleological space (E7): do recent memories still serve what the store is about?
+
+Raw cosines in E7 lie between 0.6 and 0.9 for any work, so no fixed limit on them is useful. Recent memories
+are compared with the goals' memories as the sessions among those compare with one another: for each memory,
+the cosine to the nearest one of another session, without the component that all share; then the mean. Drift
+is how far the recent mean is below that of past sessions, in their standard deviations. The similarity is
+1 - drift / 4, so that the limits of research 9.8 (0.85, 0.70, 0.55, 0.40) are meaningful.
+docs/consolidation-definitions.md says what it was measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from context_graph.consolidation.plan import Drift, Goal
+from context_graph.consolidation.snapshot import F32, F64, I64, Snapshot, unit_rows
+
+LEVELS: Final = ((0.85, "none"), (0.70, "low"), (0.55, "medium"), (0.40, "high"), (0.0, "critical"))
+"""Least similarity of each level."""
+SCALE: Final = 0.25
+"""Similarity that one standard deviation costs."""
+LEAST_RECENT: Final = 8
+"""Memories with a goal in them that a judgement needs, and those it is made against."""
+LEAST_OLDER: Final = 24
+MOST_RECENT: Final = 64
+MOST_OLDER: Final = 2048
+SHRINK: Final = 10.0
+"""How far directions of great variance are weighed down: each is divided by sqrt(variance + 10 * mean)."""
+PRIOR_SESSIONS: Final = 4.0
+"""How many sessions' worth of knowledge the guess is that sessions differ half as much as memories do."""
+
+
+def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
+    """How far the newest memories are from the goals' memories; without goals, from all older ones.
+
+    Recent is the newest session, and those before it until 8 memories are found that have a goal in them; 64
+    at most. With too few memories, or goals, to compare with, there is no drift and a similarity of 1.
+
+    Cost: 2,048 x 2,048 x 192 multiplications. Source: research 9.8, seed 002 (drift detection on E7).
+    """
+    space = snap.space("Teleological")
+    telling = np.flatnonzero(np.any(space != 0.0, axis=1))
+    recent = _recent(snap, telling)
+    older, groups = _older(snap, telling, recent, goals)
+    if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
+        return Drift(1.0, "none", False, 0.0, len(recent))
+    theirs, ours = _whitened(space[older], space[recent])
+    middle, spread = _usual(_nearest_of_others(theirs, groups), groups)
+    places = (_nearest(ours, theirs, groups) - middle) / spread
+    similarity = min(1.0, max(0.0, 1.0 + SCALE * float(places.mean())))
+    level = next(name for least, name in LEVELS if similarity >= least)
+    return Drift(
+        similarity=similarity,
+        level=level,
+        significant=level not in ("none", "low"),
+        trend=SCALE * _slope(places),
+        recent=len(recent),
+    )
+
+
+def _recent(snap: Snapshot, telling: I64) -> I64:
+    """The newest memories: whole sessions from the newest back; without sessions, a tenth of the store."""
+    if not len(telling):
+        return telling
+    newest = telling[::-1][:MOST_RECENT]
+    sessions = snap.session[newest]
+    if not sessions.any():
+        return np.sort(newest[: max(LEAST_RECENT, min(MOST_RECENT, len(telling) // 10))])
+    taken = np.zeros(len(newest), np.bool_)
+    for session in dict.fromkeys(sessions.tolist()):
+        taken |= sessions == session
+        if taken.sum() >= LEAST_RECENT:
+            break
+    return np.sort(newest[taken])
+
+
+def _older(snap: Snapshot, telling: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
+    """The goals' memories, or, where they are too few, all that are not recent; the newest of them.
+
+    With them their groups: memories of one are not compared with each other, since those of a session are
+    like anyway.
+    """
+    others = np.setdiff1d(telling, recent)
+    if len(recent):  # what was stored beside them, by another session, says nothing about before
+        others = others[others < recent[-1]]
+    ours = np.intersect1d(others, snap.rows_of(member for goal in goals for member in goal.members))
+    rows = (ours if len(ours) >= LEAST_OLDER else others)[-MOST_OLDER:]
+    groups = snap.session[rows].astype(np.int64)
+    blocks = -1 - np.arange(len(rows)) // max(LEAST_RECENT, len(rows) // 16)
+    few = len(np.unique(groups[groups > 0])) < 3
+    return rows, blocks if few else np.where(groups > 0, groups, blocks)
+
+
+def _whitened(older: F32, recent: F32) -> tuple[F32, F32]:
+    """Both without the mean of the older, its directions of great variance weighed down, of length 1."""
+    mean = older.mean(axis=0)
+    centred = older - mean
+    values, vectors = np.linalg.eigh((centred.T @ centred / len(older)).astype(np.float64))
+    values = np.maximum(values, 0.0)
+    scale = 1.0 / np.sqrt(values + SHRINK * max(float(values.mean()), 1e-12))
+    change = ((vectors * scale) @ vectors.T).astype(np.float32)
+    return unit_rows(centred @ change), unit_rows((recent - mean) @ change)
+
+
+def _nearest_of_others(rows: F32, groups: I64) -> F64:
+    """Each row's cosine to the nearest row of another group."""
+    cosines = rows @ rows.T
+    cosines[groups[:, None] == groups[None, :]] = -1.0
+    return np.asarray(cosines.max(axis=1), dtype=np.float64)
+
+
+def _nearest(rows: F32, others: F32, groups: I64) -> F64:
+    """Each row's cosine to the nearest of ``others``, on average over leaving one of their groups out.
+
+    So that it is comparable with what the others have among themselves, each without its own group.
+    """
+    order = np.argsort(groups, kind="stable")
+    starts = np.unique(groups[order], return_index=True)[1]
+    best = np.maximum.reduceat(rows @ others[order].T, starts, axis=1)
+    first, second = np.sort(best, axis=1)[:, ::-1][:, :2].T
+    return np.asarray(first - (first - second) / len(starts), dtype=np.float64)
+
+
+def _usual(nearest: F64, groups: I64) -> tuple[float, float]:
+    """Mean and standard deviation of the groups' averages."""
+    means = np.array([nearest[groups == group].mean() for group in np.unique(groups)])
+    guess = PRIOR_SESSIONS * float(nearest.var()) / 4.0
+    variance = (float(((means - means.mean()) ** 2).sum()) + guess) / (len(means) - 1 + PRIOR_SESSIONS)
+    return float(means.mean()), float(np.sqrt(variance)) or 1.0
+
+
+def _slope(values: F64) -> float:
+    steps = np.arange(len(values)) - (len(values) - 1) / 2.0
+    return float(steps @ values) / float(steps @ steps) if len(values) > 1 else 0.0

@@ -1,0 +1,358 @@
+"""Finds goals: what many memories are about. They are found in the store; nobody sets them.
+
+A cluster of at least five memories that say something is a candidate. So is an area: clusters close to each
+other in words and meaning. A goal's level follows from its size and coherence; its parent is the area that it
+lies in. Definitions: docs/consolidation-definitions.md.
+
+A store's goals move towards those found now. A goal that is found again keeps its id and moves part of the
+way, so that one odd run changes little; it moves faster where recent memories have drifted from the goals. A
+goal that is no longer found fades, and is dropped when its confidence is low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from context_graph.consolidation.finders.clusters import (
+    chance,
+    cluster_id,
+    communities,
+    nearest,
+    rarity_weighted,
+)
+from context_graph.consolidation.finders.words import RareWords, telling
+from context_graph.consolidation.plan import MAX_GOALS as MOST_KEPT
+from context_graph.consolidation.plan import Cluster, Drift, Goal, GoalLevel
+from context_graph.consolidation.progress import Progress, silent
+from context_graph.consolidation.snapshot import F64, I64, Snapshot, unit_rows
+from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
+from context_graph.text.phrases import sentences
+from context_graph.text.sentences import short_name
+
+MIN_MEMBERS: Final = 5
+MIN_CONFIDENCE: Final = 0.3
+MAX_GOALS: Final = 10
+COHERENT: Final = 0.75
+LIFT: Final = 0.1
+"""What is less coherent than 0.75 must exceed the store as a whole by so much."""
+UNRELATED: Final = 0.5
+"""The store's coherence counts as this at most: it may itself be about one thing."""
+DOMINANT_LIFT: Final = 0.2
+"""By which the members' cosine in a space that makes the goal exceeds the store's."""
+DOMINANT: Final = 3
+LEAST_TOLD: Final = 4.0
+"""Words that tell something (`telling`) of a goal's middle member: small talk recurs, and is no goal."""
+READ: Final = 5
+"""Members that are read of each candidate: those nearest to the centre."""
+AREA_NEIGHBOURS: Final = 5
+AREA_RESOLUTION: Final = 0.05
+DESCRIPTION_CHARS: Final = 80
+SENTENCES: Final = 8
+"""Of a member that are looked at for the description."""
+TOLD: Final = 12.0
+"""Telling words beyond which a sentence is no better for being longer."""
+
+STEP: Final = 0.4
+"""Share of what was found now in a goal that was known."""
+STEP_DRIFTED: Final = 0.8
+FADE: Final = 0.8
+"""What is left of the confidence of a goal that was not found."""
+FADE_DRIFTED: Final = 0.5
+FORGOTTEN: Final = 0.2
+"""Confidence below which a goal is dropped: some five runs without it, or two after a drift."""
+OVERLAP: Final = 0.5
+"""Share of the smaller one's members that two goals must share to be one."""
+
+_LEVELS: Final = (
+    (GoalLevel.NORTH_STAR, 50, 0.70),
+    (GoalLevel.STRATEGIC, 20, 0.65),
+    (GoalLevel.TACTICAL, 10, 0.60),
+    (GoalLevel.OPERATIONAL, 0, 0.0),
+)
+"""Least members and coherence of each level."""
+_ORDER: Final = [level for level, _, _ in _LEVELS]
+_WEIGHTS: Final = np.array(WEIGHTS)
+_STARTS: Final = np.array([SLICES[name].start for name in SPACES])
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The sum of some embeddings, and how many of them say something in each space."""
+
+    members: int
+    sums: F64
+    """float64[1536]."""
+    filled: F64
+    """float64[13]."""
+
+    def cosines(self) -> F64:
+        """float64[13]: mean cosine of a member to the others' centre, [0, 1]; 0 where fewer than two speak.
+
+        Of pairs of different members, so that three that are unlike do not look more alike than thirty.
+        """
+        squares = np.add.reduceat(self.sums * self.sums, _STARTS) / _WEIGHTS
+        pairs = self.filled * (self.filled - 1)
+        mean = np.divide(squares - self.filled, pairs, out=np.zeros(len(SPACES)), where=pairs > 0)
+        return np.asarray(np.sqrt(np.clip(mean, 0.0, 1.0)))
+
+    def coherence(self) -> float:
+        """The cosines' mean by weight, over the spaces in which two members or more speak; [0, 1]."""
+        weight = _WEIGHTS * self.filled * (self.filled > 1)
+        return float(self.cosines() @ weight / weight.sum()) if weight.any() else 0.0
+
+
+@dataclass(slots=True)
+class _Candidate:
+    rows: I64
+    profile: Profile
+    area: int = -1
+    """Of a cluster: the candidate that is the area it lies in."""
+
+
+def discover(
+    snap: Snapshot,
+    clusters: Sequence[Cluster],
+    *,
+    min_confidence: float = MIN_CONFIDENCE,
+    max_goals: int = MAX_GOALS,
+    progress: Progress = silent,
+) -> list[Goal]:
+    """The goals found in ``snap``, most certain first.
+
+    Confidence is 0.4 coherence + 0.3 min(members / 50, 1) + 0.3 (spaces that make it, of 3, / 3).
+
+    Goals have at least 5 members, those nearest to the centre first. There are none in a store that is too
+    small or has no subject.
+
+    Cost: one pass over the store, some 3 s at 100,000 memories.
+    """
+    candidates = _candidates(snap, clusters, progress)
+    if not candidates:
+        return []
+    whole = candidates.pop()
+    found = _confident(candidates, whole.profile, min_confidence)
+    words = RareWords(snap)
+    goals: dict[int, Goal] = {}
+    for at, confidence in found:
+        goal = _goal(snap, candidates[at], confidence, words)
+        if goal is not None:
+            goals[at] = goal
+        if len(goals) == max_goals:
+            break
+    return _placed(candidates, goals)
+
+
+def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress) -> list[_Candidate]:
+    """Clusters, areas, and last the store; nothing where no cluster has five members."""
+    groups = [snap.rows_of(cluster.members) for cluster in clusters]
+    groups = [rows for rows in groups if len(rows) >= MIN_MEMBERS]
+    if not groups:
+        return []
+    *made, whole = profiles(snap, groups, progress=progress)
+    candidates = [_Candidate(rows, profile) for rows, profile in zip(groups, made, strict=True)]
+    for parts in _areas(made):
+        rows = np.concatenate([groups[part] for part in parts])
+        sums, filled = sum(made[part].sums for part in parts), sum(made[part].filled for part in parts)
+        for part in parts:
+            candidates[part].area = len(candidates)
+        candidates.append(_Candidate(rows, Profile(len(rows), np.asarray(sums), np.asarray(filled))))
+    return [*candidates, _Candidate(np.zeros(0, np.int64), whole)]
+
+
+def _areas(parts: Sequence[Profile]) -> Iterator[list[int]]:
+    """Clusters that lie near each other by words (E13) and meaning (E1), three at least."""
+    if len(parts) < 3:
+        return
+    centres = np.stack([np.frombuffer(as_centroid(part.sums), np.float32) for part in parts])
+    words, meaning = (
+        rarity_weighted(unit_rows(centres[:, SLICES[name]].copy())) for name in ("SPLADE", "Semantic")
+    )
+    both = unit_rows(np.concatenate((words, meaning), axis=1))
+    for group in communities(nearest(both, AREA_NEIGHBOURS, chance(both)), AREA_RESOLUTION):
+        yield group.tolist()
+
+
+def _confident(
+    candidates: Sequence[_Candidate], whole: Profile, min_confidence: float
+) -> list[tuple[int, float]]:
+    """(candidate, confidence) of those that hold together well enough, most certain first."""
+    usual, coherence = whole.cosines(), whole.coherence()
+    found = []
+    for at, candidate in enumerate(candidates):
+        profile = candidate.profile
+        own = profile.coherence()
+        if own < COHERENT and own - min(coherence, UNRELATED) < LIFT:
+            continue
+        makes = (profile.cosines() - usual >= DOMINANT_LIFT) & (2 * profile.filled >= profile.members)
+        dominant = min(int(np.count_nonzero(makes)), DOMINANT) / DOMINANT
+        confidence = 0.4 * own + 0.3 * min(profile.members / 50, 1.0) + 0.3 * dominant
+        if confidence >= min_confidence:
+            found.append((at, confidence))
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareWords) -> Goal | None:
+    """None where its members tell too little."""
+    rows, profile = candidate.rows, candidate.profile
+    centroid = as_centroid(profile.sums)
+    rows = rows[_by_nearness(snap, rows, centroid)]
+    texts = [snap.text(row) for row in rows[:READ].tolist()]
+    if sorted(map(telling, texts))[len(texts) // 2] < LEAST_TOLD:
+        return None
+    terms = words.terms(texts)
+    label, said = ", ".join(terms), _said(snap, rows[:READ], texts, terms)
+    members = tuple(snap.ids[row] for row in rows.tolist())
+    coherence = profile.coherence()
+    return Goal(
+        goal_id=cluster_id(members),
+        description=f"{label}: {said}" if label else said,
+        level=next(
+            level for level, least, enough in _LEVELS if len(members) >= least and coherence >= enough
+        ),
+        confidence=min(1.0, confidence),
+        coherence=coherence,
+        parent=None,
+        members=members,
+        centroid=centroid,
+    )
+
+
+def _by_nearness(snap: Snapshot, rows: I64, centroid: bytes) -> I64:
+    """Order of ``rows``, those nearest to the centre by words and purpose first."""
+    centre = np.frombuffer(centroid, np.float32)
+    near = np.zeros(len(rows), np.float32)
+    for name in ("SPLADE", "Teleological"):
+        near += snap.space(name)[rows] @ unit_rows(centre[None, SLICES[name]].copy())[0]
+    return np.lexsort((rows, -near))
+
+
+def _said(snap: Snapshot, rows: I64, texts: Sequence[str], terms: Sequence[str]) -> str:
+    """The sentence that says most about the goal; one of a text with an aim (E7) counts more."""
+    aims = [bool(space.any()) for space in snap.space("Teleological")[rows]]
+    best, worth = texts[0], 0.0
+    for text, aim in zip(texts, aims, strict=True):
+        for sentence in islice(sentences(text), SENTENCES):
+            lower = sentence.lower()
+            about = 1.0 + sum(term in lower for term in terms) + (0.5 if aim else 0.0)
+            told = min(telling(sentence), TOLD) * about
+            if told > worth:
+                best, worth = sentence, told
+    return short_name(best, DESCRIPTION_CHARS)
+
+
+def _placed(candidates: Sequence[_Candidate], goals: dict[int, Goal]) -> list[Goal]:
+    """With parents: the area that a goal lies in, where that is found too; it is of a higher level then."""
+    placed = []
+    for at, goal in goals.items():
+        parent = goals.get(candidates[at].area)
+        if parent is not None and parent.level is not GoalLevel.OPERATIONAL:
+            least = _ORDER[min(_ORDER.index(parent.level) + 1, len(_ORDER) - 1)]
+            level = max(goal.level, least, key=_ORDER.index)
+            goal = replace(goal, level=level, parent=parent.goal_id)
+        placed.append(goal)
+    return sorted(placed, key=lambda goal: (-goal.confidence, goal.goal_id))
+
+
+def as_centroid(values: F64) -> bytes:
+    """1536 float32 as an embedding's: each space of ``values`` with length sqrt(weight), or zero."""
+    lengths = np.sqrt(np.add.reduceat(values * values, _STARTS))
+    scale = np.divide(np.sqrt(_WEIGHTS), lengths, out=np.zeros(len(SPACES)), where=lengths > 1e-9)
+    return bytes((values * np.repeat(scale, SIZES)).astype(np.float32).data)
+
+
+def profiles(snap: Snapshot, groups: Sequence[I64], *, progress: Progress = silent) -> list[Profile]:
+    """A profile of each group of rows (no row in two), and as the last one that of all rows.
+
+    Cost: one pass over the store, 100,000 memories some 2 s; memory of 12 KB a group.
+    """
+    group_of = np.full(len(snap), len(groups), np.int64)
+    for number, rows in enumerate(groups):
+        group_of[rows] = number
+    sums = np.zeros((len(groups) + 1, DIM))
+    filled = np.zeros((len(groups) + 1, len(SPACES)))
+    for start, block in snap.blocks():
+        here = group_of[start : start + len(block)]
+        order = np.argsort(here, kind="stable")
+        numbers, firsts = np.unique(here[order], return_index=True)
+        ordered = block[order]
+        speaks = np.add.reduceat(ordered * ordered, _STARTS, axis=1) > 0
+        sums[numbers] += np.add.reduceat(ordered, firsts, axis=0, dtype=np.float64)
+        filled[numbers] += np.add.reduceat(speaks.astype(np.float64), firsts, axis=0)
+        progress(start + len(block), len(snap))
+    made = [Profile(len(rows), sums[at], filled[at]) for at, rows in enumerate(groups)]
+    return [*made, Profile(len(snap), sums.sum(axis=0), filled.sum(axis=0))]
+
+
+def adjusted(stored: Sequence[Goal], found: Sequence[Goal], drift: Drift | None = None) -> list[Goal]:
+    """The goals to keep from now on, most certain first, at most 50.
+
+    ``stored`` were kept until now (`plan.decode_goals`), ``found`` is what `discover` found now, ``drift``
+    tells how far recent memories are from the goals.
+    """
+    drifted = drift is not None and drift.significant
+    matched = _matched(stored, found)
+    step, fade = (STEP_DRIFTED, FADE_DRIFTED) if drifted else (STEP, FADE)
+    ids = {found[at].goal_id: goal.goal_id for at, goal in matched.items()}
+    kept = [
+        replace(
+            goal if at not in matched else _moved(matched[at], goal, step),
+            parent=goal.parent and ids.get(goal.parent, goal.parent),
+        )
+        for at, goal in enumerate(found)
+    ]
+    again = {goal.goal_id for goal in matched.values()} | {goal.goal_id for goal in kept}
+    kept += [
+        replace(goal, confidence=goal.confidence * fade)
+        for goal in stored
+        if goal.goal_id not in again and goal.confidence * fade >= FORGOTTEN
+    ]
+    kept = sorted(kept, key=lambda goal: (-goal.confidence, goal.goal_id))[:MOST_KEPT]
+    return _with_parents(kept)
+
+
+def _matched(stored: Sequence[Goal], found: Sequence[Goal]) -> dict[int, Goal]:
+    """Number in ``found`` -> the stored goal that it is, by members in common; each at most once."""
+    members = [set(goal.members) for goal in stored]
+    pairs = []
+    for at, goal in enumerate(found):
+        ours = set(goal.members)
+        for other, theirs in enumerate(members):
+            shared = len(ours & theirs)
+            if shared and shared >= OVERLAP * min(len(ours), len(theirs)):
+                pairs.append((-shared / len(ours | theirs), at, other))
+    taken: set[int] = set()
+    matched: dict[int, Goal] = {}
+    for _, at, other in sorted(pairs):
+        if at not in matched and other not in taken:
+            taken.add(other)
+            matched[at] = stored[other]
+    return matched
+
+
+def _moved(known: Goal, now: Goal, step: float) -> Goal:
+    """``known`` with members and words as they were found now, its certainty and centre on the way there."""
+    centroid = now.centroid
+    if known.centroid and now.centroid:
+        before, after = (np.frombuffer(goal.centroid, np.float32) for goal in (known, now))
+        centroid = as_centroid((1 - step) * before.astype(np.float64) + step * after)
+    return replace(
+        now,
+        goal_id=known.goal_id,
+        confidence=(1 - step) * known.confidence + step * now.confidence,
+        centroid=centroid,
+    )
+
+
+def _with_parents(goals: Sequence[Goal]) -> list[Goal]:
+    """Without parents that are not kept, or are of no higher level than their child."""
+    level = {goal.goal_id: _ORDER.index(goal.level) for goal in goals}
+    made = []
+    for goal in goals:
+        ok = goal.parent is None or level.get(goal.parent, len(_ORDER)) < level[goal.goal_id]
+        made.append(goal if ok else replace(goal, parent=None))
+    return made

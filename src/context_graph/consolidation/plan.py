@@ -1,0 +1,214 @@
+"""Holds a consolidation's plan: made by the finders, shown by a dry run, carried out by a commit.
+
+Plain values without arrays, because the process beside the owner makes it and the owner reads it. Goals are
+stored with the store as one fact about it (docs/formats.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from context_graph.errors import DatabaseCorruptionError
+from context_graph.model.spaces import EMBEDDING_BYTES
+
+GOALS: Final = "goals"
+"""Name of the fact (`GraphStore.meta`) that holds the goals which consolidations keep."""
+MAX_GOALS: Final = 50
+"""Goals that are kept, the most certain ones."""
+GOAL_MEMBERS: Final = 200
+"""Members of a goal that are kept: those nearest to its centre."""
+_GOALS_VERSION: Final = 1
+
+
+class Mode(StrEnum):
+    """How much a consolidation does (seed 002)."""
+
+    LIGHT = "light"
+    DEEP = "deep"
+    REM = "rem"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Memories that say the same become one (D5.2)."""
+
+    survivor: UUID
+    losers: tuple[UUID, ...]
+    similarity: float
+    """The least E1 cosine of a loser to the survivor, [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """A memory that is to be forgotten, to be restored within the retention (D5.3)."""
+
+    id: UUID
+    salience: float
+    """[0, 1], below the run's threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
+    """An edge to be made."""
+
+    source: UUID
+    target: UUID
+    relationship_type: str
+    weight: float
+    confidence: float
+    why: str
+    """Which finder made it, for the edge's metadata: cluster, causal, blind_spot, shortcut."""
+    shortcut: bool = False
+    path: tuple[UUID, ...] = ()
+    """Of a shortcut: the memories that it leads past."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reweight:
+    """An edge whose base weight changes (NREM replay)."""
+
+    edge: UUID
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Memories that share rare words (E13)."""
+
+    id: UUID
+    """Of its members, so that the same members have the same id in every run."""
+    members: tuple[UUID, ...]
+    label: str
+    """Its most telling terms."""
+    coherence: float
+    """Mean E13 cosine of the members to their centroid, [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Actions that recur (E10)."""
+
+    pattern_id: str
+    description: str
+    memory_count: int
+    confidence: float
+    members: tuple[UUID, ...] = ()
+
+
+class GoalLevel(StrEnum):
+    """How much a goal covers."""
+
+    NORTH_STAR = "NorthStar"
+    STRATEGIC = "Strategic"
+    TACTICAL = "Tactical"
+    OPERATIONAL = "Operational"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What many memories are about: found, not set."""
+
+    goal_id: UUID
+    description: str
+    level: GoalLevel
+    confidence: float
+    coherence: float
+    parent: UUID | None
+    members: tuple[UUID, ...]
+    centroid: bytes = field(repr=False, default=b"")
+    """1536 float32 as an embedding's: the members' mean, each space of length sqrt(weight) or zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far recent memories are from the goals (E7)."""
+
+    similarity: float
+    """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
+    to compare; a quarter less for each standard deviation further."""
+    level: str
+    """none, low, medium, high, critical."""
+    significant: bool
+    trend: float
+    """Slope of the similarity over the recent memories, per memory; below 0 it grows worse."""
+    recent: int
+    """Memories that were compared."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """Everything that one run found in the store as of commit ``seq``."""
+
+    mode: Mode
+    seq: int
+    taken_ms: int
+    memories: int
+    """Live memories in the store."""
+    considered: int
+    """Of them, those that the run looked at."""
+    merges: tuple[Merge, ...] = ()
+    prunes: tuple[Prune, ...] = ()
+    links: tuple[NewLink, ...] = ()
+    reweights: tuple[Reweight, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    goals_adjusted: int = 0
+    """Goals that are kept with the store from now on and were not, or not so."""
+    drift: Drift | None = None
+    notes: tuple[str, ...] = ()
+    """What a person should know of how it went: a stage that had nothing to do, a limit that was reached."""
+
+    def changes(self) -> Mapping[str, int]:
+        """How many of each kind of change it makes."""
+        return {
+            "merged": sum(len(merge.losers) for merge in self.merges),
+            "pruned": len(self.prunes),
+            "links": len(self.links),
+            "reweighted": len(self.reweights),
+        }
+
+
+def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
+    """The fact: JSON-able, some 15 KB a goal; at most 50 goals, the most certain ones."""
+    kept = sorted(goals, key=lambda goal: (-goal.confidence, goal.goal_id))[:MAX_GOALS]
+    known = {goal.goal_id for goal in kept}
+    short = [
+        replace(
+            goal, parent=goal.parent if goal.parent in known else None, members=goal.members[:GOAL_MEMBERS]
+        )
+        for goal in kept
+    ]
+    return {"version": _GOALS_VERSION, "at_ms": at_ms, "goals": msgspec.to_builtins(short)}
+
+
+def decode_goals(fact: Mapping[str, Any] | None) -> list[Goal]:
+    """The goals that `encode_goals` was given, with at most 200 members each; [] where there is no such fact.
+
+    Raises:
+        DatabaseCorruptionError: It can't be read, or is of a later version. Nothing is guessed in its place.
+    """
+    if fact is None:
+        return []
+    version = fact.get("version")
+    if version != _GOALS_VERSION:
+        raise DatabaseCorruptionError(
+            f"the goals of this store are of version {version!r}; this build reads version {_GOALS_VERSION}"
+        )
+    try:
+        goals = msgspec.convert(fact.get("goals"), list[Goal])
+    except msgspec.ValidationError as error:
+        raise DatabaseCorruptionError(f"the goals of this store can't be read: {error}") from error
+    sizes = {len(goal.centroid) for goal in goals} - {0, EMBEDDING_BYTES}
+    if sizes:
+        raise DatabaseCorruptionError(
+            f"the goals of this store can't be read: a goal's centre has {sizes.pop()} bytes"
+        )
+    return goals

@@ -1,0 +1,150 @@
+"""Checks a request for a consolidation, and how much of it consciousness C allows (seed 002, D5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from context_graph.consolidation.plan import Mode
+from context_graph.errors import InvalidParamsError
+from context_graph.model.memory import check_range, check_unit
+
+DEFAULT_THRESHOLD: Final = 0.3
+"""Of salience (seed 002)."""
+_MOST: Final = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSearch:
+    """Which goals to look for."""
+
+    min_confidence: float
+    """[0, 1]."""
+    max_goals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Parameters of one run (seed 002's ConsolidateParams), as its process gets them.
+
+    Raises:
+        InvalidParamsError: On construction; names the field, its limit and the cure.
+    """
+
+    mode: Mode = Mode.LIGHT
+    """The mode to run: after the gate (`allowed_mode`), not the one that was asked for."""
+    salience_threshold: float = DEFAULT_THRESHOLD
+    """[0, 1]; memories below it are pruned, 0 prunes none."""
+    max_memories: int = 0
+    """Look at the newest so many only; 0 for all."""
+    at_ms: int = 0
+    """Unix ms that counts as now, for ages; 0 for the time of the snapshot."""
+    goals: GoalSearch | None = None
+    """Look for goals, and for nothing else."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", mode_of(self.mode))
+        check_unit("salience_threshold", self.salience_threshold)
+        for name, most in (("max_memories", _MOST), ("at_ms", (1 << 63) - 1)):
+            value = getattr(self, name)
+            if type(value) is not int:
+                raise InvalidParamsError.of(name, f"must be a whole number, is {type(value).__name__}")
+            check_range(name, value, 0, most)
+
+
+def mode_of(value: Any) -> Mode:
+    """The mode of that name.
+
+    Raises:
+        InvalidParamsError: There is none; names the three.
+    """
+    try:
+        return Mode(value)
+    except ValueError:
+        raise InvalidParamsError.of("mode", f"is {value!r}, must be light, deep or rem") from None
+
+
+class DreamState(StrEnum):
+    """The states of C for consolidation; the values are printed in answers."""
+
+    AWAKE = "Awake"
+    DROWSY = "Drowsy"
+    DREAMING = "Dreaming"
+    DEEP_SLEEP = "DeepSleep"
+
+    @classmethod
+    def of(cls, consciousness: float) -> DreamState:
+        """The state of a C in [0, 1].
+
+        Raises:
+            InvalidParamsError: Outside, or NaN: that is never a state.
+        """
+        check_unit("consciousness", consciousness)
+        return next(state for state, (least, _) in reversed(_STATES.items()) if consciousness >= least)
+
+
+_STATES: Final = {
+    DreamState.AWAKE: (0.0, Mode.LIGHT),
+    DreamState.DROWSY: (0.3, Mode.DEEP),
+    DreamState.DREAMING: (0.6, Mode.REM),
+    DreamState.DEEP_SLEEP: (0.8, Mode.REM),
+}
+"""Each state with its least C, and the most that may run in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consciousness:
+    """C and its three factors while a run is made, each in [0, 1] (seed 002's context)."""
+
+    integration_score: float
+    reflection_depth: float
+    differentiation_index: float
+    consciousness_level: float
+
+    @property
+    def dream_state(self) -> DreamState:
+        """The state that this C is."""
+        return DreamState.of(self.consciousness_level)
+
+    def as_dict(self) -> dict[str, object]:
+        """JSON-able, by seed 002's field names."""
+        return {**asdict(self), "dream_state": self.dream_state.value}
+
+
+UNMEASURED: Final = Consciousness(0.0, 0.0, 0.0, 0.0)
+"""Where no session has been measured: Awake."""
+
+
+class ModeNotAllowedError(InvalidParamsError):
+    """A mode that C does not allow, where the caller wanted it or nothing."""
+
+    code = "mode_not_allowed"
+
+
+def allowed_mode(
+    requested: Mode, consciousness: Consciousness, *, strict: bool = False, any_state: bool = False
+) -> Mode:
+    """The mode to run when ``requested`` is asked for: that one, or the highest that C allows.
+
+    Args:
+        strict: Refuse instead of doing less.
+        any_state: Run what is requested whatever C is, because a person asked, not a tool.
+
+    Raises:
+        ModeNotAllowedError: ``strict``, and C does not allow it; names both modes.
+    """
+    state = consciousness.dream_state
+    _, most = _STATES[state]
+    modes = list(Mode)
+    if any_state or modes.index(requested) <= modes.index(most):
+        return requested
+    if strict:
+        needs, least = next((one, least) for one, (least, mode) in _STATES.items() if mode is requested)
+        raise ModeNotAllowedError.of(
+            "mode",
+            f"{requested.value} needs C >= {least:g} ({needs.value}), C is "
+            f"{consciousness.consciousness_level:.2f} ({state.value}), which allows {most.value}; ask for "
+            f"{most.value}, or leave strict out to have {most.value} run instead",
+        )
+    return most

@@ -1,0 +1,216 @@
+"""Runs one consolidation: each finder in turn, from a checkpoint to the file of prepared changes.
+
+A memory that is merged away or forgotten joins no cluster and gets no edge. Modules that only longer modes
+need are imported when such a mode runs, so that a light one starts fast.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+
+from context_graph.consolidation import snapshot
+from context_graph.consolidation.commit import Prepared
+from context_graph.consolidation.finders import duplicates, salience
+from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
+from context_graph.consolidation.plan import GOALS, Mode, NewLink, Plan, decode_goals, encode_goals
+from context_graph.consolidation.prepare import prepare
+from context_graph.consolidation.progress import Report, Stages
+from context_graph.consolidation.request import GoalSearch, Request
+from context_graph.consolidation.snapshot import I64
+from context_graph.model.spaces import SPACES
+from context_graph.store.graph.graph import GraphStore
+
+_KIB: Final = 1024
+_ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
+_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
+_DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
+_REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
+_SHARES: Final = {
+    Mode.LIGHT: {**_LIGHT, "preparing": 1.0},
+    Mode.DEEP: {**_DEEP, "preparing": 2.0},
+    Mode.REM: {**_REM, "preparing": 2.0},
+}
+"""Stages of each mode with their usual share of its time."""
+_FOR_GOALS: Final = {"reading": 3.0, "clusters": 12.0, "goals": 3.0}
+
+
+def compute(folder: Path, request: Request, report: Report) -> Ready:
+    """Do what is asked on the checkpoint in ``folder`` and leave there what it found (see `messages`).
+
+    Raises:
+        StoreError: The checkpoint can't be read.
+        Cancelled: ``report`` raised it.
+    """
+    began = time.monotonic()
+    store = GraphStore.read_only(folder / DATABASE)
+    try:
+        prepared = prepared_run(store, request, report)
+        (folder / PREPARED).write_bytes(prepared.to_bytes())
+    finally:
+        store.close()
+    changes = sum(prepared.plan.changes().values()) + prepared.plan.goals_adjusted
+    return Ready(changes, round(1000 * (time.monotonic() - began)), _peak_rss_bytes())
+
+
+def _peak_rss_bytes() -> int:
+    """The most memory this process ever had. (getrusage would count what its parent had before it.)"""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * _KIB
+    return 0
+
+
+def prepared_run(store: GraphStore, request: Request, report: Report) -> Prepared:
+    """What ``request`` finds in ``store``, as the changes of records that it means. Raises as `compute`."""
+    stages = Stages(_SHARES[request.mode] if request.goals is None else _FOR_GOALS, report)
+    search = _Search(store, request, stages)
+    if request.goals is not None:
+        search.discover(request.goals)
+        return Prepared(uid=store.uid, plan=search.plan, groups=())
+    search.consolidate()
+    done = stages.begin("preparing")
+    prepared = prepare(store, search.plan, facts=search.facts)
+    done(1, 1)
+    return prepared
+
+
+class _Search:
+    """The stages of one run, each over what the earlier ones leave."""
+
+    def __init__(self, store: GraphStore, request: Request, stages: Stages) -> None:
+        self.facts: dict[str, Mapping[str, Any]] = {}
+        """Records about the store that are to be written with the plan, by name."""
+        self._request = request
+        self._stages = stages
+        self._kept_goals = decode_goals(store.meta(GOALS))
+        self._snap = snap = snapshot.read(
+            store,
+            newest=request.max_memories,
+            taken_ms=request.at_ms or time.time_ns() // 1_000_000,
+            progress=stages.begin("reading"),
+        )
+        self.plan = Plan(
+            mode=request.mode,
+            seq=snap.seq,
+            taken_ms=snap.taken_ms,
+            memories=snap.total,
+            considered=len(snap),
+        )
+
+    def consolidate(self) -> None:
+        """Everything that the request's mode finds."""
+        mode = self._request.mode
+        if len(self._snap):
+            self._forget()
+            if mode is not Mode.LIGHT:
+                self._connect()
+            if mode is Mode.REM:
+                self._replay()
+                self._aim()
+        self.plan.notes = tuple(self._notes())
+
+    def discover(self, wanted: GoalSearch) -> None:
+        """The goals that the store shows now, and nothing else."""
+        from context_graph.consolidation.finders import clusters, goals
+
+        snap, plan, begin = self._snap, self.plan, self._stages.begin
+        if len(snap):
+            plan.clusters = tuple(clusters.find(snap, np.arange(len(snap)), progress=begin("clusters")))
+            found = goals.discover(
+                snap,
+                plan.clusters,
+                min_confidence=wanted.min_confidence,
+                max_goals=wanted.max_goals,
+                progress=begin("goals"),
+            )
+            plan.goals = tuple(found)
+        plan.notes = tuple(self._notes())
+
+    def _forget(self) -> None:
+        """Every mode: merge duplicates, forget memories that say too little."""
+        snap, request = self._snap, self._request
+        snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE", "Causal")))
+        scores = salience.score(snap, self._kept_goals, progress=self._stages.begin("salience"))
+        progress = self._stages.begin("duplicates")
+        merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress)
+        snap.release("Semantic")
+        taken = set(snap.rows_of(chain.from_iterable((one.survivor, *one.losers) for one in merges)).tolist())
+        # A memory whose embedding can't be read says nothing by mistake only.
+        taken |= snap.unreadable
+        prunes = salience.prunes(snap, scores, request.salience_threshold, taken, now_ms=snap.taken_ms)
+        self.plan.merges, self.plan.prunes = tuple(merges), tuple(prunes)
+
+    def _connect(self) -> None:
+        """Deep and rem: cluster what remains, and link inside clusters."""
+        from context_graph.consolidation.finders import causal, clusters
+
+        snap, rows, plan = self._snap, self._remaining(), self.plan
+        plan.clusters = tuple(clusters.find(snap, rows, progress=self._stages.begin("clusters")))
+        links = causal.links(snap, plan.clusters, rows, progress=self._stages.begin("links"))
+        plan.links = _first_of_each(links)
+        snap.release(*SPACES)
+
+    def _replay(self) -> None:
+        """Rem: find patterns and blind spots, replay what was used."""
+        from context_graph.consolidation.finders import blind_spots, patterns, replay
+
+        snap, rows, plan = self._snap, self._remaining(), self.plan
+        # Of all: what was noted five times in the same words was done five times.
+        everything = np.setdiff1d(np.arange(len(snap)), sorted(snap.unreadable))
+        plan.patterns = tuple(patterns.find(snap, everything, progress=self._stages.begin("patterns")))
+        progress = self._stages.begin("replay")
+        spots = blind_spots.links(snap, plan.clusters)
+        snap.release(*SPACES)
+        plan.reweights = tuple(replay.reweigh(snap, rows))
+        plan.links = _first_of_each((*plan.links, *spots, *replay.shortcuts(snap, rows)))
+        progress(1, 1)
+
+    def _aim(self) -> None:
+        """Rem: find goals, measure how far recent memories are from them, and adjust the goals to both."""
+        from context_graph.consolidation.finders import drift, goals
+
+        snap, plan = self._snap, self.plan
+        found = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
+        plan.drift = drift.detect(snap, self._kept_goals or found)
+        plan.goals = tuple(goals.adjusted(self._kept_goals, found, plan.drift))
+        fact = encode_goals(plan.goals, snap.taken_ms)
+        kept = {goal.goal_id: goal for goal in self._kept_goals}
+        # As they will be read again: of many members the record keeps the nearest.
+        made = decode_goals(fact)
+        plan.goals_adjusted = sum(kept.pop(goal.goal_id, None) != goal for goal in made) + len(kept)
+        if plan.goals_adjusted:
+            self.facts[GOALS] = fact
+
+    def _remaining(self) -> I64:
+        """Rows that are neither merged away nor forgotten."""
+        snap, plan = self._snap, self.plan
+        keep = np.ones(len(snap), np.bool_)
+        gone = chain(*(merge.losers for merge in plan.merges), (prune.id for prune in plan.prunes))
+        keep[snap.rows_of(gone)] = False
+        keep[sorted(snap.unreadable)] = False
+        return np.flatnonzero(keep)
+
+    def _notes(self) -> Iterator[str]:
+        snap = self._snap
+        if len(snap) < snap.total:
+            yield f"Only the newest {len(snap)} of {snap.total} memories were looked at."
+        if snap.left_out or snap.unreadable:
+            yield (
+                f"{snap.left_out + len(snap.unreadable)} records could not be read and were left as they "
+                "are; `context-graph-cli repair` says which."
+            )
+
+
+def _first_of_each(links: Iterable[NewLink]) -> tuple[NewLink, ...]:
+    """The links without those that another finder made before: one edge per pair and relation."""
+    known: dict[tuple[UUID, UUID, str], NewLink] = {}
+    for link in links:
+        known.setdefault((link.source, link.target, link.relationship_type), link)
+    return tuple(known.values())

@@ -1,0 +1,1 @@
+"""Carries out the `req` commands. Start reading at ``commands``."""

@@ -1,0 +1,187 @@
+"""Finds what a user's command applies to: project, branch, session, and who gave it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Mapping
+
+from context_graph.errors import UsageError
+from context_graph.gates.decide.evaluation import EvaluationContext, rules_of
+from context_graph.gates.event import claude_dir_of, clock_offset
+from context_graph.gates.rules import Rules
+from context_graph.gates.state.git import Head, Repo, find_repo
+from context_graph.gates.state.project import Project, find_project
+from context_graph.gates.state.registry import Registry, ancestors, started_by_agent
+from context_graph.gates.state.session_ids import candidates, problem
+from context_graph.gates.state.state_files import StateFiles, read_document
+
+_CURES = {
+    errno.EACCES: "make it writable for you",
+    errno.EPERM: "make it writable for you",
+    errno.EROFS: "its file system is read-only; work in a copy that can be written",
+    errno.ENOSPC: "free some space on its disk",
+    errno.EDQUOT: "free some space on its disk",
+    errno.ENOTDIR: "a file stands where a folder must be; move it away",
+    errno.EEXIST: "a file stands where a folder must be; move it away",
+    errno.EISDIR: "a folder stands where a file must be; move it away",
+}
+
+
+def unwritable(what: str, error: OSError, path: str = "") -> UsageError:
+    """The error for ``what`` that failed with ``error``; ``path`` is the file if the error names none."""
+    where = error.filename or path
+    named = f" ({where})" if where and str(where) not in what else ""
+    cure = _CURES.get(error.errno or 0, "")
+    return UsageError(f"{what}: {error.strerror or error}{named}{'; ' + cure if cure else ''}")
+
+
+_SHOWN = 10
+
+
+def clock(env: Mapping[str, str]) -> float:
+    """Unix seconds, moved by CONTEXT_GRAPH_CLOCK_OFFSET."""
+    return time.time() + clock_offset(env)
+
+
+class CommandContext:
+    """A folder with its repository, its project's rules and the caller.
+
+    Args:
+        cwd: The folder the command was given in.
+        env: HOME, CLAUDE_CONFIG_DIR, CLAUDE_PROJECT_DIR, CLAUDE_CODE_SESSION_ID, CLAUDECODE and
+            CONTEXT_GRAPH_CLOCK_OFFSET are read.
+        cache_dir: Folder of compiled configurations; "" for none.
+        pid: A process of the caller's, whose ancestors tell the session and whether an agent is behind it.
+        terminal: Whether a person's terminal is at the other end.
+        session: The session meant, if the command names one: outside any project it tells which is.
+
+    Raises:
+        UsageError: Outside any git repository.
+    """
+
+    def __init__(
+        self,
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        cache_dir: str = "",
+        pid: int = 0,
+        terminal: bool = False,
+        now: float | None = None,
+        session: str = "",
+    ) -> None:
+        self.env, self.cache_dir, self.pid, self.terminal = env, cache_dir, pid, terminal
+        self.claude_dir = claude_dir_of(env)
+        self.now = clock(env) if now is None else now
+        self.cwd = os.path.realpath(cwd)
+        self.registry = Registry(self.claude_dir)
+        self.project = self._project(session)
+        repo = self.project.repo
+        if repo is None:
+            raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
+        self.repo: Repo = repo
+        self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
+        self.rules: Rules = rules_of(self.project, self.claude_dir, None)
+        self.head: Head = self.project.head()
+        self.files = StateFiles(self.repo.common_dir, self.project.work)
+
+    def _project(self, session: str) -> Project:
+        hint = self.env.get("CLAUDE_PROJECT_DIR", "")
+        found = find_project(self.cwd, hint, claude_dir=self.claude_dir)
+        if found is not None:
+            return found
+        # A client that was started above its repositories: where its session was last seen at work.
+        for folder in self.registry.folders(session or self.env.get("CLAUDE_CODE_SESSION_ID", "")):
+            seen = find_project(folder, "", claude_dir=self.claude_dir)
+            if seen is not None and seen.repo is not None:
+                return seen
+        repo = find_repo(self.cwd) or (find_repo(os.path.realpath(hint)) if hint.startswith("/") else None)
+        return Project(repo.top if repo else self.cwd, repo)
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether a tool call of a client is behind the command."""
+        return started_by_agent(self.pid, self.env, self.registry.clients())
+
+    def branch(self, named: str = "") -> str:
+        """The branch meant: ``named``, else the one that is checked out.
+
+        Raises:
+            UsageError: If HEAD names none.
+        """
+        if named:
+            return named
+        if not self.head.branch:
+            raise UsageError("HEAD names no branch (detached); check one out, or name one with --branch")
+        return self.head.branch
+
+    def evaluation(self, branch: str, session_id: str, *, may_run: bool = True) -> EvaluationContext:
+        """What an evaluation for that branch and session looks at."""
+        return EvaluationContext(
+            self.project,
+            self.repo,
+            self.rules,
+            branch=branch,
+            session_id=session_id,
+            now=self.now,
+            claude_dir=self.claude_dir,
+            cache_dir=self.cache_dir,
+            may_run=may_run,
+            checked_out=branch == self.head.branch,
+        )
+
+    def session(self, given: str = "") -> str:
+        """The full id of the session meant: ``given`` (full or short), else CLAUDE_CODE_SESSION_ID, else the
+        registered session whose process is an ancestor of ours.
+
+        Raises:
+            UsageError: If none can be told, or a short id fits several; the message lists them.
+        """
+        given = given or self.env.get("CLAUDE_CODE_SESSION_ID", "")
+        if not given:
+            return self._session_by_process()
+        why = problem(given)
+        if why:
+            raise UsageError(f"--session: {why}")
+        found = candidates(given, self._known_sessions())
+        if len(found) > 1:
+            raise UsageError(
+                f"--session {given} fits several sessions; give one in full: {', '.join(found[:_SHOWN])}"
+            )
+        return found[0] if found else given
+
+    def session_or_none(self, given: str = "") -> str:
+        """As ``session``, but empty where none can be told. An ambiguous id is still an error."""
+        if not given and not self.env.get("CLAUDE_CODE_SESSION_ID", ""):
+            return (self._by_process() or [""])[0]
+        return self.session(given)
+
+    def _session_by_process(self) -> str:
+        found = self._by_process()
+        if found:
+            return found[0]
+        live = [
+            f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
+        ]
+        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is registered"
+        raise UsageError(
+            f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
+        )
+
+    def _by_process(self) -> list[str]:
+        if self.pid <= 0:
+            return []
+        line = ancestors(self.pid)
+        found = {entry.get("ppid"): key for key, entry in self.registry.live(self.now).items()}
+        return [found[pid] for pid in line if pid in found]
+
+    def _known_sessions(self) -> set[str]:
+        known = set(self.registry.sessions())
+        for path in self.files.paths():
+            document = read_document(path)
+            for entry in document["requirements"].values() if document else ():
+                records = entry.get("sessions") if isinstance(entry, dict) else None
+                known.update(records if isinstance(records, dict) else ())
+        return known

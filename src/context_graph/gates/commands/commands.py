@@ -1,0 +1,443 @@
+"""Carries out each `req` command: functions return plain data and raise UsageError.
+
+The front end renders the data. ``records`` in a result are journal records, for whoever keeps events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from context_graph.errors import UsageError
+from context_graph.gates.commands.command_context import CommandContext, unwritable
+from context_graph.gates.config.schema import blank_entry
+from context_graph.gates.decide.evaluation import HUMAN, EvaluationContext, evaluate
+from context_graph.gates.decide.gate import would_deny
+from context_graph.gates.decide.messages import denial
+from context_graph.gates.decide.triggers import described
+from context_graph.gates.event import GateEvent
+from context_graph.gates.files import LockTimeoutError
+from context_graph.gates.rules import Requirement
+from context_graph.gates.state import journal
+from context_graph.gates.state.git import branch_names
+from context_graph.gates.state.state import BranchState, is_current, satisfaction
+from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
+
+
+def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
+    """The status of the session's requirements on the branch.
+
+    Returns:
+        ``project``, ``branch``, ``session_id`` ("" if none can be told), ``governed``, ``why``
+        (why nothing is enforced, "" if it is), ``paused``, ``problems`` ([level, text] pairs), and
+        ``requirements``: name to satisfied, triggered, scope, enabled, type, why, satisfied_by,
+        satisfied_at, expires_at, value, stop_only, human_only, triggers, text.
+    """
+    session_id = context.session_or_none(session)
+    name = context.branch(branch)
+    evaluation = context.evaluation(name, session_id)
+    quiet = context.evaluation(name, session_id, may_run=False)  # what is disabled runs no process
+    shown = {
+        entry.name: _shown(entry, evaluation if entry.enabled else quiet)
+        for entry in context.rules.requirements
+    }
+    return {
+        "project": context.project.work,
+        "branch": name,
+        "session_id": session_id,
+        "governed": context.governed,
+        "why": _why_off(context),
+        "paused": bool(session_id) and _paused(context, session_id) is not None,
+        "problems": context.rules.problems,
+        "requirements": shown,
+    }
+
+
+def _why_off(context: CommandContext) -> str:
+    if not context.governed:
+        return "no .claude/requirements.yaml; `evaluation-graph-cli req init` writes one"
+    if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+        return "CLAUDE_SKIP_REQUIREMENTS is set"
+    if not context.rules.readable:
+        return ".claude/requirements.yaml can't be used"
+    if not context.rules.enabled:
+        return "enabled is false"
+    return "" if context.rules.active else "no requirement is enabled"
+
+
+def _paused(context: CommandContext, session_id: str) -> dict[str, Any] | None:
+    return paused(context.repo.common_dir, session_id)
+
+
+def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
+    verdict = evaluate(entry, evaluation)
+    return {
+        "satisfied": verdict.met,
+        "triggered": evaluation.state.is_armed(
+            entry.name, evaluation.session_id, per_session=entry.per_session
+        ),
+        "scope": entry.scope,
+        "enabled": entry.enabled,
+        "type": entry.type,
+        "why": verdict.why,
+        "satisfied_by": verdict.record.get("satisfied_by"),
+        "satisfied_at": verdict.record.get("satisfied_at"),
+        "expires_at": verdict.record.get("expires_at"),
+        "value": verdict.value,
+        "stop_only": entry.stop_only,
+        "human_only": entry.human_only,
+        "triggers": [described(trigger) for trigger in entry.triggers],
+        "text": entry.templates.get("short_message") or entry.short_message or entry.description,
+    }
+
+
+def check(
+    context: CommandContext, tool: str, tool_input: dict[str, Any], *, session: str = ""
+) -> dict[str, Any]:
+    """What the gate would decide on a call, without arming or recording anything.
+
+    Returns:
+        ``decision`` allow or deny, ``requirements`` (names unmet), ``reason``, ``branch``, ``session_id``.
+    """
+    session_id = context.session_or_none(session)
+    found: dict[str, Any] = {"decision": "allow", "requirements": [], "reason": "", "session_id": session_id}
+    found["branch"] = context.head.branch
+    if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+        return found
+    event = GateEvent(
+        "PreToolUse",
+        session_id=session_id,
+        cwd=context.cwd,
+        project_dir=context.env.get("CLAUDE_PROJECT_DIR", ""),
+        config_dir=context.claude_dir,
+        tool_name=tool,
+        tool_input=tool_input,
+        at=context.now,
+        cache_dir=context.cache_dir,
+    )
+    for evaluation, verdicts in would_deny(event):
+        names = [verdict.requirement.name for verdict in verdicts]
+        found.update(
+            decision="deny", requirements=names, reason=denial(verdicts, evaluation), branch=evaluation.branch
+        )
+        break
+    return found
+
+
+def satisfy(
+    context: CommandContext,
+    names: list[str],
+    *,
+    session: str = "",
+    branch: str = "",
+    ttl: float | None = None,
+    metadata: dict[str, Any] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Satisfy requirements for the session or, with ``branch``, for every session on that branch.
+
+    A session's requirement is satisfied on the branch that is checked out, and on those where this session
+    armed it and left it unmet. A dynamic requirement is approved for its ``approval_ttl``, or ``ttl``.
+
+    Returns:
+        ``satisfied`` (names), ``branches``, ``session_id``, ``expires_at`` by name, ``took`` (what an
+        option was taken for, if not for what it says), ``records``.
+
+    Raises:
+        UsageError: An unknown name (unless ``force``), no session, an agent where a person must.
+    """
+    took = ""
+    if not names and _means_a_requirement(context, branch):
+        names, branch = [branch], context.branch()
+        took = f"--branch {names[0]}: no such branch, so it is the requirement, for all sessions on {branch}"
+    entries = [_known(context, name, force=force) for name in dict.fromkeys(names)]
+    if not entries:
+        raise UsageError("name the requirements to satisfy; `evaluation-graph-cli req status` lists them")
+    if ttl is not None and ttl <= 0:
+        raise UsageError(f"--ttl {ttl:g}: give a number of seconds above 0")
+    _only_a_person(context, entries, "satisfied")
+    for_all = bool(branch)
+    needs_session = not for_all and any(entry.per_session for entry in entries)
+    session_id = context.session(session) if needs_session else context.session_or_none(session)
+    target = context.branch(branch)
+    expires = {entry.name: _expiry(entry, ttl, context.now) for entry in entries}
+    notes = []
+    for entry in entries:
+        whose = session_id if entry.per_session and not for_all else ""
+        notes.append(_satisfaction(context, entry, whose, expires[entry.name], metadata))
+    _note(context, target, notes)
+    left = [] if for_all else _satisfy_where_armed(context, target, session_id, entries, ttl, metadata)
+    done = [entry.name for entry in entries]
+    one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
+    return {
+        "satisfied": done,
+        "branches": [target, *left],
+        "session_id": session_id,
+        "expires_at": expires,
+        "took": took,
+        "records": [one],
+    }
+
+
+def _means_a_requirement(context: CommandContext, branch: str) -> bool:
+    """Whether a value given as a branch is only a requirement's name, as seed 004 writes it."""
+    if not branch or context.rules.get(branch) is None:
+        return False
+    names = branch_names(context.repo)
+    return names is not None and branch not in names
+
+
+def _satisfy_where_armed(
+    context: CommandContext,
+    target: str,
+    session_id: str,
+    entries: list[Requirement],
+    ttl: float | None,
+    metadata: dict[str, Any] | None,
+) -> list[str]:
+    """Satisfy ``entries`` on other branches where the session armed one and left it unmet, or was held for
+    it.
+    """
+    if not session_id:
+        return []
+    own = [entry for entry in entries if entry.per_session]
+    wanted: dict[str, list[Requirement]] = {}
+    for state in context.files.others(session_id, target):
+        open_ones = [entry for entry in own if _is_open(entry, state, session_id, context.now)]
+        if open_ones:
+            wanted[state.branch] = open_ones
+    for entry in own:
+        branch = _held_on(context, entry.name, session_id)
+        if branch not in ("", target) and entry not in wanted.setdefault(branch, []):
+            wanted[branch].append(entry)
+    for branch, found in wanted.items():
+        notes = [
+            _satisfaction(context, entry, session_id, _expiry(entry, ttl, context.now), metadata)
+            for entry in found
+        ]
+        _note(context, branch, notes)
+    return list(wanted)
+
+
+def _held_on(context: CommandContext, name: str, session_id: str) -> str:
+    """The branch on which the session was last held for the requirement; empty if it was satisfied since."""
+    for one in reversed(journal.read(context.repo.common_dir)):
+        if one.get("session_id") == session_id and name in one.get("requirements", ()):
+            return str(one.get("branch", "")) if one.get("kind") == "denied" else ""
+    return ""
+
+
+def _satisfaction(
+    context: CommandContext,
+    entry: Requirement,
+    session_id: str,
+    expires_at: float | None,
+    metadata: dict[str, Any] | None,
+) -> dict[str, Any]:
+    by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
+    return satisfaction(
+        entry.name,
+        session_id,
+        scope=entry.scope,
+        now=context.now,
+        by=by,
+        expires_at=expires_at,
+        metadata=metadata,
+    )
+
+
+def _is_open(entry: Requirement, state: BranchState, session_id: str, now: float) -> bool:
+    record = state.record(entry.name, session_id)
+    return record.get("triggered") is True and not is_current(record, now)
+
+
+def _expiry(entry: Requirement, ttl: float | None, now: float) -> float | None:
+    if ttl is None and entry.type == "dynamic":
+        ttl = entry.approval_ttl
+    return None if ttl is None else int(now) + ttl
+
+
+def clear(
+    context: CommandContext,
+    names: list[str],
+    *,
+    everything: bool = False,
+    session: str = "",
+    branch: str = "",
+) -> dict[str, Any]:
+    """Take back satisfactions: the session's own or, with ``branch``, everybody's on that branch.
+
+    A satisfaction for the whole branch then no longer counts for this session, but still does for others.
+
+    Returns:
+        ``cleared`` (names that had something), ``branch``, ``session_id``, ``records``.
+
+    Raises:
+        UsageError: No name, an unknown one, no session, an agent where a person must.
+    """
+    target = context.branch(branch)
+    if not names and not everything:
+        raise UsageError("name a requirement, or give --all")
+    known = {entry.name for entry in context.rules.requirements} | set(
+        context.files.load(target, context.now).names()
+    )
+    for name in names:
+        if name not in known:
+            raise UsageError(_unknown(context, name))
+    chosen = list(dict.fromkeys(names)) or sorted(known)
+    entries = [entry for name in chosen if (entry := context.rules.get(name)) is not None]
+    _only_a_person(context, entries, "cleared")
+    session_id = "" if branch else context.session(session)
+    cleared: list[str] = []
+
+    def apply(state: BranchState) -> None:
+        cleared.extend(name for name in chosen if _take_back(context, state, name, session_id))
+
+    _change(context, target, apply)
+    records = []
+    if cleared:
+        records = [
+            _keep(context, "cleared", cleared, session_id=session_id, branch=target, by=_actor(context))
+        ]
+    return {"cleared": cleared, "branch": target, "session_id": session_id, "records": records}
+
+
+def _take_back(context: CommandContext, state: BranchState, name: str, session_id: str) -> bool:
+    """Clear one requirement for the session, or for everybody if there is none; whether anything was
+    cleared.
+    """
+    if not session_id:
+        return state.clear(name)
+    done = state.clear_session(name, session_id)
+    entry = context.rules.get(name)
+    if entry is None:
+        return done
+    if entry.per_session:
+        return state.refuse_override(name, session_id, context.now) or done
+    return state.clear_root(name) or done
+
+
+def pause(context: CommandContext, *, session: str = "", reason: str = "") -> dict[str, Any]:
+    """Lift the gates for one session until it resumes or ends; an agent's pause spares human_only ones.
+
+    Raises:
+        UsageError: No session can be told, or the marker can't be written.
+    """
+    session_id = context.session(session)
+    by = "agent" if context.is_agent else "user"
+    try:
+        write_pause(context.repo.common_dir, session_id, reason=reason, by=by, now=context.now)
+    except OSError as error:
+        raise unwritable("the session can't be paused", error) from error
+    kept = [entry.name for entry in context.rules.active if entry.human_only and by == "agent"]
+    one = _keep(
+        context, "paused", [], session_id=session_id, branch=context.head.branch, by=by, detail=reason
+    )
+    return {"session_id": session_id, "by": by, "still_enforced": kept, "records": [one]}
+
+
+def resume(context: CommandContext, *, session: str = "") -> dict[str, Any]:
+    """End the pause. ``was_paused`` tells whether there was one.
+
+    Raises:
+        UsageError: No session can be told, or the marker can't be removed.
+    """
+    session_id = context.session(session)
+    try:
+        was = end_pause(context.repo.common_dir, session_id)
+    except OSError as error:
+        raise unwritable("the pause can't be ended", error) from error
+    records = []
+    if was:
+        records = [_keep(context, "resumed", [], session_id=session_id, branch=context.head.branch)]
+    return {"session_id": session_id, "was_paused": was, "records": records}
+
+
+def log(
+    context: CommandContext, *, limit: int = 50, session: str = "", kind: str = "", requirement: str = ""
+) -> list[dict[str, Any]]:
+    """The journal's latest records, newest first, filtered by what is given."""
+    session_id = context.session(session) if session else ""
+    found = [
+        one
+        for one in reversed(journal.read(context.repo.common_dir))
+        if (not session_id or one.get("session_id") == session_id)
+        and (not kind or one.get("kind") == kind)
+        and (not requirement or requirement in one.get("requirements", ()))
+    ]
+    return found[: max(0, limit)]
+
+
+def _known(context: CommandContext, name: str, *, force: bool) -> Requirement:
+    entry = context.rules.get(name)
+    if entry is not None:
+        return entry
+    if not force and (context.rules.readable or not _was_armed(context, name)):
+        raise UsageError(_unknown(context, name) + "; --force records it all the same")
+    return blank_entry(name)
+
+
+def _was_armed(context: CommandContext, name: str) -> bool:
+    """Whether some session armed it before the configuration disappeared: Stop may still ask for it."""
+    documents = [read_document(path) for path in context.files.paths()]
+    return any(document is not None and name in document["requirements"] for document in documents)
+
+
+def _unknown(context: CommandContext, name: str) -> str:
+    import difflib
+
+    known = [entry.name for entry in context.rules.requirements]
+    near = difflib.get_close_matches(name, known, 1)
+    if near:
+        return f"no requirement {name!r}; did you mean {near[0]}?"
+    return f"no requirement {name!r}; there {'are ' + ', '.join(known[:20]) if known else 'is none'}"
+
+
+def _only_a_person(context: CommandContext, entries: list[Requirement], done: str) -> None:
+    names = [entry.name for entry in entries if entry.human_only]
+    if not names:
+        return
+    if context.is_agent:
+        raise UsageError(f"{', '.join(names)} can be {done} by a person only, not from a session's tool call")
+    if not context.terminal:
+        raise UsageError(f"{', '.join(names)} can be {done} by a person only: run this in a terminal")
+
+
+def _actor(context: CommandContext) -> str:
+    return "agent" if context.is_agent else "user"
+
+
+def _note(context: CommandContext, branch: str, notes: list[dict[str, Any]]) -> None:
+    try:
+        context.files.note(branch, context.now, notes)
+    except OSError as error:
+        raise unwritable("the state can't be written", error, context.files.folder) from error
+
+
+def _change(context: CommandContext, branch: str, apply: Callable[[BranchState], None]) -> None:
+    try:
+        context.files.change(branch, context.now, apply)
+    except LockTimeoutError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise unwritable("the state can't be written", error, context.files.folder) from error
+
+
+def _keep(
+    context: CommandContext,
+    kind: str,
+    names: list[str],
+    *,
+    session_id: str,
+    branch: str,
+    by: str = "",
+    detail: str = "",
+) -> dict[str, Any]:
+    one = journal.record(
+        kind, names, at=context.now, session_id=session_id, branch=branch, by=by, detail=detail
+    )
+    with suppress(OSError):  # the state holds what counts; the caller has the record as well
+        journal.append(context.repo.common_dir, [one])
+    journal.noted(context.repo.common_dir, session_id, one, context.now)
+    return one

@@ -1,0 +1,213 @@
+"""Maintains state: lists branches and sessions, prunes what is gone, and reports what is wrong."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from context_graph.errors import UsageError
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.files import Locked
+from context_graph.gates.state import journal
+from context_graph.gates.state.git import ask_git, branch_names
+from context_graph.gates.state.session_ids import alias_of
+from context_graph.gates.state.state import is_current
+from context_graph.gates.state.state_files import read_document, stale_markers
+
+_GIT_WAIT_S = 10.0
+_RECENT_S = 86400.0
+_LEFT_S = 3600.0
+_UNUSED_S = 30 * 86400.0
+
+
+def branches(context: CommandContext) -> list[dict[str, Any]]:
+    """Every branch with state: ``branch``, ``path``, ``requirements``, ``satisfied``, ``updated_at``,
+    ``exists`` (None if that can't be told), ``current``."""
+    there = _existing(context)
+    found = []
+    for path in context.files.paths():
+        document = read_document(path)
+        if document is None:
+            continue
+        entries = [entry for entry in document["requirements"].values() if isinstance(entry, dict)]
+        found.append(
+            {
+                "branch": document["branch"],
+                "path": path,
+                "requirements": len(entries),
+                "satisfied": sum(_has_satisfaction(entry, context.now) for entry in entries),
+                "updated_at": document.get("updated_at"),
+                "exists": None if there is None else document["branch"] in there,
+                "current": document["branch"] == context.head.branch,
+            }
+        )
+    return found
+
+
+def _has_satisfaction(entry: dict[str, Any], now: float) -> bool:
+    records = entry.get("sessions")
+    own = list(records.values()) if isinstance(records, dict) else []
+    return any(isinstance(record, dict) and is_current(record, now) for record in [entry, *own])
+
+
+def _existing(context: CommandContext) -> set[str] | None:
+    names = branch_names(context.repo)
+    if names is not None:
+        return names
+    words = ("for-each-ref", "--format=%(refname)", "refs/heads/")
+    done = ask_git(context.repo, *words, timeout_s=_GIT_WAIT_S)
+    if done is None or done.returncode:
+        return None
+    return {os.fsdecode(line).removeprefix("refs/heads/") for line in done.stdout.splitlines()}
+
+
+def prune(context: CommandContext, *, preview: bool = False) -> dict[str, Any]:
+    """Remove the state of branches that are gone, and week-old pause markers; nothing else.
+
+    Returns:
+        ``pruned`` (branches), ``markers`` (how many), ``sessions`` (dead registry entries).
+
+    Raises:
+        UsageError: If the branches that exist can't be told.
+    """
+    there = _existing(context)
+    if there is None:
+        raise UsageError("git does not say which branches exist; nothing was removed")
+    gone = []
+    for path in context.files.paths():
+        document = read_document(path)
+        if document is None or document["branch"] in there:
+            continue
+        gone.append(document["branch"])
+        if not preview:
+            _remove(context, path, document["branch"])
+    markers = stale_markers(context.repo.common_dir, context.now)
+    dead = 0
+    if not preview:
+        for path in markers + _leftovers(context):
+            os.unlink(path)
+        dead = context.registry.sweep(context.now)
+    return {"pruned": gone, "markers": len(markers), "sessions": dead}
+
+
+def _leftovers(context: CommandContext) -> list[str]:
+    """Old temporary files of killed processes, and cached files (numbers, counts of failures, compiled
+    configurations of older versions) that nobody wrote in a month.
+    """
+    found = []
+    for folder, ending, begins, age in (
+        (context.files.folder, ".tmp", ".", _LEFT_S),
+        (context.cache_dir, ".json", "", _UNUSED_S),
+    ):
+        names = os.listdir(folder) if folder and os.path.isdir(folder) else []
+        paths = [f"{folder}/{name}" for name in names if name.startswith(begins) and name.endswith(ending)]
+        found += [path for path in paths if context.now - os.stat(path).st_mtime > age]
+    return found
+
+
+def _remove(context: CommandContext, path: str, branch: str) -> None:
+    """Remove the branch's state, and its lock where no other branch's state lies beside it."""
+    flat = path.removesuffix(".json").partition("~")[0]
+    lock = flat + ".lock"
+    try:
+        with Locked(lock):
+            document = read_document(path)
+            if document is not None and document["branch"] == branch:
+                os.unlink(path)
+                context.files.forget_pending(branch)
+            folder, _, name = flat.rpartition("/")
+            beside = [n for n in os.listdir(folder) if n == name + ".json" or n.startswith(name + "~")]
+            if not beside:
+                os.unlink(lock)  # who waits for it notices, and takes the new one
+    except OSError as error:
+        raise UsageError(f"{path} can't be removed: {error.strerror or error}") from error
+
+
+def sessions(context: CommandContext, *, project: bool = False) -> list[dict[str, Any]]:
+    """Live sessions, in order of coming: ``session_id``, ``alias``, ``project_dir``, ``branch``, ``pid``,
+    ``started_at``, ``last_active``; those of this project alone if ``project``."""
+    found = []
+    for key, entry in context.registry.live(context.now).items():
+        if project and entry.get("project_dir") != context.project.work:
+            continue
+        found.append(
+            {
+                "session_id": key,
+                "alias": alias_of(key),
+                "project_dir": entry.get("project_dir"),
+                "branch": entry.get("branch"),
+                "pid": entry.get("ppid"),
+                "started_at": entry.get("started_at"),
+                "last_active": entry.get("last_active"),
+            }
+        )
+    return found
+
+
+def doctor(context: CommandContext) -> list[dict[str, str]]:
+    """What is wrong or worth knowing: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
+    found = [_finding(level, text, "edit the file") for level, text in context.rules.problems]
+    found += _governing(context)
+    found += _state_findings(context)
+    errors = [
+        one
+        for one in journal.read(context.repo.common_dir)
+        if one.get("kind") == "error" and context.now - _number(one.get("at")) <= _RECENT_S
+    ]
+    if errors:
+        last = str(errors[-1].get("detail", ""))
+        found.append(_finding("warning", f"{len(errors)} failures within a day, the last: {last}", "req log"))
+    return found
+
+
+def sound() -> dict[str, str]:
+    """The finding to show when nothing is wrong."""
+    return _finding("ok", "the requirements of this project are sound", "")
+
+
+def _governing(context: CommandContext) -> list[dict[str, str]]:
+    if not context.governed:
+        text = "this project has no .claude/requirements.yaml: nothing is enforced"
+        return [_finding("warning", text, "`context-graph-cli req init`")]
+    found = []
+    if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+        found.append(_finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it"))
+    if context.rules.readable and not context.rules.active:
+        found.append(
+            _finding("warning", "no requirement is enabled: nothing is enforced", "set enabled: true")
+        )
+    if not context.head.branch:
+        text = "HEAD names no branch: nothing is enforced until one is checked out"
+        found.append(_finding("note", text, "`git switch BRANCH`"))
+    return found
+
+
+def _state_findings(context: CommandContext) -> list[dict[str, str]]:
+    found = []
+    folder = context.files.folder
+    target = folder if os.path.isdir(folder) else context.repo.common_dir
+    if not os.access(target, os.W_OK | os.X_OK) or (os.path.exists(folder) and not os.path.isdir(folder)):
+        text = f"{folder} can't be written: satisfactions can't be kept"
+        found.append(_finding("error", text, "make it a folder that you may write"))
+    for path in context.files.paths():
+        if read_document(path) is None:
+            text = f"{path} holds no state of version 1.0; it reads as empty"
+            found.append(_finding("warning", text, "look at it, then move it away"))
+    if os.path.isdir(folder):
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".unreadable"):
+                text = f"{folder}/{name} could not be read and was set aside"
+                found.append(_finding("note", text, "look at it, then move it away"))
+    gone = [one["branch"] for one in branches(context) if one["exists"] is False]
+    if gone:
+        text = f"state of {len(gone)} branches that are gone"
+        found.append(_finding("note", text, "`context-graph-cli req prune`"))
+    return found
+
+
+def _finding(level: str, what: str, cure: str) -> dict[str, str]:
+    return {"level": level, "what": what, "cure": cure}
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, (int, float)) else 0.0

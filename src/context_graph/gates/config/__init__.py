@@ -1,0 +1,3 @@
+"""Reads requirements.yaml: ``config`` loads the cascade of files, ``fields`` defines keys, ``schema``
+checks.
+"""

@@ -1,0 +1,3 @@
+"""Decides the answer to each of the client's hooks while requirements are unmet. Start reading at
+``hooks``.
+"""

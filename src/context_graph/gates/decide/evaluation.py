@@ -1,0 +1,252 @@
+"""Judges whether a requirement is met: the single answer that gate, stop, status and status line give."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from context_graph.config.paths import fnv1a64
+from context_graph.gates.cache import GateCache
+from context_graph.gates.config.config import compile_rules, load_rules
+from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
+from context_graph.gates.decide.evidence import missing
+from context_graph.gates.files import read_object, write_json
+from context_graph.gates.rules import Requirement, Rules, glob_match
+from context_graph.gates.state.git import Repo
+from context_graph.gates.state.project import Project
+from context_graph.gates.state.registry import Registry
+from context_graph.gates.state.state import BranchState, is_current
+from context_graph.gates.state.state_files import StateFiles
+
+HUMAN = "human"
+"""``satisfied_by`` of a satisfaction that a person gave: the only one that counts for human_only."""
+
+CALCULATIONS_S = 0.8
+"""A hook that does not answer soon is given up, and then its call passes."""
+
+_RETRY_S = 30.0
+"""How long a failed calculation is believed."""
+
+_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The answer for one requirement."""
+
+    requirement: Requirement
+    met: bool
+    why: str = ""
+    """What is missing, or what lets it pass."""
+    record: dict[str, Any] = field(default_factory=dict)
+    """The satisfaction that counts."""
+    value: float | None = None
+    """A dynamic requirement's number."""
+    branch: str = ""
+    deferred: bool = False
+    """A process must run to tell."""
+    unknown: bool = False
+    """Even that did not tell, so it passes."""
+
+
+class EvaluationContext:
+    """One session on one branch of one project at one time; ``at_branch`` gives it for another branch."""
+
+    def __init__(
+        self,
+        project: Project,
+        repo: Repo,
+        rules: Rules,
+        *,
+        branch: str,
+        session_id: str,
+        now: float,
+        claude_dir: str,
+        cache_dir: str = "",
+        cache: GateCache | None = None,
+        may_run: bool = True,
+        checked_out: bool = True,
+    ) -> None:
+        self.root, self.repo, self.rules = project.work, repo, rules
+        self.branch, self.session_id, self.now = branch, session_id, now
+        self.cache_dir, self.may_run = cache_dir, may_run
+        self.checked_out = checked_out
+        """Whether ``branch`` is what the working tree holds; only then can its size be told."""
+        self.until = time.monotonic() + CALCULATIONS_S
+        """When all calculations of this context together must have ended."""
+        self.registry = Registry(claude_dir, cache)
+        self.files = StateFiles(repo.common_dir, project.work, cache)
+        self.state = self.files.load(branch, now)
+
+    def at_branch(self, state: BranchState) -> EvaluationContext:
+        """The same on the branch of ``state``."""
+        other = copy.copy(self)
+        other.state, other.branch = state, state.branch
+        other.checked_out = self.checked_out and state.branch == self.branch
+        return other
+
+
+def rules_of(project: Project, claude_dir: str, cache: GateCache | None) -> Rules:
+    """The project's rules, through ``cache`` where there is one."""
+    if cache is None:
+        return load_rules(project.root, claude_dir)
+    return cache.rules(project.root, claude_dir, compile_rules)
+
+
+def evaluate(requirement: Requirement, context: EvaluationContext) -> Verdict:
+    """Whether ``requirement`` is met in ``context``; ignores its triggers and the session's pause.
+
+    Cost: dictionary look-ups; evidence reads a folder, a dynamic one may run a process (``context.may_run``).
+    """
+    verdict = _judge(requirement, context, _satisfaction(requirement, context))
+    verdict.branch = context.branch
+    return verdict
+
+
+def unmet(requirements: list[Requirement], context: EvaluationContext) -> list[Verdict]:
+    """The verdicts that are not met, or not known yet."""
+    verdicts = (evaluate(entry, context) for entry in requirements)
+    return [verdict for verdict in verdicts if not verdict.met or verdict.deferred]
+
+
+def _judge(requirement: Requirement, context: EvaluationContext, record: dict[str, Any] | None) -> Verdict:
+    if requirement.type == "guard":
+        if record is not None:
+            return Verdict(requirement, True, "overridden", record)
+        why = _objection(requirement, context)
+        return Verdict(requirement, not why, why)
+    if requirement.type == "dynamic":
+        if record is not None:
+            return Verdict(requirement, True, "approved", record)
+        return _judge_number(requirement, context)
+    if record is None:
+        return Verdict(requirement, False, _why_not(requirement, context))
+    if requirement.evidence is not None:
+        why = missing(requirement.evidence, context.root, context.now)
+        return Verdict(requirement, not why, why, record)
+    return Verdict(requirement, True, "satisfied", record)
+
+
+def _satisfaction(requirement: Requirement, context: EvaluationContext) -> dict[str, Any] | None:
+    """The satisfaction that counts now: the root's (also the override), else the session's."""
+    name, now = requirement.name, context.now
+    approval = requirement.type == "dynamic"
+    lasting = requirement.scope == "permanent" and not requirement.per_session
+    root = context.state.entry(name)
+    if (
+        _counts(requirement, root)
+        and is_current(root, now, approval=approval, lasting=lasting)
+        and not _is_refused(requirement, context)
+    ):
+        return root
+    if not requirement.per_session:
+        return None
+    own = context.state.record(name, context.session_id)
+    return own if _counts(requirement, own) and is_current(own, now, approval=approval) else None
+
+
+def _is_refused(requirement: Requirement, context: EvaluationContext) -> bool:
+    """Whether the session took back for itself a satisfaction that holds for all others."""
+    return requirement.per_session and context.state.refuses_override(requirement.name, context.session_id)
+
+
+def _counts(requirement: Requirement, record: dict[str, Any]) -> bool:
+    return not requirement.human_only or record.get("satisfied_by") == HUMAN
+
+
+def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
+    records = [] if _is_refused(requirement, context) else [context.state.entry(requirement.name)]
+    if requirement.per_session:
+        records.append(context.state.record(requirement.name, context.session_id))
+    said = [record for record in records if record.get("satisfied") is True]
+    if any(not _counts(requirement, record) for record in said):
+        return "only a person's own satisfaction counts"
+    return "its satisfaction has expired" if said else "not satisfied"
+
+
+def _objection(guard: Requirement, context: EvaluationContext) -> str:
+    """Why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
+    if guard.guard_type == "protected_branch":
+        if any(_matches(pattern, context.branch) for pattern in guard.protected_branches):
+            return f"{context.branch} is a protected branch; work on a branch of its own"
+    elif guard.guard_type == "single_session":
+        earlier = context.registry.others_in(context.root, context.session_id, context.now)
+        if earlier:
+            return f"session {earlier[0]} was in this project first and is still running"
+    return ""
+
+
+def _matches(pattern: str, branch: str) -> bool:
+    return fnmatchcase(branch, pattern) if "[" in pattern else glob_match(pattern, branch)
+
+
+def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdict:
+    """The verdict of a dynamic requirement without an approval: unmet from ``thresholds.block`` on.
+
+    If the value can't be computed the call passes, with ``unknown`` set and the reason in ``why``.
+    """
+    value, why = _current_value(requirement, context)
+    if value is None:
+        return Verdict(requirement, True, why, unknown=bool(why), deferred=not why)
+    warn, block = requirement.warn, requirement.block
+    if block is not None and value >= block:
+        return Verdict(requirement, False, f"{value:g}, the limit is {block:g}", value=value)
+    warning = f", from {warn:g} on a warning" if warn is not None and value >= warn else ""
+    return Verdict(requirement, True, f"{value:g}{warning}", value=value)
+
+
+def _current_value(requirement: Requirement, context: EvaluationContext) -> tuple[float | None, str]:
+    """The number, or None and the reason; None and "" if it needs a process and may not run one.
+
+    A number, or a failure, is cached for a while, so that not every hook pays for it.
+    """
+    if not context.checked_out:
+        return None, "its branch is not checked out"
+    path = _kept_path(requirement, context)
+    kept = _kept_value(path)
+    age = context.now - kept.get("at", -1e18)
+    if "value" in kept and 0 <= age < requirement.cache_ttl:
+        return kept["value"], ""
+    if "error" in kept and 0 <= age < max(requirement.cache_ttl, _RETRY_S):
+        return kept.get("value"), str(kept["error"])
+    if not context.may_run:
+        return None, ""
+    value: float | None
+    try:
+        value, error = _calculate(requirement, context), ""
+        kept = {"value": value, "at": context.now}
+    except CalculationError as why:
+        # An older number is better than none: the branch did not shrink because git was slow.
+        value, error = kept.get("value"), f"{requirement.name} could not be calculated: {why}"
+        kept = {**kept, "at": context.now, "error": error}
+    if path:
+        try:
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+            write_json(path, kept, sync=False)
+        except (OSError, ValueError):
+            pass  # the next call calculates again
+    return value, error
+
+
+def _calculate(requirement: Requirement, context: EvaluationContext) -> float:
+    until = min(time.monotonic() + requirement.timeout, context.until)
+    if requirement.command:
+        return run_command(requirement.command, context.root, context.branch, until)
+    return branch_size(context.repo, context.branch, until)
+
+
+def _kept_path(requirement: Requirement, context: EvaluationContext) -> str:
+    if not context.cache_dir:
+        return ""
+    what = "\0".join((context.root, context.branch, requirement.name, str(requirement.command)))
+    return f"{context.cache_dir}/value-{fnv1a64(what.encode('utf-8', 'surrogatepass')):016x}.json"
+
+
+def _kept_value(path: str) -> dict[str, Any]:
+    kept = read_object(path, _BYTES) if path else {}
+    numbers = isinstance(kept.get("at"), (int, float)) and isinstance(kept.get("value", 0), (int, float))
+    return kept if numbers else {}

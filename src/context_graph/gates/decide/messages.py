@@ -1,0 +1,253 @@
+"""Writes the gates' messages: short, with every unmet requirement, and the way out as the last line.
+
+Writes the client's status line too: it reads what the gates read, writes no file and starts no process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from context_graph.gates.cache import GateCache
+from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate, rules_of
+from context_graph.gates.state.project import find_project
+from context_graph.gates.state.state_files import paused
+
+PROGRAM = "context-graph-cli"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+")
+_MESSAGE = 1200
+_ITEMS = 12
+_LINE = 200
+_ROOM = 6000
+"""Characters for all texts together: the client cuts what is too long, and the way out comes last."""
+_SHOWN = 20
+
+
+def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
+    """The reason of a refused tool call; the last line holds the command that satisfies all of them."""
+    count = len(verdicts)
+    head = f"Blocked by {'a requirement' if count == 1 else f'{count} requirements'} on {context.branch}:"
+    return "\n".join([head, *_items(verdicts, context), *_way_out(verdicts, context)])
+
+
+def human_only_denial(why: str, names: list[str], context: EvaluationContext) -> str:
+    """The reason of a call that might do what only a person may; ``why`` "own": by our own program."""
+    one = len(names) == 1
+    listed = ", ".join(names)
+    head = f"Only a person may satisfy, clear or switch off {listed} (human_only)"
+    if why == "own":
+        return f"{head}.\nAsk the user to run, in a terminal of their own: `{escape(names, context)}`"
+    return (
+        f"{head}: {why}. Reading it is fine. If you mean other files, name them in a simple command.\n"
+        f"If {'it is' if one else 'they are'} met, ask the user to run, in a terminal of their own: "
+        f"`{escape(names, context)}`"
+    )
+
+
+def held_denial(why: str, names: list[str], session_id: str) -> str:
+    """The reason of a call held by human_only requirements that the session has seen, their file away."""
+    one = len(names) == 1
+    command = f"{PROGRAM} req satisfy {' '.join(map(shell_word, names))} --session {shell_word(session_id)}"
+    return (
+        f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
+        f"{'holds' if one else 'hold'} for this session.\n"
+        "Ask the user to put things back, or to go on in a new session if it was meant so.\n"
+        f"Once it is back, a person may run: `{command}`"
+    )
+
+
+def stop_block(verdicts: list[Verdict], context: EvaluationContext) -> str:
+    """The reason of a Stop that is held back."""
+    count = len(verdicts)
+    head = f"Before stopping, meet {'this requirement' if count == 1 else f'these {count} requirements'}:"
+    return "\n".join([head, *_items(verdicts, context), *_way_out(verdicts, context)])
+
+
+def _items(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
+    lines: list[str] = []
+    room = _ROOM
+    for verdict in verdicts[:_SHOWN]:
+        item = _item(verdict, context)
+        room -= sum(map(len, item))
+        lines += item if room > 0 else [f"- {verdict.requirement.name}"]
+    if len(verdicts) > _SHOWN:
+        lines.append(f"- and {len(verdicts) - _SHOWN} more")
+    return lines
+
+
+def _item(verdict: Verdict, context: EvaluationContext) -> list[str]:
+    requirement = verdict.requirement
+    text = _text(verdict, context)
+    said = "" if verdict.why == "not satisfied" else verdict.why
+    where = f" (on {verdict.branch})" if verdict.branch and verdict.branch != context.branch else ""
+    line = f"- {requirement.name}{where}: " + "; ".join(part for part in (text, said) if part)
+    lines = [line.rstrip(": ")]
+    lines += [f"  [ ] {item[:_LINE]}" for item in requirement.checklist[:_ITEMS]]
+    skill = requirement.auto_resolve_skill or "".join(requirement.satisfied_by_skill[:1])
+    if skill and not requirement.human_only and skill not in text:
+        lines.append(f"  met by the skill {skill}")
+    return lines
+
+
+def _text(verdict: Verdict, context: EvaluationContext) -> str:
+    requirement = verdict.requirement
+    given = requirement.templates.get("blocking_message") or requirement.message
+    if requirement.type == "dynamic":
+        given = requirement.templates.get("blocking_message") or requirement.blocking_message or given
+    text = _fill(given or requirement.description or requirement.short_message, verdict, context).strip()
+    if len(text) > _MESSAGE:
+        text = text[:_MESSAGE] + " [cut]"
+    return text.replace("\n", "\n  ")
+
+
+def _fill(text: str, verdict: Verdict, context: EvaluationContext) -> str:
+    """``text`` with its placeholders filled in; other braces stay."""
+    if "{" not in text:
+        return text
+    requirement = verdict.requirement
+    values = {
+        "session_id": context.session_id,
+        "auto_resolve_skill": requirement.auto_resolve_skill,
+        "branch": context.branch,
+        "project_dir": context.root,
+        "name": requirement.name,
+        "req_name": requirement.name,
+        "value": _number(verdict.value),
+        "total": _number(verdict.value),
+        "warn_threshold": _number(requirement.warn),
+        "block_threshold": _number(requirement.block),
+    }
+    for key, value in values.items():
+        text = text.replace("{" + key + "}", value)
+    return text
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
+    names = list(dict.fromkeys(verdict.requirement.name for verdict in verdicts))
+    humans = [v.requirement.name for v in verdicts if v.requirement.human_only]
+    lines = []
+    if humans:
+        lines.append(
+            f"Only a person may satisfy {', '.join(dict.fromkeys(humans))}, in a terminal of their own."
+        )
+    lines.append(f"Once met: `{escape(names, context)}`")
+    return lines
+
+
+def escape(names: list[str], context: EvaluationContext) -> str:
+    """The command that satisfies ``names``: for this session or, without one, for the branch."""
+    words = " ".join(shell_word(name) for name in names)
+    if context.session_id:
+        return f"{PROGRAM} req satisfy {words} --session {shell_word(context.session_id)}"
+    return f"{PROGRAM} req satisfy {words} --branch {shell_word(context.branch)}"
+
+
+def shell_word(text: str) -> str:
+    """``text`` as one word of a shell command."""
+    if text and _PLAIN.issuperset(text):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def one_line(verdict: Verdict) -> str:
+    """A requirement as one line of a list."""
+    requirement = verdict.requirement
+    text = requirement.templates.get("short_message") or requirement.short_message or requirement.description
+    return " ".join((text or verdict.why).split())[:120]
+
+
+def briefing(verdicts: list[Verdict], context: EvaluationContext, *, standard: bool) -> list[str]:
+    """The short status of SessionStart: what is open and how to close it; one line each if ``standard``."""
+    total = len(verdicts)
+    pending = [verdict for verdict in verdicts if not verdict.met]
+    if not pending:
+        return [f"Requirements on {context.branch}: all {total} met."]
+    names = [verdict.requirement.name for verdict in pending]
+    if not standard:
+        shown = ", ".join(names[:_SHOWN])
+        lines = [f"Requirements on {context.branch}: {len(pending)} of {total} open: {shown}."]
+    else:
+        lines = [f"Requirements on {context.branch}: {len(pending)} of {total} open:"]
+        lines += [f"- {v.requirement.name}: {one_line(v)}" for v in pending[:_SHOWN]]
+    lines.append(f"Once met: `{escape(names[:_SHOWN], context)}`")
+    return lines
+
+
+def guidance(tool: str, failures: int, verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
+    """The message after a tool has failed that many times in a row."""
+    head = (
+        f"{tool} has failed {failures} times in a row: its error says why; look before the next try. "
+        "A failed call meets no requirement."
+    )
+    return [head, *(briefing(verdicts, context, standard=False) if verdicts else [])]
+
+
+_NAMES_CHARS = 48
+
+
+def status_line(
+    given: Mapping[str, Any],
+    *,
+    project_dir: str,
+    session_id: str,
+    claude_dir: str,
+    now: float,
+    cache_dir: str = "",
+    cache: GateCache | None = None,
+) -> str:
+    """The status line for the client's status JSON, without a newline.
+
+    Folder: ``workspace.current_dir``, else ``cwd``; session: ``session_id`` of the JSON, else the argument.
+    A linked worktree is judged by its own files and branch. Cost: as one gate, 0.2 ms with ``cache``.
+    """
+    workspace = given.get("workspace")
+    workspace = workspace if isinstance(workspace, dict) else {}
+    folder = _as_text(workspace.get("current_dir")) or _as_text(given.get("cwd")) or project_dir
+    hint = project_dir or _as_text(workspace.get("project_dir"))
+    project = find_project(folder, hint, claude_dir=claude_dir)
+    if project is None:
+        return "no requirements here"
+    rules = rules_of(project, claude_dir, cache)
+    if not rules.readable:
+        return "⚠ requirements file unreadable: nothing enforced"
+    head = project.head()
+    if project.repo is None or not head.branch:
+        return f"requirements off ({'no git' if project.repo is None else head.state})"
+    context = EvaluationContext(
+        project,
+        project.repo,
+        rules,
+        branch=head.branch,
+        session_id=_as_text(given.get("session_id")) or session_id,
+        now=now,
+        claude_dir=claude_dir,
+        cache_dir=cache_dir,
+        cache=cache,
+        may_run=False,
+    )
+    return _shown_line(context)
+
+
+def _shown_line(context: EvaluationContext) -> str:
+    if paused(context.repo.common_dir, context.session_id) is not None:
+        return "⏸ requirements paused"
+    active = context.rules.active
+    warning = " ⚠ config" if context.rules.told("error") else ""
+    if not active:
+        return f"no requirement enabled{warning}"
+    verdicts = [evaluate(entry, context) for entry in active]
+    unmet = [one.requirement.name for one in verdicts if not one.met and not one.deferred]
+    if not unmet:
+        return f"✓ {len(active)} requirement{'s' * (len(active) > 1)}{warning}"
+    names = ", ".join(unmet)
+    if len(names) > _NAMES_CHARS:
+        names = names[: _NAMES_CHARS - 1] + "…"
+    return f"✗ {len(unmet)}/{len(active)} requirements: {names}{warning}"
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""

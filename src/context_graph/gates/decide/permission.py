@@ -1,0 +1,130 @@
+"""Refuses a few destructive commands at the permission dialog of a governed project.
+
+The list is short and covers whole commands that can't be undone. ``hooks.permission_request.deny`` adds more;
+``auto_deny_dangerous: false`` leaves everything to the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from context_graph.gates.cache import GateCache
+from context_graph.gates.decide.gate import context_of, governed, keep
+from context_graph.gates.decide.triggers import command_of
+from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.rules import SHELLS
+from context_graph.gates.shell.command import STAR, UNKNOWN, Command, names, short_options
+from context_graph.gates.shell.patterns import matches
+from context_graph.gates.shell.programs import git_cleans
+from context_graph.gates.shell.runs import git_call, runs
+
+_SYSTEM = names("/home /usr /etc /var /bin /lib /opt /root /boot /srv /Users /System")
+_WHOLE = frozenset(("", "/", "~", ".", ".."))
+_SQL = re.compile(r"\b(drop\s++(table|database|schema)|truncate\s++table)\b", re.IGNORECASE)
+_SQL_PROGRAMS = names(
+    "psql pgcli mysql mycli mariadb sqlite3 litecli sqlcmd sqlplus duckdb clickhouse-client cockroach "
+    "snowsql usql bq wrangler heroku prisma cqlsh"
+)
+
+
+def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+    """Deny a command that is on the list; give no answer for any other."""
+    result = GateResult()
+    if event.tool_name not in SHELLS and not event.tool_name.startswith("mcp__"):
+        return result
+    found = governed(event, cache, result)
+    if found is None:
+        return result
+    project, rules = found
+    command = command_of(event.tool_input)
+    if not command or not rules.readable or not rules.enabled:
+        return result
+    own = {event.home, project.root, project.repo.top if project.repo else ""} - {""}
+    why = danger(command, own, cwd=event.cwd, home=event.home) if rules.hooks.auto_deny_dangerous else ""
+    for pattern in rules.hooks.deny_patterns:
+        why = why or (f"it matches {pattern}" if matches(pattern, command) else "")
+    if why:
+        result.decision = "deny"
+        result.reason = f"Refused by this project's requirements: {why}. A person can run it themselves."
+        context = context_of(event, project, rules, cache, may_run=False)
+        if context is not None:
+            result.branch = context.branch
+            keep(event, context, result, "permission_denied", [], detail=why)
+    return result
+
+
+def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str = "") -> str:
+    """What about the command can't be undone; empty if nothing is known. ``own``: home and project.
+
+    Commands that would run are judged, in inner shells and substitutions too; text in a message or search is
+    not.
+    """
+    moved = False
+    for one in runs(command, {"HOME": home or "~", **({"PWD": cwd} if cwd else {})}).commands:
+        if one.words and not one.wraps:
+            why = _of_rm(one, own, moved=moved) or _of_git(one) or _of_sql(one)
+            if why:
+                return why
+        moved |= one.program in ("cd", "pushd")
+    return ""
+
+
+def _of_sql(one: Command) -> str:
+    """What a database's own program would destroy by such a statement, as a word or on its input."""
+    given: Sequence[str] = ()
+    if not _SQL_PROGRAMS.isdisjoint(word.rpartition("/")[2] for word in one.words):
+        given = one.texts()
+    elif one.program.lower() in ("drop", "truncate"):
+        given = [" ".join(one.words)]
+    return "it drops database tables" if any(map(_SQL.search, given)) else ""
+
+
+def _of_rm(one: Command, own: Collection[str], *, moved: bool) -> str:
+    words = one.words[1:]
+    if one.program != "rm" or ("r" not in short_options(words).lower() and "--recursive" not in words):
+        return ""
+    targets = [word for word in words if not word.startswith("-")]
+    if any(_is_whole(target, own, moved=moved) for target in targets):
+        return "it removes a whole tree of the system, the home or the project"
+    return ""
+
+
+def _is_whole(target: str, own: Collection[str], *, moved: bool) -> bool:
+    """Whether a path is the system, the home, the project or its history, or everything in one of them."""
+    path = _plain(target)
+    whole = {_plain(folder) for folder in own}
+    if path == ".git":
+        return not moved
+    folder, _, last = path.rpartition("/")
+    if last in (STAR, f".{STAR}", UNKNOWN) and (folder or path != UNKNOWN):
+        path = folder or ("/" if target.startswith("/") else ".")
+    return (
+        path in _WHOLE
+        or path in _SYSTEM
+        or path.removesuffix("/.git") in whole
+        or set(path.split("/")) == {".."}
+    )
+
+
+def _plain(path: str) -> str:
+    """``path`` without its empty and `.` parts; `..` takes a known part with it."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] not in ("..", "~"):
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if path.startswith("/") else "") + "/".join(parts) or "."
+
+
+def _of_git(one: Command) -> str:
+    if not one.is_git:
+        return ""
+    call = git_call(one.words)
+    verb, rest, short = call.verb, call.rest, short_options(call.rest)
+    if verb == "push" and ("--force" in rest or "f" in short or any(word.startswith("+") for word in rest)):
+        return "a forced push replaces commits of others"
+    if verb == "reset" and "--hard" in rest:
+        return "a hard reset discards uncommitted work"
+    return "it deletes untracked files" if verb == "clean" and git_cleans(rest) else ""

@@ -1,0 +1,156 @@
+"""Holds a checked configuration: what the cascade of files says, with every default filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+SHELL = "Bash"
+"""The name that a trigger gives the client's shells."""
+
+SHELLS = frozenset((SHELL, "PowerShell", "Monitor"))
+"""The client's tools that run a command."""
+
+_ONE_TOOL = frozenset(("Task", "Agent"))
+"""Two names of the client's for the tool that starts a subagent."""
+
+_TOOLS = 1000
+"""Tools whose requirements are remembered."""
+
+
+@dataclass(slots=True)
+class Requirement:
+    """One valid entry of ``requirements:``; docs/requirements.md says what each key means.
+
+    ``triggers`` are (tool, command_pattern, git's verbs with blanks between) each, empty where not given.
+    """
+
+    name: str
+    enabled: bool
+    type: str
+    scope: str
+    triggers: list[list[str]]
+    stop_only: bool
+    human_only: bool
+    message: str
+    short_message: str
+    description: str
+    checklist: list[str]
+    satisfied_by_skill: list[str]
+    auto_resolve_skill: str
+    replan_ttl: float
+    evidence: dict[str, Any] | None
+    guard_type: str
+    protected_branches: list[str]
+    calculator: str
+    command: str | list[str]
+    warn: float | None
+    block: float | None
+    cache_ttl: float
+    approval_ttl: float
+    timeout: float
+    blocking_message: str
+    templates: dict[str, str]
+
+    @classmethod
+    def kept(cls, data: dict[str, Any]) -> Requirement:
+        """A requirement from its recorded fields.
+
+        Raises:
+            KeyError: If a field is missing.
+        """
+        return cls(**{one.name: data[one.name] for one in fields(cls)})
+
+    @property
+    def per_session(self) -> bool:
+        """Whether a satisfaction belongs to one session; guards and approvals always do."""
+        return self.scope in ("session", "single_use") or self.type in ("guard", "dynamic")
+
+    def names_tool(self, tool_name: str) -> bool:
+        return any(
+            covers(tool, tool_name, command=bool(pattern or git)) for tool, pattern, git in self.triggers
+        )
+
+
+@dataclass(slots=True)
+class HookSettings:
+    """The keys of ``hooks:`` that we know."""
+
+    inject_context: bool
+    standard_briefing: bool
+    custom_header: str
+    carry_over: bool
+    carry_window: float
+    carry_scopes: list[str]
+    verify_requirements: bool
+    verify_scopes: list[str]
+    clear_session_state: bool
+    reminder: bool
+    auto_deny_dangerous: bool
+    deny_patterns: list[str]
+    plan_exit_summary: bool
+    failure_guidance: bool
+
+
+@dataclass(slots=True)
+class Rules:
+    """The whole cascade. ``readable`` is false when the project's own file can't be used at all."""
+
+    requirements: list[Requirement]
+    hooks: HookSettings
+    enabled: bool = True
+    problems: list[list[str]] = field(default_factory=list)
+    """[level, text] of each; level is error, warning or note."""
+    readable: bool = True
+    _by_tool: dict[str, list[Requirement]] = field(default_factory=dict)
+
+    @property
+    def active(self) -> list[Requirement]:
+        """Those that can be asked for now."""
+        return [entry for entry in self.requirements if entry.enabled] if self.enabled else []
+
+    def get(self, name: str) -> Requirement | None:
+        """The requirement of that name, enabled or not."""
+        return next((entry for entry in self.requirements if entry.name == name), None)
+
+    def for_tool(self, tool_name: str) -> list[Requirement]:
+        """Those that name the tool in a trigger; what it runs is ``triggers``' matter."""
+        found = self._by_tool.get(tool_name)
+        if found is None:
+            found = [entry for entry in self.active if entry.names_tool(tool_name)]
+            if len(self._by_tool) < _TOOLS:
+                self._by_tool[tool_name] = found
+        return found
+
+    def told(self, *levels: str) -> list[str]:
+        """The texts of the problems of those levels (error, warning, note)."""
+        return [text for level, text in self.problems if level in levels]
+
+
+def covers(tool: str, tool_name: str, *, command: bool) -> bool:
+    """Whether a trigger on ``tool`` is about calls of ``tool_name``.
+
+    ``Bash`` is every shell of the client's; where the trigger looks at the ``command``, MCP tools' too.
+    """
+    if tool == tool_name or ("*" in tool and glob_match(tool, tool_name)):
+        return True
+    if tool == SHELL:
+        return tool_name in SHELLS or (command and tool_name.startswith("mcp__"))
+    return tool in _ONE_TOOL and tool_name in _ONE_TOOL
+
+
+def glob_match(pattern: str, name: str) -> bool:
+    """Whether ``name`` is ``pattern``, where ``*`` is any text and ``?`` any one character; case counts."""
+    star = text = -1
+    at = in_name = 0
+    while in_name < len(name):
+        if at < len(pattern) and pattern[at] == "*":
+            star, text, at = at, in_name, at + 1
+        elif at < len(pattern) and pattern[at] in ("?", name[in_name]):
+            at, in_name = at + 1, in_name + 1
+        elif star >= 0:
+            text += 1
+            at, in_name = star + 1, text
+        else:
+            return False
+    return pattern[at:].strip("*") == ""

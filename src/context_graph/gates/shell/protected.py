@@ -1,0 +1,123 @@
+"""Recognises the files that gates depend on, and how close a path in a command or call is to one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from enum import IntEnum
+
+from context_graph.gates.config.config import layers
+from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, could_be, is_plain
+from context_graph.gates.state.project import Project
+from context_graph.gates.state.state_files import FOLDER
+
+
+class Reach(IntEnum):
+    """How close a path comes to the files."""
+
+    NOTHING = 0
+    ABOVE = 1
+    """A folder further up."""
+    HOME_OF = 2
+    """The `.claude`, `.git` or client's folder that holds such files."""
+    FILE = 3
+    """One of the files, or in a folder that belongs to the gates alone."""
+
+
+_SETTINGS = ("settings.json", "settings.local.json")
+"""The client's settings say which hooks run: without ours no gate is asked."""
+
+_TELLING = ("claude", "git", "requirements", "settings", "HEAD", "sessions")
+"""What a word must say for its unknown parts to be taken for one of the files."""
+
+_PATH_CHARS = 4096
+
+
+class Protected:
+    """Files and folders of one project that decide what its gates do; computes which of them a path
+    reaches.
+    """
+
+    def __init__(self, project: Project, claude_dir: str, cache_dir: str = "") -> None:
+        homes = [project.root.rstrip("/") + "/.claude", *([claude_dir] if claude_dir else [])]
+        files = [path for _, path in layers(project.root, claude_dir)]
+        files += [f"{home}/{name}" for home in homes for name in _SETTINGS]
+        files += [claude_dir + "/sessions.json"] if claude_dir else []
+        trees = [cache_dir] if cache_dir else []
+        if project.repo is not None:
+            repo = project.repo
+            trees.append(repo.common_dir + FOLDER)
+            homes += [repo.git_dir, repo.common_dir, repo.top.rstrip("/") + "/.git"]
+            files += [f"{folder}/HEAD" for folder in (repo.git_dir, repo.common_dir)]
+        self._files, self._trees, self._homes = (
+            {*paths, *map(_real, paths)} for paths in (files, trees, homes)
+        )
+        every = {*self._files, *self._trees, *self._homes}
+        self._above = {parent for path in every for parent in _parents(path)}
+        self.names = {path.rpartition("/")[2] for path in every}
+        """The last parts of all their paths."""
+
+    def reach(self, word: str, cwds: Iterable[str]) -> Reach:
+        """How close ``word`` may come, in one of the working folders ``cwds``."""
+        if not 0 < len(word) <= _PATH_CHARS:
+            return Reach.NOTHING
+        return max(self._reach(word if word[0] in "/" + UNKNOWN else f"{cwd}/{word}") for cwd in cwds)
+
+    def _reach(self, path: str) -> Reach:
+        if is_plain(path):
+            return max(map(self._of_plain, {_normal(path), _real(path)}))
+        if UNKNOWN in path and not any(part in path for part in _TELLING):
+            return Reach.NOTHING
+        return self._of_marked(_normal(path))
+
+    def _of_plain(self, path: str) -> Reach:
+        if path in self._files or any(f"{path}/".startswith(tree + "/") for tree in self._trees):
+            return Reach.FILE
+        if path in self._homes:
+            return Reach.HOME_OF
+        return Reach.ABOVE if path in self._above else Reach.NOTHING
+
+    def _of_marked(self, path: str) -> Reach:
+        if any(could_be(path, one) for one in (*self._files, *self._trees)) or self._in_tree(path):
+            return Reach.FILE
+        if any(could_be(path, one) for one in self._homes):
+            return Reach.HOME_OF
+        return Reach.ABOVE if any(could_be(path, one) for one in self._above) else Reach.NOTHING
+
+    def _in_tree(self, path: str) -> bool:
+        for tree in self._trees:
+            depth = tree.count("/")
+            if UNKNOWN in path:
+                head, found, tail = path.rpartition(tree[tree.rindex("/") :] + "/")
+                if found and could_be(head, tree[: tree.rindex("/")]) and tail:
+                    return True
+            elif path.count("/") > depth and could_be("/".join(path.split("/")[: depth + 1]), tree):
+                return True
+        return False
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def _normal(path: str) -> str:
+    """``path`` without `.`, `..` and double slashes; marks stay."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] != UNKNOWN:
+            parts.pop()
+        elif part not in ("", ".", ".."):
+            parts.append(part)
+    made = "/".join(parts)
+    return made if path[:1] in (UNKNOWN, STAR, ONE) else "/" + made
+
+
+def _parents(path: str) -> list[str]:
+    found = []
+    while path.count("/") > 1:
+        path = path.rpartition("/")[0]
+        found.append(path)
+    return [*found, "/"]

@@ -1,0 +1,437 @@
+"""Parses a command line as a shell would, without running anything.
+
+It reads quotes, escapes, chains, subshells, substitutions, redirections, here-documents, brace lists and the
+variables that the line itself sets. What only a run could tell (other variables, a program's output) or a
+file system (globs) stays in the words as a mark. Time and memory are linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from context_graph.gates.shell.command import (
+    CLOSE,
+    COMMA,
+    ONE,
+    OPEN,
+    STAR,
+    UNKNOWN,
+    Command,
+    ansi_c,
+    learn,
+    names,
+    printed,
+    spread,
+)
+
+LIMIT = 200_000
+"""Characters that are read at all, inner texts included; what is longer is ``broken``."""
+
+_DEPTH = 12
+_BLANK = " \t\r"
+_ENDS = " \t\r\n;&|<>()"
+_SPECIAL = frozenset(_ENDS + "'\"\\$`*?[{,}~")
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_IN_QUOTES = frozenset('"\\$`')
+_SIGNS = {"*": STAR, "?": ONE, "{": OPEN, ",": COMMA, "}": CLOSE}
+_UNMARKED = str.maketrans(dict.fromkeys((UNKNOWN, *_SIGNS.values()), " "))
+_KEYWORDS = names("if then else elif fi while until do done esac ! { } coproc time")
+_REDIRECTIONS = ("&>>", "<<<", "<<-", "&>", ">>", ">|", ">&", "<<", "<&", "<>", ">", "<")
+
+
+class Reading:
+    """The commands of a text in their order. ``broken``: it could not be read to its end, or is too long."""
+
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        self.commands: list[Command] = []
+        self.variables = dict(variables or {})
+        self.broken = False
+        self.left = LIMIT
+        """Characters that may still be read."""
+        self._depth = self._shells = 0
+
+    def add(self, text: str, shell: tuple[int, ...] = (0,), *, captured: bool = False) -> list[Command]:
+        """Read ``text`` too, with the variables known so far; its own commands."""
+        first = len(self.commands)
+        if self.spend(len(text)) and self.enter():
+            reader = _Reader(text, self)
+            reader.captured = captured
+            reader.commands(shell)
+            self.leave()
+        return self.commands[first:]
+
+    def spend(self, chars: int) -> bool:
+        """Count ``chars`` against the limit of what may be read; whether enough was left."""
+        self.left -= chars
+        self.broken |= self.left < 0
+        return self.left >= 0
+
+    def enter(self) -> bool:
+        """Go one level deeper, unless that is too deep; each True is followed by ``leave``."""
+        fits = self._depth < _DEPTH
+        self._depth += fits
+        self.broken |= not fits
+        return fits
+
+    def leave(self) -> None:
+        """Come back from a level."""
+        self._depth -= 1
+
+    def subshell(self, shell: tuple[int, ...] = (0,)) -> tuple[int, ...]:
+        """A new subshell of ``shell``."""
+        self._shells += 1
+        return (*shell, self._shells)
+
+
+def read(text: str, variables: Mapping[str, str] | None = None) -> Reading:
+    """The commands that stand in ``text``; ``variables`` are those whose values are known (HOME, PWD)."""
+    reading = Reading(variables)
+    clean = text.translate(_UNMARKED)
+    reading.broken = clean != text
+    reading.add(clean)
+    return reading
+
+
+class _Word:
+    """A word under construction; an unquoted expansion may split it into several."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._done: list[str] = []
+        self._started = False
+
+    def put(self, text: str) -> None:
+        self.parts.append(text)
+        self._started = True
+
+    def put_value(self, value: str, *, quoted: bool) -> None:
+        """An expansion's value; empty ones begin no word, blanks end one unless quoted."""
+        if quoted or not any(blank in value for blank in " \t\n"):
+            if value:
+                self.put(value)
+            return
+        if value[0] in " \t\n":
+            self._cut()
+        for number, piece in enumerate(value.split()):
+            if number:
+                self._cut()
+            self.put(piece)
+        if value[-1] in " \t\n":
+            self._cut()
+
+    def _cut(self) -> None:
+        if self._started:
+            self._done.append("".join(self.parts))
+        self.parts, self._started = [], False
+
+    def words(self) -> list[str]:
+        self._cut()
+        return self._done
+
+
+class _Reader:
+    """Parses one text; the results go into the ``Reading``."""
+
+    def __init__(self, text: str, into: Reading) -> None:
+        self.text, self.at, self.end, self.into = text, 0, len(text), into
+        self.waiting: list[tuple[Command, str, bool, bool]] = []
+        self.captured = False
+        self.last: Command | None = None
+
+    def commands(self, shell: tuple[int, ...], *, nested: bool = False) -> None:
+        """Commands up to the end; ``nested`` ones up to a closing parenthesis, which is taken too."""
+        command = Command(shell)
+        while self.at < self.end:
+            char = self.text[self.at]
+            if char in _BLANK:
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif char == "#":
+                self.at = self._find("\n")
+            elif char == ")" and nested:
+                self.at += 1
+                self._finish(command, ")")
+                return
+            elif char in "\n;&|()" and not self.text.startswith("&>", self.at):
+                command = self._operator(command, shell)
+            elif char in "<>&" and not self._starts_process():
+                self._redirect(command, "")
+            else:
+                self._argument(command)
+        self._finish(command, "")
+        self.into.broken |= nested
+
+    def _find(self, char: str) -> int:
+        """Where the next ``char`` is; the end where there is none."""
+        found = self.text.find(char, self.at)
+        return self.end if found < 0 else found
+
+    def _operator(self, command: Command, shell: tuple[int, ...]) -> Command:
+        two = self.text[self.at : self.at + 2]
+        operator = two if two in ("&&", "||", "|&", ";;", ";&") else two[0]
+        self.at += len(operator)
+        self._finish(command, operator)
+        if operator == "\n":
+            self._bodies()
+        elif operator == "(":
+            self._nested(self.into.subshell(shell))
+        return Command(shell, self.last if operator in ("|", "|&") else None)
+
+    def _nested(self, shell: tuple[int, ...]) -> list[Command]:
+        """The commands up to a closing parenthesis, as those of ``shell``."""
+        first = len(self.into.commands)
+        if self.into.enter():
+            self.commands(shell, nested=True)
+            self.into.leave()
+        else:
+            self.at = self.end
+        return self.into.commands[first:]
+
+    def _finish(self, command: Command, operator: str) -> None:
+        if command.words or command.assigned or command.redirects:
+            command.ends, command.captured = operator, self.captured
+            self.into.commands.append(command)
+            self.last = command
+            learn(command, self.into.variables)
+
+    # Redirections
+
+    def _starts_process(self) -> bool:
+        return self.text.startswith(("<(", ">("), self.at)
+
+    def _redirect(self, command: Command, number: str) -> None:
+        operator = next(one for one in _REDIRECTIONS if self.text.startswith(one, self.at))
+        self.at += len(operator)
+        while self.at < self.end and self.text[self.at] in _BLANK:
+            self.at += 1
+        start = self.at
+        target = " ".join(self._word())
+        if operator in ("<<", "<<-"):
+            quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")
+            self.waiting.append((command, target, quoted, operator == "<<-"))
+        elif operator == "<<<":
+            command.stdin = target
+        elif operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):
+            command.redirects.append((operator, "&" + target))
+        else:
+            command.redirects.append((number + operator, target))
+
+    def _bodies(self) -> None:
+        """The here-documents that the line just ended has announced."""
+        waiting, self.waiting = self.waiting, []
+        for command, delimiter, quoted, tabs in waiting:
+            lines: list[str] = []
+            while self.at < self.end:
+                stop = self._find("\n")
+                line = self.text[self.at : stop]
+                self.at = min(stop + 1, self.end)
+                line = line.lstrip("\t") if tabs else line
+                if line == delimiter:
+                    break
+                lines.append(line)
+            body = "\n".join(lines)
+            command.stdin = body if quoted else self._expanded(body)
+
+    def _expanded(self, body: str) -> str:
+        """A here-document's body with what a shell fills in; what that runs is read as well."""
+        if ("$" not in body and "`" not in body) or not (self.into.spend(len(body)) and self.into.enter()):
+            return body
+        inner = _Reader(body, self.into)
+        inner.captured = True
+        word = _Word()
+        while inner.at < inner.end:
+            if inner._double(word):
+                word.put('"')
+        self.into.leave()
+        return "".join(word.parts)
+
+    # Words
+
+    def _argument(self, command: Command) -> None:
+        start = self.at
+        words = self._word()
+        if self.text.startswith(("<", ">"), self.at) and self.text[start : self.at].isdigit():
+            self._redirect(command, self.text[start : self.at])
+            return
+        for word in words:
+            if not command.words:
+                name, equals, value = word.partition("=")
+                bare = name.removesuffix("+")
+                if word in _KEYWORDS:
+                    continue
+                if equals and bare and _NAME.issuperset(bare) and not bare[0].isdigit():
+                    command.assigned.append((name, value))
+                    continue
+            command.words.append(word)
+
+    def _word(self) -> list[str]:
+        """The word that begins here; none or several where an expansion says so."""
+        word, start = _Word(), self.at
+        while self.at < self.end:
+            char = self.text[self.at]
+            if char not in _SPECIAL:
+                self._plain(word, _SPECIAL)
+            elif char in _ENDS:
+                if not self._starts_process():
+                    break
+                self.at += 2
+                self._substituted()
+                word.put(UNKNOWN)
+            elif not self._quoted(char, word):
+                self._unquoted(char, word, first=self.at == start)
+        if self.at == start:  # nothing that begins a word: never stand still
+            self.at += 1
+        found = [one for made in word.words() for one in spread(made)]
+        if not self.into.spend(sum(map(len, found)) // 4):
+            self.at = self.end
+        return found
+
+    def _plain(self, word: _Word, special: frozenset[str]) -> None:
+        stop = self.at + 1
+        while stop < self.end and self.text[stop] not in special:
+            stop += 1
+        word.put(self.text[self.at : stop])
+        self.at = stop
+
+    def _quoted(self, char: str, word: _Word) -> bool:
+        """Take what begins with a quote, a backslash or an expansion; whether it does."""
+        if char == "'":
+            self.at += 1
+            stop = self._find("'")
+            self.into.broken |= stop == self.end
+            word.put(self.text[self.at : stop])
+            self.at = stop + 1
+        elif char == '"':
+            self.at += 1
+            word.put("")
+            self.into.broken |= not self._double(word)
+        elif char == "\\":
+            if not self.text.startswith("\n", self.at + 1):
+                word.put(self.text[self.at + 1 : self.at + 2])
+            self.at += 2
+        elif char == "$":
+            self._dollar(word, quoted=False)
+        elif char == "`":
+            word.put_value(self._backticks(), quoted=False)
+        else:
+            return False
+        return True
+
+    def _unquoted(self, char: str, word: _Word, *, first: bool) -> None:
+        self.at += 1
+        if char == "[":
+            stop = self.at + 1
+            while stop < self.end and stop < self.at + 40 and self.text[stop] not in "]/'\" \n":
+                stop += 1
+            if self.text.startswith("]", stop):
+                char, self.at = ONE, stop + 1
+        elif char == "~" and first and (self.at == self.end or self.text[self.at] in "/" + _ENDS):
+            char = self.into.variables.get("HOME", "~")
+        word.put(_SIGNS.get(char, char))
+
+    def _double(self, word: _Word) -> bool:
+        """Text in double quotes, up to the closing one, which is taken too; whether there is one."""
+        while self.at < self.end:
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                return True
+            if char == "\\":
+                follows = self.text[self.at + 1 : self.at + 2]
+                if follows != "\n":
+                    word.put(follows if follows and follows in '$`"\\' else "\\" + follows)
+                self.at += 2
+            elif char == "$":
+                self._dollar(word, quoted=True)
+            elif char == "`":
+                word.put_value(self._backticks(), quoted=True)
+            else:
+                self._plain(word, _IN_QUOTES)
+        return False
+
+    # Expansions
+
+    def _dollar(self, word: _Word, *, quoted: bool) -> None:
+        self.at += 1
+        char = self.text[self.at : self.at + 1]
+        if char == "(":
+            self.at += 1
+            word.put_value(self._substituted(), quoted=quoted)
+        elif char == "{":
+            self.at += 1
+            word.put_value(self._braced(), quoted=quoted)
+        elif char == "'" and not quoted:
+            text, self.at, closed = ansi_c(self.text, self.at + 1)
+            self.into.broken |= not closed
+            word.put(text)
+        elif char == '"' and not quoted:
+            pass
+        elif char and (char in _NAME or char in "@*#?$!-"):
+            stop = self._after_name() if not char.isdigit() and char in _NAME else self.at + 1
+            name, self.at = self.text[self.at : stop], stop
+            word.put_value(self._value(name), quoted=quoted)
+        else:
+            word.put("$")
+
+    def _after_name(self) -> int:
+        stop = self.at
+        while stop < self.end and self.text[stop] in _NAME:
+            stop += 1
+        return stop
+
+    def _value(self, name: str) -> str:
+        if name in ("@", "*"):
+            return ""
+        value = self.into.variables.get(name, " " if name == "IFS" else UNKNOWN)
+        return value if self.into.spend(len(value) // 4) else UNKNOWN
+
+    def _braced(self) -> str:
+        """The value of ``${…}``; of one with an operator the default where the variable isn't known."""
+        start, self.at = self.at, self._after_name()
+        name = self.text[start : self.at]
+        given = self._until_brace()
+        if given is None:
+            return self._value(name) if name else ""
+        if not name:  # ${@}, ${#x}, ${!x}
+            return "" if given in ("@", "*") else UNKNOWN
+        given = given.lstrip(":")
+        if given[:1] in ("-", "=", "+") and name not in self.into.variables:
+            return given[1:]
+        return self._value(name) if given[:1] in ("-", "=", "?") else UNKNOWN
+
+    def _until_brace(self) -> str | None:
+        """What stands before the closing brace, which is taken too; None for nothing."""
+        word, start = _Word(), self.at
+        if not self.into.enter():
+            self.at = self.end
+            return None
+        while self.at < self.end and self.text[self.at] != "}":
+            char = self.text[self.at]
+            if not (char in "'\"\\$`" and self._quoted(char, word)):
+                word.put(char)
+                self.at += 1
+        self.into.leave()
+        self.into.broken |= self.at >= self.end
+        self.at += 1
+        return None if self.at == start + 1 else "".join(word.parts)
+
+    def _substituted(self) -> str:
+        """Read the commands of a substitution; what they print, if that can be told."""
+        last, self.last, outer, self.captured = self.last, None, self.captured, True
+        found = self._nested(self.into.subshell())
+        self.last, self.captured = last, outer
+        return printed(found, self.into.variables)
+
+    def _backticks(self) -> str:
+        parts: list[str] = []
+        self.at += 1
+        while self.at < self.end and self.text[self.at] != "`":
+            if self.text.startswith(("\\`", "\\\\", "\\$"), self.at):
+                self.at += 1
+            parts.append(self.text[self.at])
+            self.at += 1
+        self.into.broken |= self.at >= self.end
+        self.at += 1
+        found = self.into.add("".join(parts), self.into.subshell(), captured=True)
+        return printed(found, self.into.variables)

@@ -1,0 +1,281 @@
+"""Reads what a hook needs of a git repository from its files, without starting a process.
+
+The exception is a repository that keeps its references in a reftable: its HEAD says nothing, so git itself is
+asked, with a time limit.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from context_graph.gates.files import open_regular
+
+_SMALL = 4096
+_HEADS = "refs/heads/"
+_REFTABLE_HEAD = ".invalid"
+_GIT_WAIT_S = 1.0
+
+
+@dataclass(slots=True)
+class Repo:
+    """One working tree, or bare repository: its top, its own git folder, the one all worktrees share."""
+
+    top: str
+    git_dir: str
+    common_dir: str
+    bare: bool = False
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is a linked worktree."""
+        return self.git_dir != self.common_dir
+
+
+class Head(NamedTuple):
+    """Where HEAD is: ``branch`` (empty if none), ``state`` branch, rebase, detached or unreadable."""
+
+    branch: str
+    state: str
+
+
+def parents(folder: str) -> list[str]:
+    """``folder`` and every folder above it, nearest first. ``folder`` is absolute and normal."""
+    found = [folder]
+    while folder != "/":
+        folder = folder.rpartition("/")[0] or "/"
+        found.append(folder)
+    return found
+
+
+def find_repo(folder: str) -> Repo | None:
+    """The repository that ``folder`` (absolute, resolved) lies in."""
+    for above in parents(folder):
+        repo = repo_at(above)
+        if repo is not None:
+            return repo
+    return None
+
+
+def repo_at(place: str) -> Repo | None:
+    """The repository whose top is ``place`` itself: a .git folder, a .git file, or a bare repository."""
+    dot_git = place.rstrip("/") + "/.git"
+    try:
+        mode = os.stat(dot_git).st_mode
+    except (OSError, ValueError):
+        return _bare(place)
+    if stat.S_ISDIR(mode):
+        return Repo(place, dot_git, _common_dir(dot_git))
+    text = _first_line(dot_git) if stat.S_ISREG(mode) else ""
+    if not text.startswith("gitdir:"):
+        return None
+    git_dir = os.path.realpath(os.path.join(place, text[len("gitdir:") :].strip()))
+    if not os.path.isdir(git_dir):
+        return None
+    return Repo(place, git_dir, _common_dir(git_dir))
+
+
+def _bare(place: str) -> Repo | None:
+    # A .git folder itself looks bare; who stands in it belongs to the working tree above.
+    if place.endswith("/.git") or not os.path.isfile(place.rstrip("/") + "/HEAD"):
+        return None
+    if os.path.isdir(place + "/objects") and os.path.isdir(place + "/refs"):
+        return Repo(place, place, place, bare=True)
+    return None
+
+
+def main_checkout(worktree: Repo, hint: str = "") -> str:
+    """The top folder of the checkout that ``worktree`` is linked to; empty where that can't be told (bare).
+
+    ``hint`` is a folder of the user's, which may be that checkout: a git folder of its own elsewhere names
+    none.
+    """
+    common = worktree.common_dir
+    if common.endswith("/.git"):
+        return common.removesuffix("/.git") or "/"
+    named = _core_worktree(common)
+    if named:
+        return os.path.realpath(os.path.join(common, named))
+    other = find_repo(hint) if hint else None
+    if other is not None and not other.linked and not other.bare and other.common_dir == common:
+        return other.top
+    return ""
+
+
+def _core_worktree(common_dir: str) -> str:
+    """``core.worktree``, which git writes into a submodule's configuration."""
+    for line in _read(common_dir + "/config", 1 << 16).splitlines():
+        key, _, value = line.partition(b"=")
+        if key.strip().lower() == b"worktree":
+            return os.fsdecode(value.strip().strip(b'"'))
+    return ""
+
+
+def _common_dir(git_dir: str) -> str:
+    named = _first_line(git_dir + "/commondir")
+    return os.path.realpath(os.path.join(git_dir, named)) if named else git_dir
+
+
+def _first_line(path: str) -> str:
+    return os.fsdecode(_read(path, _SMALL).split(b"\n", 1)[0]).strip()
+
+
+def _read(path: str, limit: int, start: int = 0) -> bytes:
+    """The first ``limit`` bytes from ``start``; nothing of what is no regular file or can't be read."""
+    try:
+        with open_regular(path) as source:
+            source.seek(start)
+            return source.read(limit)
+    except (OSError, ValueError):
+        return b""
+
+
+def read_head(repo: Repo) -> Head:
+    """The branch that work in ``repo`` belongs to; in the middle of a rebase the one that is rebased."""
+    text = head_text(repo.git_dir)
+    if text.startswith("ref:"):
+        name = text[len("ref:") :].strip()
+        if name == _HEADS + _REFTABLE_HEAD:
+            return _reftable_head(repo)
+        return Head(name.removeprefix(_HEADS), "branch") if name else Head("", "unreadable")
+    if not text:
+        return Head("", "unreadable")
+    for folder in ("rebase-merge", "rebase-apply"):
+        name = _first_line(f"{repo.git_dir}/{folder}/head-name")
+        if name.startswith(_HEADS):
+            return Head(name.removeprefix(_HEADS), "rebase")
+    return Head("", "detached")
+
+
+def head_text(git_dir: str) -> str:
+    """What stands in HEAD: ``ref: NAME``, or a commit; empty if it can't be read."""
+    path = git_dir + "/HEAD"
+    try:
+        return "ref: " + os.readlink(path)  # git once wrote HEAD as a link
+    except (OSError, ValueError):
+        return _first_line(path)
+
+
+def ask_git(repo: Repo, *words: str, timeout_s: float) -> subprocess.CompletedProcess[bytes] | None:
+    """What git itself says of ``repo``, where its files don't tell; None if it can't be run in time."""
+    import subprocess
+
+    try:
+        return subprocess.run(
+            ["git", f"--git-dir={repo.git_dir}", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _reftable_head(repo: Repo) -> Head:
+    done = ask_git(repo, "symbolic-ref", "-q", "HEAD", timeout_s=_GIT_WAIT_S)
+    if done is None:
+        return Head("", "unreadable")
+    name = os.fsdecode(done.stdout.strip())
+    return Head(name.removeprefix(_HEADS), "branch") if name.startswith(_HEADS) else Head("", "detached")
+
+
+def branch_names(repo: Repo) -> set[str] | None:
+    """Every local branch, also those that are checked out but have no commit yet; None if files don't tell.
+
+    Cost: one walk of refs/heads and one read of packed-refs. For the command line, not for hooks.
+    """
+    common = repo.common_dir
+    if os.path.isdir(common + "/reftable"):
+        return None
+    found: set[str] = set()
+    root = common + "/refs/heads"
+    for folder, _, names in os.walk(root):
+        inside = folder[len(root) + 1 :]
+        found.update(f"{inside}/{name}" if inside else name for name in names if not name.endswith(".lock"))
+    try:
+        with open_regular(common + "/packed-refs") as source:
+            for line in source:
+                name = os.fsdecode(line.strip()).partition(" ")[2]
+                if name.startswith(_HEADS):
+                    found.add(name.removeprefix(_HEADS))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError):
+        return None
+    return found | _checked_out(repo)
+
+
+def _checked_out(repo: Repo) -> set[str]:
+    folders, linked = [repo.common_dir], repo.common_dir + "/worktrees"
+    if os.path.isdir(linked):
+        folders += [f"{linked}/{name}" for name in os.listdir(linked)]
+    heads = (read_head(Repo(repo.top, folder, repo.common_dir)) for folder in folders)
+    return {head.branch for head in heads if head.branch}
+
+
+_PACKED_BYTES = 64 << 20
+_LOG_BYTES = 1 << 20
+_WAIT_S = 1.0
+
+
+def tip_of(repo: Repo) -> dict[str, Any]:
+    """``head`` (its text: a reference's name, or a commit), ``tip`` (the commit, "" if there is none yet) and
+    ``log`` (bytes of HEAD's log, -1 without one).
+
+    Cost: three small reads; one of packed-refs where the branch has no file of its own.
+    """
+    head = head_text(repo.git_dir)
+    return {"head": head, "tip": _resolve_head(repo, head), "log": _log_size(repo)}
+
+
+def has_moved(repo: Repo, before: dict[str, Any]) -> bool:
+    """Whether a commit was made in this checkout since ``before``; another branch checked out is none.
+
+    Where HEAD's log does not tell a checkout from a commit, HEAD at another commit counts as moved.
+    """
+    now = tip_of(repo)
+    if now["tip"] == before.get("tip"):
+        return False
+    if now["head"] == before.get("head"):
+        return True
+    old = str(before.get("head", ""))
+    if old.startswith("ref:") and _resolve_head(repo, old) not in ("", before.get("tip")):
+        return True
+    actions = _actions_since(repo, before.get("log"))
+    return actions is None or any(not one.startswith(b"checkout:") for one in actions)
+
+
+def _resolve_head(repo: Repo, head: str) -> str:
+    if not head.startswith("ref:"):
+        return head
+    name = head[len("ref:") :].strip()
+    if name == "refs/heads/.invalid" or os.path.isdir(repo.common_dir + "/reftable"):
+        done = ask_git(repo, "rev-parse", "-q", "--verify", "HEAD", timeout_s=_WAIT_S)
+        return os.fsdecode(done.stdout.strip()) if done is not None else ""
+    for folder in dict.fromkeys((repo.git_dir, repo.common_dir)):
+        found = _read(f"{folder}/{name}", 256).strip()
+        if found:
+            return os.fsdecode(found)
+    data = _read(repo.common_dir + "/packed-refs", _PACKED_BYTES)
+    at = data.find(b" " + os.fsencode(name) + b"\n")
+    return data[max(0, data.rfind(b"\n", 0, at) + 1) : at].decode("ascii", "replace") if at >= 0 else ""
+
+
+def _log_size(repo: Repo) -> int:
+    try:
+        return os.stat(repo.git_dir + "/logs/HEAD").st_size
+    except OSError:
+        return -1
+
+
+def _actions_since(repo: Repo, size: object) -> list[bytes] | None:
+    """What HEAD's log says was done since it had ``size`` bytes; None if it does not say."""
+    if not isinstance(size, int) or size < 0:
+        return None
+    data = _read(repo.git_dir + "/logs/HEAD", _LOG_BYTES, size)
+    lines = [line.partition(b"\t")[2] for line in data.splitlines() if b"\t" in line]
+    return lines or None

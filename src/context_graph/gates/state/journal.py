@@ -1,0 +1,250 @@
+"""Writes the journal of a repository's gates, and the numbers of each session.
+
+Journal: one JSON line for each refusal, satisfaction and the like; append-only and bounded, beside the
+state. It is written whether or not an owner runs; the owner stores the same records as events.
+
+Numbers: requirements/sessions/<id>.json (seed 004 section 1, version 1.0). Calls and refusals by tool, and
+for each requirement how often it blocked the session and how long it took to be met. No files, commands or
+texts. Best effort: what can't be counted in time is left out, and no decision reads any of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from context_graph.gates.files import Locked, append_line, from_json, read_bytes, read_object, write_json
+from context_graph.gates.state.session_ids import own_name, safe_name
+from context_graph.gates.state.state_files import FOLDER, sessions_folder
+
+if TYPE_CHECKING:
+    from context_graph.gates.cache import GateCache
+
+LIMIT = 1 << 20
+"""Bytes after which the journal is set aside as .1; the one before that is dropped."""
+
+_DETAIL = 200
+_NAMES = 50
+
+
+def journal_path(common_dir: str) -> str:
+    return common_dir + FOLDER + "/journal.jsonl"
+
+
+def record(
+    kind: str,
+    requirements: list[str],
+    *,
+    at: float,
+    session_id: str,
+    branch: str = "",
+    tool: str = "",
+    by: str = "",
+    detail: str = "",
+) -> dict[str, Any]:
+    """One record. ``kind``: denied, blocked, satisfied, carried_over, consumed, cleared, paused, resumed,
+    permission_denied, compacted or error."""
+    found = {
+        "at": round(at, 3),
+        "kind": kind,
+        "requirements": requirements[:_NAMES],
+        "session_id": session_id[:100],
+        "branch": branch,
+        "tool": tool[:100],
+        "by": by,
+        "detail": detail[:_DETAIL],
+    }
+    return {key: value for key, value in found.items() if value or key in ("at", "kind")}
+
+
+def append(common_dir: str, records: list[dict[str, Any]]) -> None:
+    """Append records.
+
+    Raises:
+        OSError: If the journal can't be written.
+    """
+    os.makedirs(common_dir + FOLDER, exist_ok=True)
+    for one in records:
+        append_line(journal_path(common_dir), json.dumps(one, allow_nan=False).encode(), limit=LIMIT)
+
+
+def read(common_dir: str) -> list[dict[str, Any]]:
+    """Every record that is kept, oldest first; lines that are none are left out."""
+    path, found = journal_path(common_dir), []
+    for part in (path + ".1", path):
+        try:
+            lines = read_bytes(part, 8 * LIMIT).splitlines()
+        except (OSError, ValueError):
+            continue
+        for line in lines:
+            try:
+                value = from_json(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+    return found
+
+
+VERSION = "1.0"
+FLUSHED_AT = 20
+"""Calls that a long-lived process counts before it writes them down."""
+
+_BYTES = 1 << 20
+_TOOLS, _REQUIREMENTS, _SKILLS, _FILES = 100, 200, 50, 200
+_WAIT_S = 0.1
+
+
+def metrics_path(common_dir: str, session_id: str) -> str:
+    """The session's file: by the 8 digits that begin its id, by all of it where another session has those."""
+    folder = sessions_folder(common_dir)
+    path = f"{folder}/{safe_name(session_id)}.json"
+    found = _read_metrics(path)
+    if found and found.get("session_id") != session_id:
+        return f"{folder}/{own_name(session_id)}.json"
+    return path
+
+
+def call_ended(common_dir: str, session_id: str, tool: str, now: float, cache: GateCache | None) -> None:
+    """Count one call of ``tool`` in a session of which there are numbers: a call alone leaves no trace.
+
+    Cost: one small file in twenty calls, in each without ``cache``.
+    """
+    if not _has_numbers(common_dir, session_id):
+        return
+    if cache is None:
+        _change_metrics(common_dir, session_id, now, lambda found: _count(found, {tool: 1}))
+        return
+    waiting = cache.counts.setdefault((common_dir, session_id), {})
+    waiting[tool] = waiting.get(tool, 0) + 1
+    if sum(waiting.values()) >= FLUSHED_AT:
+        _change_metrics(common_dir, session_id, now, lambda found: None, cache)
+
+
+def _has_numbers(common_dir: str, session_id: str) -> bool:
+    folder = sessions_folder(common_dir)
+    return any(os.path.exists(f"{folder}/{name(session_id)}.json") for name in (safe_name, own_name))
+
+
+def noted(
+    common_dir: str, session_id: str, record: dict[str, Any], now: float, cache: GateCache | None = None
+) -> None:
+    """Count a record of the journal: a refusal, a satisfaction, a compaction."""
+    if session_id and record.get("kind") in _COUNTED:
+        _change_metrics(
+            common_dir, session_id, now, lambda found: _count_record(found, record, int(now)), cache
+        )
+
+
+def session_began(common_dir: str, session_id: str, project: str, branch: str, now: float) -> None:
+    """The session starts, or goes on, in that project; of many sessions the newest are kept."""
+
+    def begin(found: dict[str, Any]) -> None:
+        found.update(project_dir=project, branch=branch, ended_at=None, duration_seconds=None)
+
+    _sweep_metrics(sessions_folder(common_dir))
+    _change_metrics(common_dir, session_id, now, begin)
+
+
+def session_over(common_dir: str, session_id: str, now: float, cache: GateCache | None) -> None:
+    """The session has ended, if anything was counted of it."""
+
+    def end(found: dict[str, Any]) -> None:
+        found.update(ended_at=int(now), duration_seconds=max(0, int(now) - int(found["started_at"])))
+
+    if os.path.exists(metrics_path(common_dir, session_id)):
+        _change_metrics(common_dir, session_id, now, end, cache)
+
+
+def _change_metrics(
+    common_dir: str,
+    session_id: str,
+    now: float,
+    apply: Callable[[dict[str, Any]], object],
+    cache: GateCache | None = None,
+) -> None:
+    if not session_id:
+        return
+    folder = sessions_folder(common_dir)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with Locked(folder + "/metrics.lock", _WAIT_S):
+            path = metrics_path(common_dir, session_id)
+            found = _read_metrics(path) or _fresh_metrics(session_id, now)
+            if cache is not None:
+                _count(found, cache.counts.pop((common_dir, session_id), {}))
+            apply(found)
+            write_json(path, found, sync=False)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+
+
+def _fresh_metrics(session_id: str, now: float) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "session_id": session_id,
+        "project_dir": "",
+        "branch": "",
+        "started_at": int(now),
+        "ended_at": None,
+        "duration_seconds": None,
+        "compaction_count": 0,
+        "tools": {},
+        "requirements": {},
+        "skills": [],
+    }
+
+
+def _read_metrics(path: str) -> dict[str, Any]:
+    found = read_object(path, _BYTES)
+    return found if found.get("version") == VERSION else {}
+
+
+def _count(found: dict[str, Any], calls: dict[str, int]) -> None:
+    for tool, count in calls.items():
+        one = _entry(found["tools"], tool[:100], _TOOLS, {"count": 0, "blocked_count": 0})
+        one["count"] += count
+
+
+def _entry(entries: dict[str, Any], name: str, most: int, fresh: dict[str, Any]) -> dict[str, Any]:
+    if name not in entries and len(entries) >= most:
+        name = "(others)"
+    found: dict[str, Any] = entries.setdefault(name, fresh)
+    return found
+
+
+_COUNTED = ("denied", "blocked", "satisfied", "carried_over", "compacted")
+
+
+def _count_record(found: dict[str, Any], record: dict[str, Any], now: int) -> None:
+    kind = record["kind"]
+    if kind == "compacted":
+        found["compaction_count"] += 1
+    if kind == "denied":
+        tool = _entry(found["tools"], record.get("tool", ""), _TOOLS, {"count": 0, "blocked_count": 0})
+        tool["blocked_count"] += 1
+    if record.get("by") == "skill" and record.get("detail", "") not in found["skills"]:
+        found["skills"] = [*found["skills"], record.get("detail", "")][-_SKILLS:]
+    for name in record.get("requirements", ()):
+        one = _entry(found["requirements"], name, _REQUIREMENTS, {"triggered_at": None, "blocked_count": 0})
+        if kind in ("denied", "blocked"):
+            one["blocked_count"] += 1
+            if one["triggered_at"] is None or one.get("satisfied_at") is not None:
+                one.update(triggered_at=now, satisfied_at=None)
+        else:
+            since = one["triggered_at"]
+            one.update(satisfied_at=now, satisfied_by=record.get("by", ""))
+            one["time_to_satisfy_seconds"] = None if since is None else max(0, now - since)
+
+
+def _sweep_metrics(folder: str) -> None:
+    """Remove what is beyond the newest files of ended sessions; pauses have an end of their own."""
+    try:
+        paths = [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith((".json", ".calls"))]
+        if len(paths) > _FILES:
+            for path in sorted(paths, key=lambda path: os.stat(path).st_mtime)[:-_FILES]:
+                os.unlink(path)
+    except OSError:
+        return

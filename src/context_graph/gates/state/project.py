@@ -1,0 +1,126 @@
+"""Finds the project that governs a folder: the place of its configuration, and the branch that counts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from context_graph.gates.rules import Rules
+from context_graph.gates.state.git import Head, Repo, find_repo, main_checkout, parents, read_head, repo_at
+
+CONFIG = "/.claude/requirements.yaml"
+LOCAL_CONFIG = "/.claude/requirements.local.yaml"
+
+
+@dataclass(slots=True)
+class Project:
+    """A folder with a requirements file; without a repository (``repo`` None) nothing can be enforced."""
+
+    root: str
+    repo: Repo | None
+    work: str = ""
+    """The folder that is worked in: ``root`` itself, or the same folder of a linked worktree that has no file
+    of its own and is governed by the main checkout's."""
+    rules: Rules | None = None
+    """What the configuration says, once somebody has read it for this call."""
+
+    def __post_init__(self) -> None:
+        self.work = self.work or self.root
+
+    def head(self) -> Head:
+        """Where its HEAD is; no repository reads as state none."""
+        return Head("", "none") if self.repo is None else read_head(self.repo)
+
+    def is_same(self, other: Project) -> bool:
+        """Whether both mean one configuration and one working tree."""
+        return self.root == other.root and self.work == other.work
+
+
+def find_project(cwd: str, hint: str, *, claude_dir: str, known: tuple[str, ...] = ()) -> Project | None:
+    """The project that governs work in ``cwd``.
+
+    The nearest folder with a requirements file, upwards from ``cwd``; so ``cd src``, a nested repository
+    and a submodule don't leave the gate. A linked worktree without a file is governed by the main
+    checkout's, with its own branch. Where there is none, the one of ``hint`` (CLAUDE_PROJECT_DIR), so a
+    folder elsewhere doesn't leave it either.
+
+    Args:
+        cwd: The folder; relative or vanished ones count as none.
+        hint: The project the client was started in; "" if unknown.
+        claude_dir: The client's own folder: its requirements.yaml is the global file, not a project's.
+        known: Folders of the user's, where ``cwd`` is not known to be one: a file counts if its folder
+            belongs to the owner of one of them.
+
+    Cost: two stat calls a level.
+    """
+    here, own, hinted = resolved(cwd), resolved(claude_dir), resolved(hint)
+    below = bool(here and hinted) and f"{here}/".startswith(hinted.rstrip("/") + "/")
+    trusted = tuple(filter(None, map(resolved, known))) or ((here, hinted) if below else (here,))
+    found = _upwards(here, own, trusted, hinted) if here else None
+    if found is not None and found.repo is not None:
+        return found
+    other = _upwards(hinted, own, (hinted,), "") if hinted else None
+    return found if other is None or (other.repo is None and found is not None) else other
+
+
+def resolved(path: str) -> str:
+    """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
+    if not path.startswith("/"):
+        return ""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return ""
+
+
+def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
+    """Whether ``path``, links resolved, lies below ``folder`` (taken as it is)."""
+    try:
+        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
+    except (OSError, ValueError):
+        return False
+    return real.startswith(folder.rstrip("/") + "/")
+
+
+def _upwards(start: str, claude_dir: str, trusted: tuple[str, ...], hinted: str) -> Project | None:
+    """The project at or above ``start``; a linked worktree ends the search at its main checkout."""
+    for place in parents(start):
+        base = place.rstrip("/")
+        if _has_file(base, claude_dir) and _same_owner(trusted, place):
+            return Project(place, find_repo(place))
+        if os.path.isfile(base + "/.git"):
+            repo = repo_at(place)
+            if repo is not None and repo.linked:
+                return _by_main_checkout(start, repo, claude_dir, trusted, hinted)
+    return None
+
+
+def _by_main_checkout(
+    start: str, worktree: Repo, claude_dir: str, trusted: tuple[str, ...], hinted: str
+) -> Project | None:
+    """The project of a folder in a worktree without a file: the main checkout's for the same folder."""
+    top = main_checkout(worktree, hinted)
+    if not top:
+        return None
+    for place in parents(top.rstrip("/") + start[len(worktree.top) :]):
+        base = place.rstrip("/")
+        if _has_file(base, claude_dir) and _same_owner(trusted, place):
+            return Project(place, worktree, worktree.top.rstrip("/") + base[len(top.rstrip("/")) :])
+        if place == top:
+            break
+    return None
+
+
+def _has_file(base: str, claude_dir: str) -> bool:
+    return os.path.lexists(base + CONFIG) and base + "/.claude" != claude_dir
+
+
+def _same_owner(known: tuple[str, ...], place: str) -> bool:
+    # Somebody else's file above us (in /tmp, say) must not run its calculators as us.
+    if place in known:
+        return True
+    try:
+        owner = os.stat(place).st_uid
+        return any(os.stat(path).st_uid == owner for path in known)
+    except OSError:
+        return True  # the call's folder has vanished: those that are left decide

@@ -1,0 +1,300 @@
+"""Reads which sessions are at work, and in which process: from the client folder's sessions.json and /proc.
+
+The file is version 1.0. Keys are full session ids. ``ppid`` is the client's process, ``ticks`` its start
+time, so that a reused pid is not taken for it. Entries are in order of arrival, which single_session goes by.
+``projects`` has every folder that the session was seen in with its branch, the latest last; ``told`` is what
+the session was last told of a configuration that is missing or broken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from context_graph.gates.files import Locked, read_object, write_json
+from context_graph.gates.state.session_ids import same_session
+
+if TYPE_CHECKING:
+    from context_graph.gates.cache import GateCache
+
+_MAX_DEPTH = 64
+_SHELLS = frozenset(
+    (
+        *(b"sh", b"bash", b"dash", b"zsh", b"ksh", b"mksh", b"ash", b"fish", b"busybox", b"pwsh", b"env"),
+        *(b"timeout", b"nice", b"setsid", b"stdbuf", b"context-graph-c", b"context-graph"),
+    )
+)
+"""What runs hook scripts and wraps commands; names as the kernel keeps them, cut to 15 bytes."""
+_AGENT_MARK = b"\0CLAUDECODE="
+
+
+def _stat(pid: int) -> tuple[bytes, int, int] | None:
+    """(name, parent, start time in clock ticks since boot) of a process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as source:
+            data = source.read(1024)
+    except OSError:
+        return None
+    name, _, rest = data.partition(b"(")[2].rpartition(b")")
+    fields = rest.split()
+    return (name, int(fields[1]), int(fields[19])) if len(fields) > 19 else None
+
+
+def started_ticks(pid: int) -> int:
+    """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
+    found = _stat(pid) if pid > 0 else None
+    return found[2] if found else 0
+
+
+def is_alive(pid: int, ticks: int = 0) -> bool:
+    """Whether the process runs; with ``ticks``, whether it is still the same one."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's, so it runs
+    found = started_ticks(pid)
+    return not ticks or not found or found == ticks
+
+
+def client_pid(pid: int) -> int:
+    """The first process from ``pid`` upwards that is no shell; 0 if that can't be told.
+
+    A hook's parent is the client, or a shell that the client started for the hook's command line and that
+    is gone with it: only what is above the shells can tell whether a session is alive.
+    """
+    for _ in range(_MAX_DEPTH):
+        seen = _stat(pid) if pid > 1 else None
+        if seen is None:
+            return 0
+        if seen[0] not in _SHELLS:
+            return pid
+        pid = seen[1]
+    return 0
+
+
+def ancestors(pid: int) -> list[int]:
+    """``pid`` and its ancestors up to, not including, process 1."""
+    found: list[int] = []
+    while pid > 1 and len(found) < _MAX_DEPTH:
+        found.append(pid)
+        seen = _stat(pid)
+        if seen is None:
+            break
+        pid = seen[1]
+    return found
+
+
+def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int]) -> bool:
+    """Whether a client's tool call is behind process ``pid``.
+
+    By its own environment, by that of any ancestor (unsetting a variable does not change the shell's), or
+    because an ancestor is a registered client.
+    """
+    if env.get("CLAUDECODE") or env.get("CLAUDE_CODE_SESSION_ID") or env.get("CLAUDE_CODE_CHILD_SESSION"):
+        return True
+    line = ancestors(pid)
+    return any(other in clients for other in line) or any(_marked(other) for other in line)
+
+
+def _marked(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as source:
+            return _AGENT_MARK in b"\0" + source.read()
+    except OSError:
+        return False
+
+
+VERSION = "1.0"
+REFRESH_S = 300.0
+"""How old ``last_active`` may grow before a call writes it anew."""
+
+_UNKNOWN_ALIVE_S = 900.0
+"""How long a session whose process is unknown counts as alive after its last call."""
+
+_WAIT_S = 0.3
+"""A hook that does not get the lock tries again with its next call."""
+
+_BYTES = 4 << 20
+_ENTRIES = 500
+_FOLDERS = 16
+
+
+class Registry:
+    """The file ``<client folder>/sessions.json``. Damage reads as an empty registry, never as an error."""
+
+    def __init__(self, claude_dir: str, cache: GateCache | None = None) -> None:
+        self.path, self._cache = claude_dir + "/sessions.json" if claude_dir else "", cache
+
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        """Every entry, in order of coming; not to be changed."""
+        if self._cache is None or not self.path:
+            return _read(self.path) if self.path else {}
+        found: dict[str, dict[str, Any]] = self._cache.document(self.path, _read)
+        return found
+
+    def live(self, now: float) -> dict[str, dict[str, Any]]:
+        """The entries whose client still runs."""
+        return {key: entry for key, entry in self.sessions().items() if _lives(entry, now)}
+
+    def clients(self) -> set[int]:
+        """Processes of live clients."""
+        return {pid for entry in self.sessions().values() if is_alive(pid := _pid(entry), _ticks(entry))}
+
+    def folders(self, session_id: str) -> list[str]:
+        """Where the session was seen at work, the latest first."""
+        entry = self.sessions().get(session_id)
+        if not entry:
+            return []
+        return list(dict.fromkeys([str(entry.get("project_dir", "")), *reversed(_folders(entry))]))
+
+    def told(self, session_id: str, project: str) -> str:
+        """What the session was last told of that project's configuration; empty if it was in order."""
+        return _texts(self.sessions().get(session_id, {}).get("told")).get(project, "")
+
+    def needs(self, session_id: str, project: str, branch: str, now: float) -> bool:
+        """Whether ``enter`` would change anything that matters."""
+        entry = self.sessions().get(session_id)
+        if entry is None or entry.get("project_dir") != project or entry.get("branch") != branch:
+            return True
+        if not 0 <= now - _number(entry.get("last_active")) <= REFRESH_S:
+            return True
+        pid = _pid(entry)
+        return pid > 0 and not is_alive(pid, _ticks(entry))
+
+    def enter(
+        self, session_id: str, *, project: str, branch: str, pid: int, now: float, told: str | None = None
+    ) -> None:
+        """Record the session, and drop dead ones and others of the same client process.
+
+        A client has one session at a time. A session that comes back in a new process comes last.
+
+        Args:
+            told: What was said to it of the project's configuration, empty where nothing is wrong; None
+                leaves that as it is.
+
+        Raises:
+            OSError: If the registry can't be written.
+        """
+
+        def apply(sessions: dict[str, dict[str, Any]]) -> None:
+            old = sessions.get(session_id)
+            ticks = started_ticks(pid)
+            for key in list(sessions):
+                entry = sessions[key]
+                same_client = pid > 0 and _pid(entry) == pid and _ticks(entry) in (0, ticks)
+                superseded = same_client or same_session(key, session_id)
+                if key != session_id and (superseded or not _lives(entry, now)):
+                    del sessions[key]
+            lives = old is not None and _lives(old, now)
+            if not lives:
+                sessions.pop(session_id, None)
+            began = int(_number(old.get("started_at"))) if lives and old is not None else int(now)
+            seen = _folders(old) if old is not None else {}
+            seen.pop(project, None)
+            seen[project] = branch
+            said = _texts(old.get("told")) if old is not None else {}
+            if told is not None:
+                said[project] = told
+            said = {folder: text for folder, text in said.items() if text and folder in seen}
+            sessions[session_id] = {
+                "pid": os.getpid(),
+                "ppid": pid,
+                "ticks": ticks,
+                "project_dir": project,
+                "branch": branch,
+                "started_at": began,
+                "last_active": int(now),
+                "projects": dict(list(seen.items())[-_FOLDERS:]),
+                **({"told": said} if said else {}),
+            }
+
+        self._change(apply)
+
+    def leave(self, session_id: str) -> None:
+        """Remove the session.
+
+        Raises:
+            OSError: If the registry can't be written.
+        """
+        self._remove([key for key in self.sessions() if same_session(key, session_id)])
+
+    def sweep(self, now: float) -> int:
+        """Remove the dead. Returns how many.
+
+        Raises:
+            OSError: If the registry can't be written.
+        """
+        dead = [key for key, entry in self.sessions().items() if not _lives(entry, now)]
+        self._remove(dead)
+        return len(dead)
+
+    def _remove(self, keys: list[str]) -> None:
+        if keys:
+            self._change(lambda sessions: [sessions.pop(key, None) for key in keys])
+
+    def others_in(self, project: str, session_id: str, now: float) -> list[str]:
+        """Live sessions in the project that came before this one, the first first."""
+        entries = self.sessions().items()
+        earlier = takewhile(lambda one: not same_session(one[0], session_id), entries)
+        return [
+            key
+            for key, entry in earlier
+            if (entry.get("project_dir") == project or project in _folders(entry)) and _lives(entry, now)
+        ]
+
+    def _change(self, apply: Callable[[dict[str, dict[str, Any]]], object]) -> None:
+        if not self.path:
+            return  # without a home there is no place for a registry
+        folder = os.path.dirname(self.path)
+        os.makedirs(folder, exist_ok=True)
+        with Locked(folder + "/sessions.lock", _WAIT_S):
+            sessions = dict(_read(self.path))
+            apply(sessions)
+            while len(sessions) > _ENTRIES:
+                del sessions[next(iter(sessions))]
+            # Not synced: a crash of the machine ends its sessions too.
+            write_json(self.path, {"version": VERSION, "sessions": sessions}, sync=False)
+            if self._cache is not None:
+                self._cache.forget_document(self.path)
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    sessions = read_object(path, _BYTES).get("sessions")
+    if not isinstance(sessions, dict):
+        return {}
+    return {key: entry for key, entry in sessions.items() if isinstance(entry, dict)}
+
+
+def _lives(entry: dict[str, Any], now: float) -> bool:
+    pid = _pid(entry)
+    if pid > 0:
+        return is_alive(pid, _ticks(entry))
+    return now - _number(entry.get("last_active")) <= _UNKNOWN_ALIVE_S
+
+
+def _folders(entry: dict[str, Any]) -> dict[str, str]:
+    return _texts(entry.get("projects"))
+
+
+def _texts(found: object) -> dict[str, str]:
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _pid(entry: dict[str, Any]) -> int:
+    return int(_number(entry.get("ppid")))
+
+
+def _ticks(entry: dict[str, Any]) -> int:
+    return int(_number(entry.get("ticks")))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
+        return 0
+    return value

@@ -1,0 +1,78 @@
+"""Matches ids that mean the same session: the full id, or the 8 hex digits that begin it.
+
+The original kept 8 characters of every id, so that session-10 and session-11 were one session. Here the full
+id is kept, and the short form is an alias only for ids that begin with 8 hex digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MAX_ID = 100
+"""Characters of an id that are kept, as in the stores (seed 000 REQ-SESSION-01)."""
+
+_ALIAS = 8
+_HEX = frozenset("0123456789abcdefABCDEF")
+_NAME_KEEPS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def alias_of(session_id: str) -> str:
+    """The 8 lower-case hex digits that stand for ``session_id``; empty if it does not begin with such."""
+    head = session_id[: _ALIAS + 1].replace("-", "")[:_ALIAS]
+    return head.lower() if len(head) == _ALIAS and _HEX.issuperset(head) else ""
+
+
+def is_alias(session_id: str) -> bool:
+    """Whether ``session_id`` is the short form itself."""
+    return len(session_id) == _ALIAS and _HEX.issuperset(session_id)
+
+
+def same_session(one: str, other: str) -> bool:
+    """Whether both are the same id, or one is the other's short form. Two full ids never match by alias."""
+    if one == other:
+        return True
+    if not (is_alias(one) or is_alias(other)):
+        return False
+    alias = alias_of(one)
+    return bool(alias) and alias == alias_of(other)
+
+
+def candidates(given: str, known: Iterable[str]) -> list[str]:
+    """The full ids among ``known`` that ``given`` may mean, sorted; an exact match alone if there is one."""
+    found = {session_id for session_id in known if same_session(given, session_id)}
+    if given in found and not is_alias(given):
+        return [given]
+    full = sorted(session_id for session_id in found if not is_alias(session_id))
+    return full or sorted(found)
+
+
+def problem(session_id: str) -> str:
+    """Why ``session_id`` can't be a session's id; empty if it can be one."""
+    if not session_id or not session_id.strip():
+        return "the session id is empty"
+    if len(session_id) > MAX_ID:
+        return f"the session id has {len(session_id)} characters; the limit is {MAX_ID}"
+    if not session_id.isprintable():
+        return "the session id holds a control character"
+    return ""
+
+
+def safe_name(session_id: str) -> str:
+    """A file name for ``session_id``, never a path: its alias, or its plain characters and a hash."""
+    alias = alias_of(session_id)
+    if alias:
+        return alias
+    plain = "".join(char if char in _NAME_KEEPS else "_" for char in session_id[:24])
+    return f"{plain}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def own_name(session_id: str) -> str:
+    """A file name that no other session has: ``safe_name`` with a hash of the whole id."""
+    return f"{safe_name(session_id)}.{_fnv1a32(session_id.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _fnv1a32(data: bytes) -> int:
+    value = 0x811C9DC5
+    for byte in data:
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value

@@ -1,0 +1,214 @@
+"""Ranks all rows of an index by several scores: the readable twin of ext/kernels/ranking.pyx.
+
+Standard library only. A column is a buffer with one value a row: floats for scores, uint32 for classes (a
+session, a quadrant, a speaker, each by its ordinal), bytes for masks. Nothing here knows what a column means.
+Each function is one pass over the rows; the compiled ones give the GIL up meanwhile.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from array import array
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+NONE: Final = 0xFFFFFFFF
+"""In ``before``: the row follows none."""
+
+
+def _fits(name: str, column: memoryview | array[float], rows: int) -> None:
+    if len(column) < rows:
+        raise ValueError(f"{name} must have {rows} values, got {len(column)}")
+
+
+def _single(number: float) -> float:
+    return array("f", [number])[0]
+
+
+def moments(scores: Buffer, live: Buffer) -> tuple[int, float, float]:
+    """(count, mean, standard deviation) of the live rows' scores; zeros when there is none."""
+    alive, value = memoryview(live), memoryview(scores)
+    _fits("scores", value, len(alive))
+    held = [number for number, here in zip(value, alive, strict=False) if here]
+    if not held:
+        return 0, 0.0, 0.0
+    mean = sum(held) / len(held)
+    variance = sum(number * number for number in held) / len(held) - mean * mean
+    return len(held), mean, math.sqrt(max(variance, 0.0))
+
+
+def clear(scores: array[float]) -> None:
+    """Set every score to 0."""
+    scores[:] = array("f", bytes(4 * len(scores)))
+
+
+def add_standardised(
+    scores: Buffer, mean: float, deviation: float, weight: float, skip_zeros: bool, out: array[float]
+) -> None:
+    """Add weight * (score - mean) / deviation of every row to ``out``; nothing when the deviation is 0.
+
+    With ``skip_zeros`` a score of exactly 0 means that the row has none, and it gets nothing.
+    """
+    value = memoryview(scores)
+    _fits("out", out, len(value))
+    if deviation < 1e-9:
+        return
+    factor = weight / deviation
+    for row in range(len(value)):
+        if value[row] != 0.0 or not skip_zeros:
+            out[row] += _single(factor * (value[row] - mean))
+
+
+def expect(
+    like: Buffer, mean: float, deviation: float, its_mean: float, slope: float, out: array[float]
+) -> None:
+    """Write the score that a row may be expected to have into each row of ``out`` without one (of exactly 0).
+
+    Where ``like`` has a score: its_mean + slope * (like - mean) / deviation, the line through what the two
+    kinds of scores have in common. Nothing when the deviation is 0.
+    """
+    known = memoryview(like)
+    _fits("out", out, len(known))
+    if deviation < 1e-9:
+        return
+    factor = slope / deviation
+    for row in range(len(known)):
+        if out[row] == 0.0 and known[row] != 0.0:
+            out[row] = _single(its_mean + factor * (known[row] - mean))
+
+
+def add_by_class(classes: Buffer, weights: Buffer, out: array[float]) -> None:
+    """Add to every row in ``out`` the weight of its class; classes without a weight get nothing."""
+    kind, weight = memoryview(classes), memoryview(weights)
+    _fits("out", out, len(kind))
+    for row in range(len(kind)):
+        if kind[row] < len(weight):
+            out[row] += weight[kind[row]]
+
+
+def add_by_age(times: Buffer, now: int, half_life: float, weight: float, out: array[float]) -> None:
+    """Add weight / (1 + age / half_life) to every row in ``out``; a time in the future has age 0.
+
+    Half of the weight is left after a half-life, a third after two: old and very old still differ.
+
+    Raises:
+        ValueError: A half-life that is not positive.
+    """
+    time = memoryview(times)
+    _fits("out", out, len(time))
+    if not half_life > 0.0:
+        raise ValueError(f"half_life must be positive, got {half_life!r}")
+    for row in range(len(time)):
+        out[row] += _single(weight / (1.0 + max(float(now) - float(time[row]), 0.0) / half_life))
+
+
+def spread(
+    scores: Buffer,
+    live: Buffer,
+    before: Buffer,
+    asks: Buffer,
+    after_question: float,
+    forward: float,
+    back: float,
+    out: array[float],
+) -> None:
+    """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive.
+
+    A row gets ``forward`` times the score of the row it follows (``after_question`` times where that one
+    asks, the lowest bit of ``asks``), and ``back`` times the score of the row that follows it. Dead rows are
+    skipped.
+
+    Args:
+        before: For each row the older one that it follows, or NONE.
+    """
+    value, alive = memoryview(scores), memoryview(live)
+    previous, asking = memoryview(before), memoryview(asks)
+    rows = len(alive)
+    for name, column in (("scores", value), ("before", previous), ("asks", asking), ("out", out)):
+        _fits(name, column, rows)
+    for row in range(rows):
+        out[row] = value[row]
+    for row in range(rows):
+        earlier = _live_before(row, previous, alive) if alive[row] else NONE
+        if earlier == NONE:
+            continue
+        if value[earlier] > 0.0:
+            out[row] += _single((after_question if asking[earlier] & 1 else forward) * value[earlier])
+        if value[row] > 0.0:
+            out[earlier] += _single(back * value[row])
+
+
+def _live_before(row: int, previous: memoryview, alive: memoryview) -> int:
+    earlier = previous[row]
+    while earlier < row and not alive[earlier]:
+        row, earlier = earlier, previous[earlier]
+    return int(earlier) if earlier < row else NONE
+
+
+def lift_groups(scores: array[float], live: Buffer, groups: Buffer, weight: float) -> None:
+    """Add weight * the best positive score of its group to every live row; group 0 is none."""
+    alive, group = memoryview(live), memoryview(groups)
+    rows = len(alive)
+    _fits("scores", scores, rows)
+    _fits("groups", group, rows)
+    best: dict[int, float] = {}
+    for row in range(rows):
+        if alive[row] and group[row]:
+            best[group[row]] = max(best.get(group[row], 0.0), scores[row])
+    for row in range(rows):
+        if alive[row] and group[row]:
+            scores[row] += _single(weight * best[group[row]])
+
+
+def keep_classes(mask: bytearray, classes: Buffer, allowed: Buffer) -> None:
+    """Clear the mask of rows whose class is not allowed; ``allowed`` has one byte a class."""
+    kind, good = memoryview(classes), memoryview(allowed)
+    _fits("classes", kind, len(mask))
+    for row in range(len(mask)):
+        if kind[row] >= len(good) or not good[kind[row]]:
+            mask[row] = 0
+
+
+def keep_numbers(mask: bytearray, numbers: Buffer, low: float, high: float) -> None:
+    """Clear the mask of rows whose number (a double) is not in [low, high]."""
+    _keep("numbers", mask, memoryview(numbers), low, high)
+
+
+def keep_rows(mask: bytearray, rows: Buffer) -> None:
+    """Clear the mask of every row but these (uint32).
+
+    Raises:
+        ValueError: Rows that don't grow, or are beyond the mask.
+    """
+    start = 0
+    for row in memoryview(rows):
+        if not start <= row < len(mask):
+            raise ValueError(f"rows must grow and be below {len(mask)}, got {row}")
+        mask[start:row] = bytes(row - start)
+        start = row + 1
+    mask[start:] = bytes(len(mask) - start)
+
+
+def keep_times(mask: bytearray, times: Buffer, low: int, high: int) -> None:
+    """Clear the mask of rows whose time (an int64) is not in [low, high]."""
+    _keep("times", mask, memoryview(times), low, high)
+
+
+def _keep(name: str, mask: bytearray, column: memoryview, low: float, high: float) -> None:
+    _fits(name, column, len(mask))
+    for row in range(len(mask)):
+        if not low <= column[row] <= high:
+            mask[row] = 0
+
+
+def top(scores: Buffer, mask: Buffer, k: int) -> list[int]:
+    """The k best rows of the mask, best first; of equal ones the higher row first."""
+    value, keep = memoryview(scores), memoryview(mask)
+    _fits("scores", value, len(keep))
+    if k <= 0:
+        return []
+    kept = ((value[row], row) for row in range(len(keep)) if keep[row])
+    return [row for _, row in heapq.nlargest(k, kept)]

@@ -1,0 +1,90 @@
+"""Scores the salience of a block of memories, space by space: twin of ext/kernels/salience.pyx.
+
+    s_i = 1 - base * (1 - told * near_i)    near_i = greatest most * min(1, cosine) of the centres, or 0
+
+0 in a space that is all zeros; ``unread * (1 - base)`` in every space of a row whose first space, Semantic,
+is empty although it tells something: the embedder can't read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from context_graph.model.spaces import DIM, SIZES, SLICES
+
+LANES: Final = 16
+
+
+def score(
+    block: NDArray[np.float32],
+    told: NDArray[np.float64],
+    base: NDArray[np.float64],
+    centres: NDArray[np.float32],
+    most: NDArray[np.float64],
+    unread: float,
+    out: NDArray[np.float64],
+) -> None:
+    """The 13 scores of each row.
+
+    Args:
+        block: float32[k, 1536], embeddings as stored, contiguous.
+        told: float64[k] in [0, 1]: what each row's words tell.
+        base: float64[k] in [0, 1]: what is missing to 1 apart from nearness.
+        centres: float32[m, 1536], contiguous, each space of length 1 or 0.
+        most: float64[m] in [0, 1]: what nearness to each centre is worth.
+        unread: [0, 1].
+        out: float64[k, 13]: the result.
+
+    Raises:
+        ValueError: Other lengths or types.
+
+    Cost: 0.4 us a row and as much for each centre.
+    """
+    if block.shape[1] != DIM or centres.shape[1] != DIM or out.shape[1] != len(SIZES):
+        raise ValueError("rows and centres have 1536 values, scores 13")
+    if not (len(told) == len(base) == len(out) == len(block) and len(most) == len(centres)):
+        raise ValueError("told, base and out are needed for each row, most for each centre")
+    for space, part in enumerate(SLICES.values()):
+        rows = block[:, part]
+        squares = _dots(rows, rows)
+        lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+        near = np.zeros(len(block))
+        for centre, weight in zip(centres[:, part], most, strict=True):
+            near = np.maximum(near, np.minimum(_dots(rows, centre) / lengths, 1.0) * weight)
+        out[:, space] = np.where(squares > 0.0, 1.0 - base * (1.0 - told * near), 0.0)
+        if space == 0:
+            lost = (squares == 0.0) & (told > 0.0)
+    out[lost] = (unread * (1.0 - base[lost]))[:, None]
+
+
+def _dots(rows: NDArray[np.float32], others: NDArray[Any]) -> NDArray[np.float64]:
+    """Row by row, in 16 lanes of single precision that are added up in double precision, in order."""
+    lanes = np.zeros((len(rows), LANES), np.float32)
+    for at in range(0, rows.shape[1], LANES):
+        lanes += rows[:, at : at + LANES] * others[..., at : at + LANES]
+    total = np.zeros(len(rows))
+    for lane in lanes.T:
+        total += lane
+    return total
+
+
+def add_weighted(
+    block: NDArray[np.float32], weights: NDArray[np.float64], total: NDArray[np.float64]
+) -> None:
+    """Add each row times its weight to ``total``, row after row.
+
+    Args:
+        block: float32[k, 1536], contiguous.
+        weights: float64[k].
+        total: float64[1536]: changed.
+
+    Raises:
+        ValueError: Other lengths or types.
+    """
+    if block.shape[1] != DIM or len(total) != DIM or len(weights) != len(block):
+        raise ValueError("rows and total have 1536 values; a weight is needed for each row")
+    for row, weight in zip(block, weights, strict=True):
+        total += weight * row.astype(np.float64)

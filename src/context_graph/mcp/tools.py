@@ -1,0 +1,167 @@
+"""Makes the memory tools from the operations' definitions: entries of tools/list, and the call of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+from msgspec import Struct
+
+from context_graph.claude.hooks.origin import CANARY_TAG
+from context_graph.mcp.call import ToolCall
+from context_graph.mcp.deferred import Deferred
+from context_graph.mcp.registry import Tool
+from context_graph.mcp.result import ToolResult, answer
+from context_graph.model.memory import VerbosityLevel
+from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations.memories import Filters
+from context_graph.operations.operation import Operation
+from context_graph.operations.parameters import Instant, Parameter, choices, parameters, read
+from context_graph.operations.running import run
+
+Schema = dict[str, Any]
+
+_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", dict: "object"}
+_BOUNDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}
+_ANY_TEXT: Final = ("minLength", 1)
+_ONCE_A_MINUTE: Final = "consolidate_memories"
+_LIST_CHARS: Final = {
+    "merged": 10_000,
+    "pruned": 6_500,
+    "links_made": 5_000,
+    "goals": 20_000,
+    "new_patterns": 2_500,
+    "skipped": 1_500,
+}
+"""Of JSON, for each list of an answer: what a client shows its model at once. List by list, so that a dry
+run's are cut where the real run's are."""
+_CUT: Final = "Lists are cut, counts are not: set_verbosity 2, or the command's --json, has more."
+
+
+def memory_tools() -> list[Tool]:
+    """All tools, in the order in which a client sees them."""
+    found = []
+    for one in OPERATIONS:
+        if one.tool:
+            schema = _input(one)
+            found.append(_tool(one, one.tool, one.says, schema))
+        if one.alias:
+            found.append(_tool(one, one.alias, f"Another name of {one.tool}.", _brief(schema)))
+    return found
+
+
+def _tool(operation: Operation, name: str, says: str, schema: Schema) -> Tool:
+    output = {"type": "object", "required": [*operation.result, "pulse"]}
+    work = partial(_called, operation, name)
+    return Tool(name, says, schema, work, output, operation.hints, once_a_minute=name == _ONCE_A_MINUTE)
+
+
+def _input(operation: Operation) -> Schema:
+    """The parameters' JSON schema, with no more in it than changes what a model does."""
+    required = [one.name for one in parameters(operation.arguments) if one.required]
+    schema = {"type": "object", "properties": _properties(operation.arguments)}
+    return {**schema, "required": required} if required else schema
+
+
+def _properties(arguments: type[Struct]) -> Schema:
+    return {one.name: _schema(one) for one in parameters(arguments) if one.extra("only") != "command"}
+
+
+def _brief(schema: Schema) -> Schema:
+    """The same schema without bounds and descriptions, which are under the tool's own name."""
+    named = {name: one for name, one in schema["properties"].items() if name != "recency"}
+    bare = {name: {"type": one["type"]} if "type" in one else one for name, one in named.items()}
+    return {**schema, "properties": bare}
+
+
+def _schema(one: Parameter) -> Schema:
+    described = {"description": one.extra("tool")} if one.extra("tool") else {}
+    if one.extra("schema") is not None:
+        return {**one.extra("schema"), **described}
+    bounds = {}
+    if one.extra("bounded") or one.origin in (int, float):
+        bounds = {_BOUNDS[name]: getattr(one.meta, name) for name in _BOUNDS}
+    told = {name: bound for name, bound in bounds.items() if bound is not None and (name, bound) != _ANY_TEXT}
+    return {**_type(one), **told, **described}
+
+
+def _type(one: Parameter) -> Schema:
+    if one.origin is list:
+        return {"type": "array", "items": _type_of(one.item[0])}
+    if one.name == "filters":
+        return {"type": "object", "properties": _properties(Filters)}
+    return _type_of(one.kind)
+
+
+def _type_of(kind: Any) -> Schema:
+    if words := choices(kind):
+        return {"enum": list(words)}
+    if kind is Instant:
+        return {"type": "string", "format": "date-time"}
+    return {"type": _TYPES[getattr(kind, "__origin__", kind)]}
+
+
+def _called(operation: Operation, name: str, call: ToolCall) -> ToolResult | Deferred:
+    hidden = [one.name for one in parameters(operation.arguments) if one.extra("only") == "command"]
+    given = read(operation.arguments, call.arguments, name, hidden)
+    if not _is_trial(call):
+        return _run(call, given)
+    with call.host.memory().uncounted():
+        return _run(call, given)
+
+
+def _is_trial(call: ToolCall) -> bool:
+    """Whether the call stores, looks for or deletes `doctor`'s canary."""
+    filters = call.arguments.get("filters")
+    tags = filters.get("tags") if isinstance(filters, dict) else call.arguments.get("tags")
+    if isinstance(tags, list):
+        return CANARY_TAG in tags
+    node_id = call.arguments.get("node_id")
+    if call.arguments.get("soft_delete") is not False or not isinstance(node_id, str):
+        return False
+    try:
+        whole = UUID(node_id)
+    except ValueError:
+        return False
+    memex = call.host.memory()
+    with memex.uncounted():
+        stored = memex.stored(whole)
+    return stored is not None and CANARY_TAG in stored.node.tags
+
+
+def _run(call: ToolCall, given: Any) -> ToolResult | Deferred:
+    """The operation's answer with the pulse at its end; a promise of it if it takes long."""
+    deferred = Deferred()
+
+    def done(outcome: Mapping[str, Any] | Exception) -> None:
+        if isinstance(outcome, Exception):
+            deferred.failed(outcome)
+            return
+        try:
+            told = outcome if call.verbosity is VerbosityLevel.FULL_INSIGHTS else _fitting(outcome)
+            deferred.done(answer(told, call.host.memory().pulse().as_dict()))
+        except Exception as error:
+            deferred.failed(error)
+
+    call.on_done = done
+    told = run(call, given)
+    if told.job is not None:
+        deferred.on_cancel = told.job.cancel
+        return deferred
+    pulse = call.host.memory().pulse(empty_recall=told.nothing)
+    return answer(told.found, pulse.as_dict(), quotes=told.quotes)
+
+
+def _fitting(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """``outcome`` with its lists cut to what a model can read, and a note where one was."""
+    fitting = dict(outcome)
+    for name in _LIST_CHARS.keys() & outcome.keys():
+        ends = accumulate(len(orjson.dumps(entry)) + 1 for entry in outcome[name])
+        fitting[name] = outcome[name][: sum(end <= _LIST_CHARS[name] for end in ends)]
+    if any(len(fitting[name]) < len(outcome[name]) for name in _LIST_CHARS.keys() & outcome.keys()):
+        fitting["notes"] = [*outcome.get("notes", ()), _CUT]
+    return fitting

@@ -1,0 +1,5 @@
+"""Chooses which memories are put into a context, quotes them, and records it.
+
+Start reading at `inject`. `relevance` measures, `selection` and `distill` shorten, `quoting` fences the text,
+`ledger` keeps count, `summary` summarises sessions.
+"""

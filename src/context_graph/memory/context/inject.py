@@ -1,0 +1,176 @@
+"""Injects what the store knows about a query, within a budget of tokens (inject_context, REQ-CORE-016)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from context_graph.errors import InvalidParamsError
+from context_graph.memory.context.distill import Candidate, Mode, distilled, fold, raw_text
+from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.metrics.insights import INSIGHTS, Insights
+from context_graph.memory.metrics.metrics import Metrics
+from context_graph.memory.metrics.review_tasks import Reader
+from context_graph.memory.recall import Recall, check_query
+from context_graph.memory.traversal import between
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode
+
+MIN_TOKENS: Final = 100
+MAX_TOKENS: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The effect of a priority."""
+
+    candidates: int
+    """Memories looked at, at most."""
+    floor: float
+    """Share of the best memory's relevance that another must have."""
+    least: float
+    """Relevance that every memory must have."""
+    share: float
+    """Of max_tokens that may be used."""
+
+
+_REACH: Final = {
+    "low": _Reach(8, 0.7, 0.3, 0.5),
+    "normal": _Reach(24, 0.5, 0.0, 1.0),
+    "high": _Reach(48, 0.3, 0.0, 1.0),
+    "critical": _Reach(96, 0.0, 0.0, 1.0),
+}
+
+
+class Store(Reader, Protocol):
+    """The methods of Memex that an injection needs."""
+
+    def recall(self, query: str, *, top_k: int, filters: RecallFilters) -> Recall: ...
+
+    def embedding(self, node_id: UUID, /) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """The answer. Token counts are of the store's embedder (WordPiece)."""
+
+    context: str
+    tokens_used: int
+    tokens_before: int
+    """What the memories found would take whole."""
+    mode: Mode
+    """How they are told; never auto."""
+    compression_ratio: float
+    """1 - used / before, in [0, 1]: the share of tokens saved."""
+    nodes: tuple[MemoryNode, ...]
+    """Whose words are in the context, in order of first mention."""
+    utl_metrics: Metrics
+    """Of all memories found."""
+    metadata: dict[str, list[dict[str, Any]]]
+    """What `include` asked for."""
+    insights: Insights = field(compare=False, repr=False)
+    """For more of that."""
+    followed: tuple[GraphEdge, ...] = field(default=(), compare=False, repr=False)
+    """Edges that were followed from one of `nodes` to another."""
+
+    @property
+    def node_ids(self) -> tuple[UUID, ...]:
+        """Ids of `nodes`."""
+        return tuple(node.id for node in self.nodes)
+
+
+def inject(
+    store: Store,
+    tokenizer: EmbeddingProvider,
+    pack: Callable[[bytes], bytes | None],
+    query: str,
+    *,
+    max_tokens: int = 2048,
+    mode: str = Mode.AUTO,
+    priority: str = "normal",
+    include: Iterable[str] = (),
+    filters: RecallFilters,
+) -> Injection:
+    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is no error.
+
+    Args:
+        pack: Embeddings as the figures compare them (`StoreMetrics.pack`).
+        query: 1 to 4,096 characters.
+        max_tokens: 100 to 8,192, of the context text.
+        mode: auto, raw, narrative, structured or code_focused.
+        priority: low, normal, high or critical: how many memories are examined (8, 24, 48, 96) and how
+            relevant they must be relative to the best (70, 50, 30, 0 %); low uses half the tokens.
+        include: Names of `INSIGHTS` to compute.
+
+    Raises:
+        InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
+    """
+    check_query(query)
+    reach, how, names = _checked(max_tokens, mode, priority, include)
+    recalled = store.recall(query, top_k=reach.candidates, filters=filters)
+    found = _relevant(recalled, reach)
+    nodes = [candidate.node for candidate in found]
+    packed = packed_vectors(store, pack, nodes)
+    budget = max(1, int(max_tokens * reach.share))
+    told = distilled(query, fold(found), budget, how, tokenizer)
+    by_id = {node.id: node for node in nodes}
+    shown = tuple(by_id[node_id] for node_id in told.node_ids)
+    used = tokenizer.count_tokens(told.text)
+    before = sum(tokenizer.count_tokens(raw_text(candidate)) for candidate in found)
+    insights = Insights(shown, store, packed)
+    return Injection(
+        context=told.text,
+        tokens_used=used,
+        tokens_before=before,
+        mode=told.mode,
+        compression_ratio=max(0.0, 1.0 - used / before) if before else 0.0,
+        nodes=shown,
+        utl_metrics=Insights(nodes, store, packed).metrics(),
+        metadata=insights.named(names),
+        insights=insights,
+        followed=tuple(between(recalled.followed, by_id.keys() & told.node_ids)),
+    )
+
+
+def _checked(
+    max_tokens: object, mode: str, priority: str, include: Iterable[str]
+) -> tuple[_Reach, Mode, Sequence[str]]:
+    if type(max_tokens) is not int or not MIN_TOKENS <= max_tokens <= MAX_TOKENS:
+        raise InvalidParamsError(
+            f"max_tokens must be between {MIN_TOKENS} and {MAX_TOKENS}", parameter="max_tokens"
+        )
+    if mode not in set(Mode):
+        raise InvalidParamsError.of("distillation_mode", f"is {mode!r}, must be one of {', '.join(Mode)}")
+    if priority not in _REACH:
+        raise InvalidParamsError.of("priority", f"is {priority!r}, must be one of {', '.join(_REACH)}")
+    names = list(include)
+    for name in names:
+        if name not in INSIGHTS:
+            raise InvalidParamsError.of(
+                "include_metadata", f"names {name!r}, must be of {', '.join(INSIGHTS)}"
+            )
+    return _REACH[priority], Mode(mode), names
+
+
+def _relevant(recalled: Recall, reach: _Reach) -> list[Candidate]:
+    answers = recalled.nodes
+    least = max((answer.score for answer in answers), default=0.0) * reach.floor
+    return [
+        Candidate(answer.node, answer.score) for answer in answers if answer.score >= max(least, reach.least)
+    ]
+
+
+def packed_vectors(
+    store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
+) -> dict[UUID, bytes]:
+    """The vectors of memories as the figures compare them, without those that say nothing."""
+    vectors = {}
+    for node in nodes:
+        embedding = store.embedding(node.id)
+        vector = None if embedding is None else pack(embedding)
+        if vector is not None:
+            vectors[node.id] = vector
+    return vectors

@@ -1,0 +1,308 @@
+"""Records injections: which memories were put into which context, when, at what cost, and whether they
+were used.
+
+`Used` is an estimate with a plain rule. A memory counts as used in a session when, after it was shown there,
+- a tool was called with its id (it was fetched, linked, forgotten, …), or
+- a tool's input or the model's own words contain its distinctive words: words that were shown and that the
+  prompt did not have, worth two points if they look like a name in code or a path and one point otherwise;
+  three points are needed, from at most USE_WINDOW events.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from context_graph.errors import StoreError
+from context_graph.model import EventKind, HookEvent
+from context_graph.store.graph.tables import InjectionRecords
+
+USE_WINDOW: Final = 40
+"""Events after an injection in which it may still be used."""
+USED_POINTS: Final = 3
+SHOWN_ID_CHARS: Final = 8
+"""Of a memory's id, in the context and in tables; commands take any unique prefix."""
+_MAX_SESSIONS: Final = 64
+_MAX_SHOWN: Final = 512
+"""Memories of one session that are not shown to it again."""
+_MAX_WORDS: Final = 48
+_TOKEN: Final = re.compile(r"[\w./\-]{4,64}")
+_NAME_LIKE: Final = re.compile(r"[\d_./]|[a-z][A-Z]")
+_COMMON: Final = frozenset(
+    # Words of any work on a program: that they turn up again shows nothing.
+    """about after again also always another because been before being between both could does doing done
+    down each even every file files find first from goal have here into just know last later like line look
+    made make many might more most much must need never next only open other over please project really same
+    session shall should since some still such sure take tell test tests than that their them then there
+    these they thing this those through time under until used user using very want well were what when where
+    which while will with within without work worked works would write your ended changed decided
+    failed""".split()  # noqa: SIM905 - a list of them would take a hundred lines
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """One memory of one injection."""
+
+    node_id: str
+    score: float
+    tokens: int
+    text: str = ""
+    """What was shown of it; not kept, its distinctive words are."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A memory that was shown and may still be used."""
+
+    number: int
+    node_id: str
+    text: str
+    asked: str
+    events: int = USE_WINDOW
+    seen: set[str] = field(default_factory=set)
+    known: dict[str, int] | None = None
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Distinctive word to its points; computed at the first event, so that no prompt waits for it."""
+        if self.known is None:
+            self.known = distinctive_words(self.text, self.asked)
+        return self.known
+
+
+@dataclass(slots=True)
+class _Session:
+    shown: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    waiting: list[_Waiting] = field(default_factory=list)
+
+
+class Ledger:
+    """The ledger of one store. `flush` writes what was noted, after the answer. Not thread-safe."""
+
+    def __init__(self, records: InjectionRecords) -> None:
+        self._records = records
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._unwritten: dict[int, dict[str, Any]] = {}
+        self._totals: Counter[str] | None = None
+
+    def shown(self, session_id: str) -> set[str]:
+        """Ids of the memories that the session's context holds already."""
+        return set(self._session(session_id).shown)
+
+    def record(
+        self,
+        session_id: str,
+        event: str,
+        memories: Sequence[Injected],
+        *,
+        at_ms: int,
+        prompt_id: str = "",
+        asked: str = "",
+        tokens: int = 0,
+    ) -> None:
+        """Note an injection.
+
+        Args:
+            event: Its cause: prompt, startup, resume, clear, compact.
+            asked: The prompt; its words are no evidence of use.
+            tokens: Of everything that was injected, the fence included.
+        """
+        session = self._session(session_id)
+        number = self._next_number()
+        entry = {
+            "at_ms": at_ms,
+            "session_id": session_id,
+            "event": event,
+            "prompt_id": prompt_id,
+            "tokens": tokens,
+            "memories": [
+                {"id": one.node_id, "score": round(one.score, 4), "tokens": one.tokens, "used": ""}
+                for one in memories
+            ],
+        }
+        self._unwritten[number] = entry
+        totals = self._all_totals()
+        totals["injections"] += 1
+        totals["memories"] += len(memories)
+        totals["tokens"] += tokens
+        for one in memories:
+            session.shown[one.node_id] = None
+            session.shown.move_to_end(one.node_id)
+            session.waiting.append(_Waiting(number, one.node_id, one.text, asked))
+        while len(session.shown) > _MAX_SHOWN:
+            session.shown.popitem(last=False)
+
+    def forget_context(self, session_id: str, *, at_ms: int) -> None:
+        """Note that the session's context was compacted: memories shown before may be shown again."""
+        if self._session(session_id).shown:
+            self.record(session_id, "compacted", (), at_ms=at_ms)
+            self._sessions[session_id] = _Session()
+
+    def ended(self, session_id: str) -> None:
+        """Stop waiting for uses in a session that has ended."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.waiting.clear()
+
+    def awaits(self, session_id: str) -> bool:
+        """Whether an event of the session could still show that something was used. Cost: one look-up."""
+        session = self._sessions.get(session_id)
+        return session is not None and bool(session.waiting)
+
+    def observe(self, event: HookEvent) -> None:
+        """Look for uses of shown memories in a tool call or in the model's last words."""
+        session = self._sessions.get(event.session_id)
+        if session is None or not session.waiting:
+            return
+        text, ids = _evidence(event)
+        if not text:
+            return
+        words = set(_words(text))
+        left = []
+        for waiting in session.waiting:
+            waiting.events -= 1
+            waiting.seen |= words & waiting.words.keys()
+            if ids and waiting.node_id[:SHOWN_ID_CHARS] in text:
+                self._mark(waiting, "asked for by its id")
+            elif sum(waiting.words[word] for word in waiting.seen) >= USED_POINTS:
+                self._mark(waiting, "words: " + ", ".join(sorted(waiting.seen)[:5]))
+            elif waiting.events > 0:
+                left.append(waiting)
+        session.waiting = left
+
+    def flush(self) -> None:
+        """Write what is new.
+
+        Raises:
+            StoreError: It stays noted, and is written with the next flush.
+        """
+        if self._unwritten:
+            records = {number: orjson.dumps(entry) for number, entry in self._unwritten.items()}
+            self._records.write(records, orjson.dumps(dict(self._all_totals())))
+            self._unwritten.clear()
+
+    def totals(self) -> dict[str, int]:
+        """Injections, memories in them, tokens and memories used since the store's beginning."""
+        names = ("injections", "memories", "tokens", "used")
+        return {name: self._all_totals()[name] for name in names}
+
+    def recent(self, limit: int = 50) -> list[dict[str, Any]]:
+        """The newest entries that show memories, newest first."""
+        found = []
+        for entry in self._entries():
+            if entry["memories"]:
+                found.append(entry)
+            if len(found) == limit:
+                break
+        return found
+
+    def by_memory(self) -> dict[str, dict[str, int]]:
+        """Per memory in the kept entries: times injected, times used, time of the last injection."""
+        found: dict[str, dict[str, int]] = {}
+        for entry in self._entries():
+            for one in entry["memories"]:
+                counts = found.setdefault(one["id"], {"injected": 0, "used": 0, "last_ms": entry["at_ms"]})
+                counts["injected"] += 1
+                counts["used"] += bool(one["used"])
+        return found
+
+    def _mark(self, waiting: _Waiting, how: str) -> None:
+        entry = self._entry(waiting.number)
+        for one in entry["memories"] if entry else ():
+            if one["id"] == waiting.node_id and not one["used"]:
+                one["used"] = how
+                self._all_totals()["used"] += 1
+                self._unwritten[waiting.number] = entry or {}
+
+    def _entry(self, number: int) -> dict[str, Any] | None:
+        if number in self._unwritten:
+            return self._unwritten[number]
+        return next((entry for at, entry in self._stored() if at == number), None)
+
+    def _entries(self) -> Iterable[dict[str, Any]]:
+        for number in sorted(self._unwritten, reverse=True):
+            yield self._unwritten[number]
+        for number, entry in self._stored():
+            if number not in self._unwritten:
+                yield entry
+
+    def _stored(self) -> Iterable[tuple[int, dict[str, Any]]]:
+        for number, payload in self._records.newest():
+            yield number, orjson.loads(payload)
+
+    def _session(self, session_id: str) -> _Session:
+        """What is known of the session; from the records, if this owner has not met it yet."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._sessions[session_id] = self._remembered(session_id)
+            while len(self._sessions) > _MAX_SESSIONS:
+                self._sessions.popitem(last=False)
+        self._sessions.move_to_end(session_id)
+        return session
+
+    def _remembered(self, session_id: str) -> _Session:
+        session = _Session()
+        named = orjson.dumps(session_id)
+        try:
+            for _, payload in self._records.newest():
+                if named not in payload:
+                    continue
+                entry = orjson.loads(payload)
+                if entry["session_id"] != session_id:
+                    continue
+                if entry["event"] == "compacted":
+                    break
+                for one in entry["memories"]:
+                    session.shown.setdefault(one["id"])
+        except StoreError:
+            return session  # showing a memory twice does no harm
+        return session
+
+    def _next_number(self) -> int:
+        totals = self._all_totals()
+        totals["number"] += 1
+        return totals["number"]
+
+    def _all_totals(self) -> Counter[str]:
+        if self._totals is None:
+            stored = self._records.totals()
+            self._totals = Counter(orjson.loads(stored) if stored else {})
+        return self._totals
+
+
+def distinctive_words(text: str, asked: str) -> dict[str, int]:
+    """Words of ``text`` that prove its use, each with its points: 2 for names and paths, else 1."""
+    asked_for = set(_words(asked))
+    found: dict[str, int] = {}
+    for raw in _TOKEN.findall(text):
+        word = raw.strip("./-").lower()
+        if len(word) < 4 or word in asked_for or word in _COMMON:
+            continue
+        found.setdefault(word, 2 if _NAME_LIKE.search(raw.strip("./-")) else 1)
+    # Names first: they tell most, and the number of words is bounded.
+    ranked = sorted(found.items(), key=lambda item: -item[1])
+    return dict(ranked[:_MAX_WORDS])
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words of ``text``, lower case; of a path or an address its parts as well."""
+    for raw in _TOKEN.findall(text):
+        word = raw.strip("./-").lower()
+        for part in {word, *word.split("/")}:
+            if len(part) >= 4:
+                yield part
+
+
+def _evidence(event: HookEvent) -> tuple[str, bool]:
+    """(what the model itself produced in this event, whether ids in it name memories)."""
+    if event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
+        return event.input_text, event.tool_name.startswith("mcp__") or event.tool_name == "Bash"
+    if event.kind is EventKind.STOP:
+        return event.output_text, False
+    return "", False

@@ -1,0 +1,276 @@
+"""Quotes memories as data for the model's context: fenced, labelled with source and age, within a budget.
+
+Stored text may come from anybody: a web page that was read, a file, an import. So each text is one JSON
+string on one line, which can't open or close a tag, between two tags of ours. The words around it state what
+it is and ask for nothing. A tool's answer is JSON already and has `TRUST` in front instead of tags.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from context_graph.text.phrases import sentences
+from context_graph.text.sentences import shortened
+
+# Characters that nobody sees could carry words past the reader to the model. A variation selector is seen in
+# what it does to the character before it, and only there: an emoji's colour, the form of a Han character.
+# Anywhere else, or one after the other, the 256 of them are an alphabet that writes any bytes behind one
+# visible letter.
+LINE_ENDS: Final = "\n\u2028\u2029\x85"
+
+_CONTROLS: Final = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"
+"""Controls, line ends, lone surrogates, private use."""
+_FORMATS: Final = (
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+)
+"""Marks that turn, join or hide text (category Cf)."""
+_BLANKS: Final = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff"
+)
+"""What else Unicode tells renderers to draw nothing for (Default_Ignorable_Code_Point): joiners, fillers,
+tags, variation selectors, and places that are kept for more of them."""
+_PERHAPS: Final = re.compile(f"[{_CONTROLS}{_FORMATS}{_BLANKS}]")
+
+_SELECTORS: Final = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe06\ufe0e\ufe0f]")
+"""Those that have a use; of the other variation selectors none is needed to read a text."""
+_KEYCAP: Final = "\u20e3"
+_STYLED: Final = ("So", "Sm", "Po", "Pd")
+"""Categories of what has a form as text and one as emoji, besides one letter and ASCII's keycaps."""
+_FORMED: Final = re.compile(
+    "[\u1000-\u109f\u2018-\u201d\u2200-\u22ff\u2a00-\u2aff\u3001\u3002\u3400-\u9fff\ua840-\ua87f\uff01-\uff1f"
+    "\U00013000-\U000143ff\U00020000-\U0003ffff]"
+)
+"""What has several forms: Myanmar, quotes, mathematics, Han with its punctuation, Phags-pa, hieroglyphs."""
+_MONGOLIAN: Final = re.compile("[\u1820-\u18aa]")
+
+
+def replace_invisible(text: str, spelled: Callable[[str], str]) -> str:
+    """``text`` with each invisible character replaced by ``spelled(character)``, line ends and tabs included.
+
+    Cost: one pass in C, and a call for each character that may be one.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _PERHAPS.sub(lambda found: found[0] if _selects(found) else spelled(found[0]), text)
+
+
+def _selects(found: re.Match[str]) -> bool:
+    """Whether it selects a form of the character before it, which has such forms."""
+    if not _SELECTORS.match(found[0]) or not found.start():
+        return False
+    selector, base = found[0], found.string[found.start() - 1]
+    if selector >= "\ufe0e":
+        if base.isascii():
+            return base in "#*0123456789" and found.string.startswith(_KEYCAP, found.end())
+        return base == "\u2139" or unicodedata.category(base) in _STYLED
+    forms = _FORMED if selector >= "\ufe00" else _MONGOLIAN
+    return forms.match(base) is not None
+
+
+FENCE_OPEN: Final = '<context-graph-memory trust="untrusted">'
+FENCE_CLOSE: Final = "</context-graph-memory>"
+_LABEL: Final = "Records from earlier work in this project, quoted as data. They may be wrong or out of date."
+TRUST: Final = {"trust": "untrusted data"}
+"""The first field of a tool's answer that quotes memories. It is said of the whole answer, so it has no end
+that a text could fake."""
+
+MAX_FENCED_CHARS: Final = 8000
+"""Whatever the budget says: the client inlines 10,000 characters, and other parts need theirs."""
+QUOTE_TOKENS: Final = 140
+"""Most that one memory gets; more than two of them fit the default budget."""
+LEAST_TOKENS: Final = 24
+"""A cut that leaves less says nothing."""
+
+_SOURCES: Final = {
+    "tool": "stored by a tool call",
+    "capture": "summary of a session",
+    "cli": "stored by a command",
+    "import": "imported",
+    "library": "stored by a program",
+    "checkpoint": "checkpoint of this session",
+}
+_TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_WORD: Final = re.compile(r"\w{2,}")
+_UNPARTED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]{2,}"
+)
+"""Scripts in which no space parts words, or particles are joined to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One memory to show: what is quoted and what is said of it."""
+
+    node_id: str
+    content: str
+    source: str
+    created_at_ms: int
+    relevance: float | None = None
+    """[0, 1]; None where nothing was asked, as at a session's start."""
+    whole: bool = False
+    """Show all of it, as far as the budget goes, not the passage that fits the query best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The text for the context, "" when nothing fits, and the memories that its parts come from."""
+
+    text: str
+    tokens: int
+    shown: tuple[tuple[str, int], ...]
+    """(node id, tokens of its line), in order."""
+
+
+def fenced(
+    quotes: Sequence[Quote],
+    *,
+    query: str,
+    budget: int,
+    now_ms: int,
+    count: Callable[[str], int],
+    cut: Callable[[str, int], str],
+) -> Fenced:
+    """As many of ``quotes``, best first, as ``budget`` tokens hold, fence and label included.
+
+    Args:
+        query: What they answer; of a long memory the sentences that share its words are shown. "" for none.
+        count: Exact token count of a text.
+        cut: The start of a text in at most so many tokens.
+    """
+    frame = "\n".join((FENCE_OPEN, _LABEL, FENCE_CLOSE))
+    used, chars = count(frame), len(frame)
+    lines: list[str] = []
+    shown: list[tuple[str, int]] = []
+    asked = words_of(query)
+    for quote in quotes:
+        room = budget - used
+        line = _line(quote, asked, room, now_ms, count, cut)
+        if line is None or chars + len(line) + 1 > MAX_FENCED_CHARS:
+            continue
+        tokens = count(line)
+        if tokens > room:
+            continue
+        lines.append(line)
+        shown.append((quote.node_id, tokens))
+        used += tokens
+        chars += len(line) + 1
+    if not lines:
+        return Fenced("", 0, ())
+    text = "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
+    return Fenced(text, count(text), tuple(shown))
+
+
+def _line(
+    quote: Quote,
+    asked: frozenset[str],
+    room: int,
+    now_ms: int,
+    count: Callable[[str], int],
+    cut: Callable[[str, int], str],
+) -> str | None:
+    """The line of one memory in at most ``room`` tokens; None when too little of it would be left."""
+    facts = [quote.node_id[:8], age_text(quote.created_at_ms, now_ms)]
+    facts.append(_SOURCES.get(quote.source, "stored"))
+    if quote.relevance is not None:
+        facts.append(f"relevance {quote.relevance:.2f}")
+    head = f"- [{', '.join(facts)}] "
+    limit = room - count(head) - 2
+    if not quote.whole:
+        limit = min(limit, QUOTE_TOKENS)
+    if limit < LEAST_TOKENS:
+        return None
+    content = quote.content if quote.whole else best_passage(quote.content, asked, limit, count)
+    for _ in range(4):  # escapes cost tokens that the plain text does not have
+        line = head + quoted(content)
+        over = count(line) - room
+        if over <= 0:
+            return line
+        limit -= over
+        if limit < LEAST_TOKENS:
+            return None
+        content = cut(content, limit - 1).rstrip() + "…"
+    return None
+
+
+def quoted(text: str) -> str:
+    """``text`` as one line of JSON string in which no tag begins and nothing is invisible."""
+    clean = replace_invisible(text.strip(), _plain).strip()
+    return _TAG_START.sub(r"\\u003c", json.dumps(clean, ensure_ascii=False))
+
+
+def _plain(unseen: str) -> str:
+    """A newline for what separates lines, a tab for itself, nothing for what cannot be seen."""
+    if unseen in LINE_ENDS:
+        return "\n"
+    return unseen if unseen == "\t" else ""
+
+
+def inert(document: str) -> str:
+    """The same JSON, escaped so that no tag begins and nothing is invisible, for showing it as text.
+
+    Nothing is lost, unlike in `quoted`: parsed as JSON it gives exactly the stored texts.
+    """
+    return _TAG_START.sub(r"\\u003c", replace_invisible(document, _escaped))
+
+
+def _escaped(unseen: str) -> str:
+    """JSON's escape of a character."""
+    return json.dumps(unseen)[1:-1]
+
+
+def age_text(created_at_ms: int, now_ms: int) -> str:
+    """How old, in one unit: `3 d old`."""
+    seconds = max(0, (now_ms - created_at_ms) // 1000)
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit} old"
+    return f"{seconds} s old"
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The distinct words of ``text``, lower case, of two characters or more.
+
+    Where words are not parted each two neighbouring characters are one, as for the lexical index.
+    """
+    words = {word.lower() for word in _WORD.findall(text)}
+    if not text.isascii():
+        for run in _UNPARTED.findall(text):
+            words.update(map("".join, pairwise(run)))
+    return frozenset(words)
+
+
+def best_passage(content: str, asked: frozenset[str], limit: int, count: Callable[[str], int]) -> str:
+    """The sentences of ``content`` that share most words with ``asked``, in order, within ``limit`` tokens.
+
+    A text that fits stays as it is. The first sentence says what the text is about and stays if it can;
+    a gap is marked.
+    """
+    if count(content) <= limit:
+        return content
+    parts = list(sentences(content)) or [" ".join(content.split())]
+    order = sorted(range(len(parts)), key=lambda at: (-len(words_of(parts[at]) & asked), at))
+    room, kept = limit - 1, set()
+    for at in [0, *order]:
+        cost = count(parts[at]) + 1
+        if at not in kept and cost <= room:
+            kept.add(at)
+            room -= cost
+    if not kept:
+        return shortened(parts[order[0]], limit * 4)
+    pieces: list[str] = []
+    for at in sorted(kept):
+        if pieces and at - 1 not in kept:
+            pieces.append("…")
+        pieces.append(parts[at])
+    if max(kept) < len(parts) - 1:
+        pieces.append("…")
+    return " ".join(pieces)

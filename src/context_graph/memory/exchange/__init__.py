@@ -1,0 +1,1 @@
+"""Exports memories as JSONL or Markdown, and imports them. Start reading at `format`."""

@@ -1,0 +1,137 @@
+"""Exports memories page by page: as JSONL without loss, as Markdown for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO, Final, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from context_graph.errors import InvalidInputError
+from context_graph.memory.exchange import records
+from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, KINDS, PAGE_ROWS, Memories
+from context_graph.memory.exchange.markdown import file_name, markdown_of
+from context_graph.model.edge import Direction
+
+PAGE_BYTES: Final = 1_000_000
+
+
+class Page(NamedTuple):
+    """A part of an export."""
+
+    text: str
+    memories: int
+    """Memories in it."""
+    next_cursor: str | None
+    """Where the next page begins; None after the last."""
+
+
+def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
+    """One page of JSONL: whole lines, some PAGE_BYTES at most.
+
+    Args:
+        cursor: "" for the first page, then what the last page said.
+        embeddings: Whether each memory carries its vector.
+
+    Raises:
+        InvalidInputError: A cursor that is none of ours.
+        CorruptedMemoryError: A record that can't be read; names it.
+    """
+    first, place, counts = _read_cursor(cursor)
+    before = counts[0]
+    lines = [] if cursor else [_header(memex, embeddings)]
+    size = 0
+    for stage, at, row in _rows(memex, first, place, embeddings):
+        if row is not None:
+            counts[stage] += 1
+            lines.append(_line({"type": KINDS[stage], **row}))
+            size += len(lines[-1])
+        if len(lines) >= PAGE_ROWS or size >= PAGE_BYTES:
+            following = ":".join((str(stage), at, *map(str, counts)))
+            return Page("".join(lines), counts[0] - before, following)
+    lines.append(_line({"type": "end", **dict(zip(COUNTED, counts, strict=True))}))
+    return Page("".join(lines), counts[0] - before, None)
+
+
+def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) -> int:
+    """Write all of the store to ``out`` as JSONL; how many memories it was. Memory: that of a page."""
+    cursor: str | None = ""
+    count = 0
+    while cursor is not None:
+        page = export_page(memex, cursor, embeddings=embeddings)
+        out.write(page.text.encode())
+        count += page.memories
+        cursor = page.next_cursor
+    return count
+
+
+def markdown_page(memex: Memories, cursor: str = "") -> tuple[list[dict[str, str]], str | None]:
+    """(files as {"name", "text"}, cursor of the next page): the live memories as Markdown.
+
+    Raises as export_page.
+    """
+    _, at, _ = _read_cursor(cursor)
+    files: list[dict[str, str]] = []
+    size, seq = 0, int(at or 0)
+    for stored in memex.stored_after(seq):
+        seq = stored.node.commit_seq
+        if not stored.deleted:
+            row = records.node_to_json(stored.node)
+            links = [records.edge_to_json(edge) for edge in memex.edges(stored.node.id, Direction.OUT)]
+            text = markdown_of(row, links)
+            files.append({"name": file_name(row), "text": text})
+            size += len(text)
+        if len(files) >= PAGE_ROWS or size >= PAGE_BYTES:
+            return files, f"0:{seq}:0:0:0"
+    return files, None
+
+
+def _rows(
+    memex: Memories, stage: int, at: str, embeddings: bool
+) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+    """(stage, place after it, object) of all that follows ``at``."""
+    if stage == 0:
+        for stored in memex.stored_after(int(at or 0)):
+            node = stored.node
+            if embeddings:
+                node = replace(node, embedding=memex.embedding_at(node.commit_seq))
+            row = records.node_to_json(node)
+            if stored.deleted and (stone := memex.tombstone(node.id)) is not None:
+                row["deleted"] = {"at_ms": stone.deleted_at_ms, "reason": stone.reason}
+            yield 0, str(node.commit_seq), row
+        stage, at = 1, ""
+    if stage == 1:
+        for edge in memex.all_edges(after=UUID(at) if at else None):
+            yield 1, str(edge.id), records.edge_to_json(edge)
+        stage, at = 2, ""
+    for stone in memex.tombstones(after=UUID(at) if at else None):
+        yield 2, str(stone.id), None if stone.soft else records.tombstone_to_json(stone)
+
+
+def _header(memex: Memories, embeddings: bool) -> str:
+    return _line(
+        {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "embeddings": embeddings,
+            "provider": memex.provider_record(),
+        }
+    )
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[int, str, list[int]]:
+    if not cursor:
+        return 0, "", [0, 0, 0]
+    try:
+        stage, at, *counts = cursor.split(":")
+        if stage not in ("0", "1", "2") or len(counts) != len(KINDS):
+            raise ValueError(cursor)
+        return int(stage), at, [int(count) for count in counts]
+    except ValueError as error:
+        raise InvalidInputError(f"cursor {cursor[:60]!r} is none that an export gave") from error

@@ -1,0 +1,337 @@
+"""Imports memories from JSONL or Markdown; everything is checked before the first write.
+
+Writes go in batches. An id that exists already is skipped, so an interrupted import is finished by running it
+again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, BinaryIO, Final
+from uuid import UUID
+
+import orjson
+
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.memory.exchange import records
+from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
+from context_graph.memory.exchange.markdown import read_markdown
+from context_graph.memory.writing import redacted_node
+from context_graph.model.edge import Direction, GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store.graph.records import encode_json
+
+MAX_PROBLEMS: Final = 50
+"""Told one by one; all are counted."""
+
+Located = tuple[str, Mapping[str, Any]]
+"""(where it stands, for messages; the object)"""
+
+
+@dataclass(slots=True)
+class Import:
+    """One import in progress: `check_*` every part, `checked`, then `write_*` every part again.
+
+    It keeps the ids of the whole input, some 100 bytes per memory or link, and nothing else of it.
+    """
+
+    memex: Memories
+    overwrite: bool = False
+    problems: list[str] = field(default_factory=list)
+    """The first MAX_PROBLEMS faults, each with its place."""
+    problem_count: int = 0
+    added: int = 0
+    replaced: int = 0
+    skipped: int = 0
+    links: int = 0
+    tombstones: int = 0
+    masked: Counter[str] = field(default_factory=Counter)
+    """Kind of secret -> how many were taken out of what was written."""
+    _ids: set[bytes] = field(default_factory=set)
+    _relations: set[bytes] = field(default_factory=set)
+    """Digests of what each link says."""
+    _ends: dict[bytes, str] = field(default_factory=dict)
+    """Ends of links that no memory before them had, with the place of one such link."""
+    _counts: list[int] = field(default_factory=lambda: [0, 0, 0])
+    _is_ours: bool = False
+    _end: Mapping[str, Any] | None = None
+    _is_checked: bool = False
+    _waiting: list[GraphEdge] = field(default_factory=list)
+    """Links whose ends come later in the input, as Markdown files' may."""
+
+    def check_lines(self, lines: Sequence[str], first_line: int) -> None:
+        """Check lines of JSONL, numbered from ``first_line``."""
+        for where, given in self._parsed(lines, first_line):
+            self._check(where, given)
+
+    def check_files(self, files: Sequence[Mapping[str, str]]) -> None:
+        """Check Markdown files, each {"name", "text"}."""
+        for where, given in self._from_files(files):
+            self._check(where, given)
+
+    def checked(self) -> None:
+        """Judge what only the whole input shows, after all of it has been checked."""
+        for node_id, where in self._ends.items():
+            if node_id not in self._ids and self.memex.stored(UUID(bytes=node_id)) is None:
+                self._problem(
+                    where, f"link to {UUID(bytes=node_id)}, which is neither in the input nor in the store"
+                )
+        if self._is_ours:
+            self._check_end()
+        self._is_checked = not self.problem_count
+
+    def _check_end(self) -> None:
+        """Compare the counts; if there was a faulty line, other counts mean nothing."""
+        expected = [self._end.get(name) for name in COUNTED] if self._end else None
+        if expected is None:
+            self._problem("the end", "the input was cut short: its end line is missing")
+        elif expected != self._counts and not self.problem_count:
+            told, found = (
+                ", ".join(f"{n} {name}" for n, name in zip(counts, COUNTED, strict=True))
+                for counts in (expected, self._counts)
+            )
+            self._problem(
+                "the end", f"the input was cut short or changed: it should have {told}, has {found}"
+            )
+
+    def write_lines(self, lines: Sequence[str], first_line: int) -> None:
+        """Write lines that were checked; one batch.
+
+        Raises:
+            InvalidInputError: The input was not checked, or found faulty.
+            StoreError: The write failed; nothing of this batch is stored.
+        """
+        self._write([given for _, given in self._parsed(lines, first_line)])
+
+    def write_files(self, files: Sequence[Mapping[str, str]]) -> None:
+        """Write Markdown files that were checked; one batch. Raises as write_lines."""
+        self._write([given for _, given in self._from_files(files)])
+
+    @property
+    def faults(self) -> str:
+        """Their number in words."""
+        return "1 fault" if self.problem_count == 1 else f"{self.problem_count} faults"
+
+    def report(self) -> dict[str, Any]:
+        """The result: counts, and under ``masked`` the secrets removed, if any, by kind."""
+        names = ("added", "replaced", "skipped", "links", "tombstones")
+        masked = {"masked": dict(sorted(self.masked.items()))} if self.masked else {}
+        return {name: getattr(self, name) for name in names} | masked
+
+    def _parsed(self, lines: Sequence[str], first_line: int) -> Iterator[Located]:
+        for number, line in enumerate(lines, first_line):
+            where = f"line {number}"
+            if not line.strip():
+                continue
+            try:
+                given = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                self._problem(where, f"not JSON: {error}")
+                continue
+            if isinstance(given, dict):
+                yield where, given
+            else:
+                self._problem(where, "must be a JSON object")
+
+    def _from_files(self, files: Sequence[Mapping[str, str]]) -> Iterator[Located]:
+        for file in files:
+            try:
+                node, edges = read_markdown(file["text"])
+            except InvalidInputError as error:
+                self._problem(file["name"], str(error))
+                continue
+            yield file["name"], {"type": "memory", **node}
+            for edge in edges:
+                yield file["name"], {"type": "link", **edge}
+
+    def _problem(self, where: str, what: str) -> None:
+        self.problem_count += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(f"{where}: {what}")
+
+    def _check(self, where: str, given: Mapping[str, Any]) -> None:
+        try:
+            kind, thing = _thing(given)
+            if kind == "header":
+                self._is_ours = True
+            elif kind == "end":
+                self._end = given
+            elif isinstance(thing, MemoryNode):
+                self._counts[0] += 1
+                self._check_node(thing)
+            elif isinstance(thing, GraphEdge):
+                self._counts[1] += 1
+                self._check_edge(where, thing)
+            else:
+                self._counts[2] += 1
+        except ContextGraphError as error:
+            self._problem(where, str(error))
+
+    def _check_node(self, node: MemoryNode) -> None:
+        if node.id.bytes in self._ids:
+            raise InvalidInputError(f"id {node.id} is there twice")
+        self._ids.add(node.id.bytes)
+        encode_json("metadata", node.metadata)
+        redacted_node(node, _NoRedaction())
+
+    def _check_edge(self, where: str, edge: GraphEdge) -> None:
+        ends = (edge.source_id.bytes, edge.target_id.bytes)
+        if ends[0] == ends[1]:
+            raise InvalidInputError(f"link {edge.id} leads from a memory to itself; a link needs two")
+        relation = blake2b(b"".join((*ends, edge.relationship_type.encode())), digest_size=16).digest()
+        if relation in self._relations:
+            raise InvalidInputError(
+                f"link {edge.id} is there already: the same type from {edge.source_id} to {edge.target_id}"
+            )
+        self._relations.add(relation)
+        encode_json("metadata", edge.metadata)
+        for end in ends:
+            if end not in self._ids:
+                self._ends.setdefault(end, where)
+
+    def _write(self, given: Iterable[Mapping[str, Any]]) -> None:
+        if not self._is_checked:
+            raise InvalidInputError(
+                "the input has not been checked to its end without faults; nothing is written"
+            )
+        nodes: list[MemoryNode] = []
+        edges: list[GraphEdge] = self._waiting
+        stones: list[Tombstone] = []
+        deleted: dict[UUID, Tombstone] = {}
+        for one in given:
+            _, thing = _thing(one)
+            if isinstance(thing, MemoryNode):
+                if self._is_wanted(thing):
+                    nodes.append(thing)
+                    if "deleted" in one:
+                        gone = one["deleted"]
+                        deleted[thing.id] = Tombstone(thing.id, gone["at_ms"], gone["reason"], soft=True)
+            elif isinstance(thing, GraphEdge):
+                if not self._is_said(thing):
+                    edges.append(thing)
+            elif isinstance(thing, Tombstone):
+                stones.append(thing)
+        coming = {node.id for node in nodes}
+        ready = [edge for edge in edges if self._has_ends(edge, coming)]
+        done = {edge.id for edge in ready}
+        self._waiting = [edge for edge in edges if edge.id not in done]
+        with self.memex.masking() as masked:
+            self.memex.put_many(nodes, edges=ready, deleted=deleted, tombstones=stones)
+        self.masked.update(masked)
+        self.links += len(ready)
+        self.tombstones += len(stones)
+
+    def _is_wanted(self, node: MemoryNode) -> bool:
+        there = self.memex.stored(node.id) is not None
+        if there and not self.overwrite:
+            self.skipped += 1
+            return False
+        self.replaced += there
+        self.added += not there
+        return True
+
+    def _is_said(self, edge: GraphEdge) -> bool:
+        """Whether a link with another id says the same already; that one stays, like an existing memory."""
+        if self.memex.stored(edge.source_id) is None:
+            return False
+        return any(
+            one.id != edge.id
+            and (one.target_id, one.relationship_type) == (edge.target_id, edge.relationship_type)
+            for one in self.memex.edges(edge.source_id, Direction.OUT)
+        )
+
+    def _has_ends(self, edge: GraphEdge, coming: set[UUID]) -> bool:
+        return all(
+            end in coming or self.memex.stored(end) is not None for end in (edge.source_id, edge.target_id)
+        )
+
+
+class _NoRedaction:
+    """Checking looks at limits alone; the text is redacted when it is written."""
+
+    rule_count, problems = 0, ()
+
+    def finds(self, text: str) -> bool:
+        return False
+
+    def redact(self, text: str) -> str:
+        return text
+
+    def redact_id(self, text: str) -> str:
+        return text
+
+    def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str:
+        return text
+
+
+def _thing(given: Mapping[str, Any]) -> tuple[str, MemoryNode | GraphEdge | Tombstone | None]:
+    """(kind, value) of one object of an export."""
+    if given.get("format") == FORMAT:
+        if given.get("version") != FORMAT_VERSION:
+            raise InvalidInputError(f"version is {given.get('version')!r}, this build reads {FORMAT_VERSION}")
+        return "header", None
+    kind = given.get("type")
+    fields = {name: value for name, value in given.items() if name not in ("type", "deleted")}
+    if kind == "memory":
+        _check_deleted(given.get("deleted"))
+        return kind, records.node_from_json(fields)
+    if kind == "link":
+        return kind, records.edge_from_json(fields)
+    if kind == "tombstone":
+        return kind, records.tombstone_from_json(fields)
+    if kind == "end":
+        return kind, None
+    raise InvalidInputError(f"type is {kind!r}, must be memory, link, tombstone or end")
+
+
+def _check_deleted(given: object) -> None:
+    if given is None:
+        return
+    if not isinstance(given, dict) or set(given) != {"at_ms", "reason"}:
+        raise InvalidInputError('deleted must be an object {"at_ms": …, "reason": …}')
+    fields = {"deleted_at_ms": given["at_ms"], "reason": given["reason"]}
+    records.tombstone_from_json({"id": str(UUID(int=0)), "soft": True, **fields})
+
+
+def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, Any]:
+    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones, masked.
+
+    Args:
+        source: A file that can be read twice.
+
+    Raises:
+        InvalidInputError: The input is faulty: each fault with its line; nothing is written then.
+        StoreError: A write failed; the batches before it are stored, and the same call goes on after them.
+    """
+    work = Import(memex, overwrite)
+    for first, lines in _batched(source):
+        work.check_lines(lines, first)
+    work.checked()
+    if work.problem_count:
+        raise InvalidInputError(f"{work.faults}; nothing was written\n" + "\n".join(work.problems))
+    source.seek(0)
+    for first, lines in _batched(source):
+        work.write_lines(lines, first)
+    return work.report()
+
+
+def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
+    """(number of the first, lines) of a JSONL file, ``size`` at a time.
+
+    Raises:
+        InvalidInputError: A line that is no UTF-8; names it.
+    """
+    number = 1
+    while batch := list(islice(lines, size)):
+        decoded = []
+        for at, line in enumerate(batch, number):
+            try:
+                decoded.append(line.decode())
+            except UnicodeDecodeError as error:
+                raise InvalidInputError(f"line {at}: not UTF-8 at byte {error.start}") from error
+        yield number, decoded
+        number += len(batch)

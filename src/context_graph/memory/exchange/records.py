@@ -1,0 +1,250 @@
+"""Converts memories, edges and tombstones to JSON objects and back; checks each field and names what is
+wrong.
+
+Times are Unix milliseconds, ids UUIDs as text, an embedding base64 of its 6,144 bytes. The objects have
+exactly the fields of `model.memory.MemoryNode`, `model.edge.GraphEdge` and `model.memory.Tombstone`. The
+types there say what a field may hold, so that a new field needs no change here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Final, NoReturn, TypeVar, get_origin, get_type_hints
+from uuid import UUID
+
+from context_graph.errors import InvalidInputError, InvalidParamsError
+from context_graph.model.edge import GraphEdge, NeurotransmitterWeights
+from context_graph.model.memory import MemoryNode, Tombstone, UTLState
+from context_graph.model.spaces import EMBEDDING_BYTES
+
+MAX_NAME_CHARS: Final = 256
+MAX_TAGS: Final = 64
+_MAX_MS: Final = (1 << 63) - 1
+_MAX_COUNT: Final = (1 << 32) - 1
+
+E = TypeVar("E", bound=StrEnum)
+Check = Callable[[str, Any], Any]
+"""(name of a field, its JSON value) -> the value as the model has it."""
+
+
+def node_to_json(node: MemoryNode) -> dict[str, Any]:
+    """All fields of ``node`` but the place in its store's order of commits; the embedding if it is loaded."""
+    found = _to_json(node, _NODE)
+    if node.embedding is None:
+        del found["embedding"]
+    return found
+
+
+def node_from_json(given: Mapping[str, Any]) -> MemoryNode:
+    """The node of such an object; fields that have a default may be missing.
+
+    Raises:
+        InvalidInputError: Names the field, what it holds and what it must be.
+    """
+    found = _checked(given, _NODE, required=("id", "content", "created_at_ms"))
+    found.setdefault("rationale", "imported without a rationale")
+    found.setdefault("last_accessed_ms", found["created_at_ms"])
+    try:
+        node = MemoryNode(**found)
+        node.validate()
+    except InvalidParamsError as error:
+        raise InvalidInputError(str(error)) from error
+    return node
+
+
+def edge_to_json(edge: GraphEdge) -> dict[str, Any]:
+    """All fields of ``edge``."""
+    return _to_json(edge, _EDGE)
+
+
+def edge_from_json(given: Mapping[str, Any]) -> GraphEdge:
+    """The edge of such an object. Raises as node_from_json."""
+    found = _checked(given, _EDGE, required=("id", "source_id", "target_id"))
+    if "neurotransmitter_weights" not in found and "domain" in found:
+        found["neurotransmitter_weights"] = NeurotransmitterWeights.for_domain(found["domain"])
+    try:
+        return GraphEdge(**found)
+    except InvalidParamsError as error:
+        raise InvalidInputError(str(error)) from error
+
+
+def tombstone_to_json(tombstone: Tombstone) -> dict[str, Any]:
+    """All fields of ``tombstone``."""
+    return _to_json(tombstone, _TOMBSTONE)
+
+
+def tombstone_from_json(given: Mapping[str, Any]) -> Tombstone:
+    """The tombstone of such an object. Raises as node_from_json."""
+    return Tombstone(**_checked(given, _TOMBSTONE, required=("id", "deleted_at_ms", "reason", "soft")))
+
+
+def _to_json(value: Any, fields: Iterable[str]) -> dict[str, Any]:
+    return {name: _plain(getattr(value, name)) for name in fields}
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is UUID:
+        return str(value)
+    if kind is tuple:
+        return list(value)
+    if kind is bytes:
+        return base64.b64encode(value).decode()
+    if kind in _PARTS:
+        return _to_json(value, _PARTS[kind])
+    return value.value if isinstance(value, StrEnum) else dict(value)
+
+
+def _checked(
+    given: Mapping[str, Any], checks: Mapping[str, Callable[[str, Any], Any]], *, required: tuple[str, ...]
+) -> dict[str, Any]:
+    unknown = sorted(set(given) - set(checks))
+    if unknown:
+        raise InvalidInputError(f"{unknown[0]} is no known field; the fields are {', '.join(checks)}")
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise InvalidInputError(f"{missing[0]} is missing")
+    return {name: checks[name](name, value) for name, value in given.items()}
+
+
+def _fail(name: str, value: object, rule: str) -> NoReturn:
+    shown = repr(value)
+    raise InvalidInputError(f"{name} is {shown if len(shown) <= 80 else shown[:77] + '...'}, must be {rule}")
+
+
+def _uuid(name: str, value: Any) -> UUID:
+    try:
+        return UUID(value)
+    except (ValueError, AttributeError, TypeError):
+        _fail(name, value, "a UUID")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        _fail(name, value, "text")
+    return value
+
+
+def _named(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_CHARS or "\0" in value:
+        _fail(name, value, f"text of 1 to {MAX_NAME_CHARS} characters without NUL, or null")
+    return value
+
+
+def _word(name: str, value: Any) -> str:
+    found = _named(name, value)
+    return found if found is not None else _fail(name, value, "text")
+
+
+def _tags(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_TAGS:
+        _fail(name, value, f"a list of at most {MAX_TAGS} texts")
+    return tuple(_word(f"{name}[{at}]", tag) for at, tag in enumerate(value))
+
+
+def _flag(name: str, value: Any) -> bool:
+    return value if isinstance(value, bool) else _fail(name, value, "true or false")
+
+
+def _whole(top: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        if type(value) is not int or not 0 <= value <= top:
+            _fail(name, value, f"a whole number from 0 to {top}")
+        return value
+
+    return check
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        _fail(name, value, "a finite number")
+    return float(value)
+
+
+def _one_of(kind: type[E]) -> Callable[[str, Any], E]:
+    def check(name: str, value: Any) -> E:
+        try:
+            return kind(value)
+        except ValueError:
+            _fail(name, value, "one of " + ", ".join(kind))
+
+    return check
+
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else _fail(name, value, "a JSON object")
+
+
+def _parts(kind: type[Any], names: tuple[str, ...]) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        parts = _checked(_object(name, value), dict.fromkeys(names, _real), required=names)
+        try:
+            return kind(**parts)
+        except InvalidParamsError as error:
+            raise InvalidInputError(f"{name}: {error}") from error
+
+    return check
+
+
+def _optional_uuid(name: str, value: Any) -> UUID | None:
+    return None if value is None else _uuid(name, value)
+
+
+def _embedding(name: str, value: Any) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        found = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        _fail(name, value, "base64")
+    return (
+        found if len(found) == EMBEDDING_BYTES else _fail(name, value, f"base64 of {EMBEDDING_BYTES} bytes")
+    )
+
+
+def _checks(kind: type[Any]) -> dict[str, Check]:
+    hints = get_type_hints(kind)
+    names = [one.name for one in fields(kind) if one.name not in _NOT_TOLD]
+    return {name: _OF_NAMES.get(name) or _check_of(hints[name]) for name in names}
+
+
+def _check_of(hint: Any) -> Check:
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _one_of(hint)
+    return _parts(hint, _PARTS[hint]) if hint in _PARTS else _OF_TYPES[get_origin(hint) or hint]
+
+
+_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
+_NOT_TOLD: Final = ("commit_seq",)
+_PARTS: Final[dict[Any, tuple[str, ...]]] = {
+    kind: tuple(one.name for one in fields(kind)) for kind in (UTLState, NeurotransmitterWeights)
+}
+_OF_NAMES: Final[dict[str, Check]] = {
+    **dict.fromkeys(("source", "relationship_type"), _word),
+    **dict.fromkeys(("access_count", "traversal_count"), _whole(_MAX_COUNT)),
+    "semantic_cluster": _optional_uuid,
+    "embedding": _embedding,
+}
+_OF_TYPES: Final[dict[Any, Check]] = {
+    UUID: _uuid,
+    str: _text,
+    int: _whole(_MAX_MS),
+    float: _real,
+    bool: _flag,
+    tuple: _tags,
+    Mapping: _object,
+    UnionType: _named,
+}
+_NODE: Final = _checks(MemoryNode)
+_EDGE: Final = _checks(GraphEdge)
+_TOMBSTONE: Final = _checks(Tombstone)

@@ -1,0 +1,265 @@
+"""Indexes a store's memories: terms, vectors and columns of each, and the lock around them.
+
+It is derived: everything in it can be rebuilt from the store (`index.file`) and then gives the same answers.
+A memory has one row, in order of commit. A soft delete clears one byte of the row and a restore sets it, so
+that document frequencies, means and neighbours are those of the live rows at once. Rows of memories that are
+deleted for good are removed once they are a quarter of all.
+
+Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings, 70 columns, 170 id to row.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from threading import RLock
+from typing import Final
+from uuid import UUID
+
+from context_graph.kernels import dense, lexical
+from context_graph.kernels.tokens import Encoded
+from context_graph.memory.embed import dense_part
+from context_graph.memory.index.rows import GONE, Rows
+from context_graph.model.memory import MemoryNode
+from context_graph.model.spaces import SLICES
+
+COUNTED_PIECES: Final = 512
+"""Pieces of a memory that count for rarity: a book must neither drown the rest nor fill the memory."""
+_SEMANTIC: Final = SLICES["Semantic"]
+DENSE_DIM: Final = _SEMANTIC.stop - _SEMANTIC.start
+_SWEEP_AT_LEAST: Final = 1024
+_SWEEP_SHARE: Final = 0.25
+_COLUMN_BYTES: Final = 254
+"""Of a row's columns and the way from its id to it, as measured."""
+
+
+class MemoryIndex:
+    """Rows of a store's memories. Thread-safe: each call takes ``lock``.
+
+    Args:
+        digest: Which provider made the vectors and terms; a snapshot of another one is not loaded.
+        vocabulary: How many pieces the provider has, for the counts of pieces.
+    """
+
+    def __init__(self, digest: str, vocabulary: int) -> None:
+        self.lock = RLock()
+        self.digest = digest
+        self.rows = Rows()
+        self.postings = lexical.Postings()
+        self.vectors = dense.Vectors(DENSE_DIM)
+        self.extra: dense.Vectors | None = None
+        """Second vectors (memory.second_vectors), of the rows that have one yet."""
+        self.extra_digest = ""
+        """Which model made them."""
+        self.extra_done = 0
+        """The commit up to which they are here."""
+        self.piece_counts = array("I", bytes(4 * vocabulary))
+        self.pieces = 0
+        """Sum of the counts: pieces of the live rows."""
+        self.piece_data, self.piece_ends = bytearray(), array("Q")
+        self.commit_seq = 0
+        """The last commit that the index knows of."""
+        self.store_uid = b""
+        """Whose memories these are; a snapshot of another store is not loaded."""
+        self._row: dict[bytes, int] = {}
+        self._gone = 0
+        self.sweeps = 0
+        """How often rows were renumbered."""
+
+    def __len__(self) -> int:
+        """Live rows."""
+        with self.lock:
+            return self.rows.live.count(1)
+
+    def __contains__(self, node_id: UUID) -> bool:
+        """Whether the memory has a live row."""
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            return row is not None and bool(self.rows.live[row])
+
+    def add(self, node: MemoryNode, encoded: Encoded, *, live: bool = True) -> None:
+        """Append a memory; one of the same id makes place for it. Call in order of commit.
+
+        Args:
+            node: Its ``embedding``, where it has one, counts and not that of ``encoded``.
+            live: False for a soft-deleted one.
+
+        Cost: below 10 microseconds for a text of 60 tokens.
+        """
+        with self.lock:
+            if node.id.bytes in self._row:
+                self.remove(node.id)
+                self.drop([node.id])
+            self._append(node, encoded, live)
+
+    def _append(self, node: MemoryNode, encoded: Encoded, live: bool) -> None:
+        # The embedding that is stored counts, also where the caller gave it: a rebuild sees no other.
+        embedding = node.embedding if node.embedding is not None else encoded.embedding
+        row = self.postings.add(encoded.terms)
+        self.vectors.append(dense_part(embedding))
+        self.rows.append(node, live)
+        self._row[node.id.bytes] = row
+        self.piece_data += encoded.pieces[: 2 * COUNTED_PIECES]
+        self.piece_ends.append(len(self.piece_data))
+        if live:
+            self._count(row, True)
+        self.commit_seq = max(self.commit_seq, node.commit_seq)
+
+    def _count(self, row: int, live: bool) -> None:
+        start = self.piece_ends[row - 1] if row else 0
+        with memoryview(self.piece_data) as data:
+            count = lexical.tally(self.piece_counts, data[start : self.piece_ends[row]], live)
+        self.pieces += count if live else -count
+
+    def counted_before(self, row: int) -> tuple[array[int], int]:
+        """Counts of pieces, and their sum, as they would be without this row and all after it."""
+        counts, total = self.piece_counts[:], self.pieces
+        start = self.piece_ends[row - 1] if row else 0
+        with memoryview(self.piece_data) as data:
+            for later in range(row, len(self.rows)):
+                end = self.piece_ends[later]
+                if self.rows.live[later]:
+                    total -= lexical.tally(counts, data[start:end], False)
+                start = end
+        return counts, total
+
+    def remove(self, node_id: UUID) -> bool:
+        """Let a memory count no more; whether it did."""
+        return self._set_live(node_id, False)
+
+    def restore(self, node_id: UUID) -> bool:
+        """Let a removed memory count again; whether it did not."""
+        return self._set_live(node_id, True)
+
+    def _set_live(self, node_id: UUID, live: bool) -> bool:
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            if row is None or self.rows.live[row] == live:
+                return False
+            self.rows.live[row] = live
+            self._count(row, live)
+            return True
+
+    def drop(self, ids: Iterable[UUID]) -> None:
+        """Forget removed memories for good. A live one must be removed first.
+
+        Raises:
+            ValueError: A live memory.
+        """
+        with self.lock:
+            for node_id in ids:
+                row = self._row.get(node_id.bytes)
+                if row is None:
+                    continue
+                if self.rows.live[row]:
+                    raise ValueError(f"memory {node_id} is live; remove it first")
+                del self._row[node_id.bytes]
+                self.rows.flags[row] |= GONE
+                self._gone += 1
+            if self._gone >= max(_SWEEP_AT_LEAST, _SWEEP_SHARE * len(self.rows)):
+                self.sweep()
+
+    def sweep(self) -> None:
+        """Free the rows of memories that are gone for good. Cost: one pass over everything."""
+        with self.lock:
+            keep = bytearray(len(self.rows))
+            for row in self._row.values():
+                keep[row] = 1
+            self.postings = self.postings.kept(keep)
+            self.vectors = self.vectors.kept(keep)
+            if self.extra is not None:
+                if len(self.extra) < len(keep):
+                    self.extra.put(len(keep) - 1, None)
+                self.extra = self.extra.kept(keep)
+            self._keep_pieces(keep)
+            self.rows = self.rows.kept(keep)
+            self._row = self.rows.numbers()
+            self._gone = 0
+            self.sweeps += 1
+
+    def _keep_pieces(self, keep: bytearray) -> None:
+        data, ends, start = bytearray(), array("Q"), 0
+        for row, end in enumerate(self.piece_ends):
+            if keep[row]:
+                data += self.piece_data[start:end]
+                ends.append(len(data))
+            start = end
+        self.piece_data, self.piece_ends = data, ends
+
+    def update(self, node: MemoryNode) -> None:
+        """Take over the fields of a memory whose content is what it was."""
+        self.update_all((node,))
+
+    def update_all(self, nodes: Iterable[MemoryNode]) -> None:
+        """As `update`, of many; what hangs on the order of all rows is made anew once."""
+        with self.lock:
+            moved = False
+            for node in nodes:
+                row = self._row.get(node.id.bytes)
+                if row is not None:
+                    moved |= self.rows.take_over(row, node)
+            if moved:
+                self.rows.link()
+
+    def revector(self, node_id: UUID, embedding: bytes) -> None:
+        """Give a memory another embedding for the same content."""
+        with self.lock:
+            row = self._row.get(node_id.bytes)
+            if row is not None:
+                self.vectors.put(row, dense_part(embedding))
+
+    def seen(self, commit_seq: int) -> None:
+        """Note a commit that changed nothing here, so that it is not replayed."""
+        with self.lock:
+            self.commit_seq = max(self.commit_seq, commit_seq)
+
+    def begin_extra(self, dim: int, digest: str) -> None:
+        """Make room for second vectors of that model; those of another are let go."""
+        with self.lock:
+            if self.extra is None or (self.extra.dim, self.extra_digest) != (dim, digest):
+                self.extra, self.extra_digest, self.extra_done = dense.Vectors(dim), digest, 0
+
+    def put_extras(self, vectors: Iterable[tuple[int, bytes]], done: int) -> None:
+        """Take in second vectors, each (commit number, float32): all there are up to commit ``done``.
+
+        Raises:
+            ValueError: begin_extra was not called, or a vector of another length.
+        """
+        with self.lock:
+            if self.extra is None:
+                raise ValueError("no second vectors were begun")
+            for seq, vector in vectors:
+                row = bisect_left(self.rows.commit, seq)
+                if row < len(self.rows) and self.rows.commit[row] == seq:
+                    self.extra.put(row, memoryview(vector).cast("f"))
+            self.extra_done = max(self.extra_done, done)
+
+    def row_of(self, node_id: UUID) -> int | None:
+        """The memory's row, live or not."""
+        return self._row.get(node_id.bytes)
+
+    def adopt(self) -> None:
+        """Find the way from ids to rows anew, after the columns were replaced as a whole."""
+        with self.lock:
+            self.rows.link()
+            self._row = self.rows.numbers()
+            self._gone = len(self.rows) - len(self._row)
+
+    def stats(self) -> dict[str, int]:
+        """Sizes, for status and metrics; counts and bytes."""
+        with self.lock:
+            rows = len(self.rows)
+            terms, postings = self.postings.terms, self.postings.postings
+            row_bytes = DENSE_DIM + 4 + _COLUMN_BYTES + (0 if self.extra is None else self.extra.dim + 4)
+            return {
+                "rows": rows,
+                "live": self.rows.live.count(1),
+                "gone": self._gone,
+                "terms": terms,
+                "postings": postings,
+                "pieces": self.pieces,
+                "with_extra": 0 if self.extra is None else self.extra.filled,
+                "bytes": rows * row_bytes + 4 * postings + 32 * terms + len(self.piece_data),
+                "commit_seq": self.commit_seq,
+            }

@@ -1,0 +1,258 @@
+"""Finds memories that somebody should review: duplicates, contradictions, and memories without links.
+
+Candidates are noted as memories and edges come, and examined later, a few at a time: neither a write nor an
+answer pays for them. A finding stands until one of its memories goes or an edge settles it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode
+from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
+
+CONTRADICTS: Final = "contradicts"
+"""The relationship type that counts against coherence, until one that settles it joins the same two."""
+SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
+"""Such an edge says which of two contradicting memories holds."""
+
+MAX_WAITING: Final = 4096
+"""Candidates not looked at yet; beyond that the oldest is let go."""
+MAX_FOUND: Final = 1024
+MAX_TASKS: Final = 20
+MAX_TARGETS: Final = 10
+LONE_DAYS: Final = 14
+LONE_IMPORTANCE: Final = 0.8
+LONE_EVERY_MS: Final = 3_600_000
+_DAY_MS: Final = 86_400_000
+Pair = frozenset[UUID]
+
+
+class TaskType(StrEnum):
+    """What is to be done."""
+
+    CONTRADICTION = "contradiction"
+    DUPLICATE = "duplicate"
+    ORPHAN = "orphan"
+
+
+class Priority(StrEnum):
+    """How soon."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+_PRIORITY: Final = {
+    TaskType.CONTRADICTION: Priority.HIGH,
+    TaskType.DUPLICATE: Priority.NORMAL,
+    TaskType.ORPHAN: Priority.LOW,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewTask:
+    """One piece of work (REQ-CORE-017)."""
+
+    task_type: TaskType
+    target_nodes: tuple[UUID, ...]
+    """At most 10; `nodes` says how many there are."""
+    nodes: int
+    reason: str
+
+    @property
+    def priority(self) -> Priority:
+        return _PRIORITY[self.task_type]
+
+    def as_dict(self) -> dict[str, object]:
+        """JSON-able, by seed 003's field names."""
+        return {
+            "task_type": self.task_type.value,
+            "target_nodes": [str(node) for node in self.target_nodes],
+            "nodes": self.nodes,
+            "priority": self.priority.value,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    kind: TaskType
+    reason: str
+
+
+class Reader(Protocol):
+    """What gives live memories and their edges: Memex."""
+
+    def get(self, node_id: UUID, /) -> MemoryNode | None: ...
+
+    def edges(self, node_id: UUID, /) -> Sequence[GraphEdge]:
+        """Of both directions."""
+
+
+class Effort(NamedTuple):
+    """What one look at candidates may cost: it ends with the first of these."""
+
+    candidates: int
+    seconds: float
+    chars: int
+    """Longest content that is compared; pairs with a longer one wait for a look with more room. Comparing two
+    memories takes some 3 us a word of each."""
+
+
+class ReviewTasks:
+    """The candidates and findings of one store. Not thread-safe: used under Memex's lock."""
+
+    def __init__(self, waiting: Iterable[Pair] = ()) -> None:
+        self._waiting: deque[Pair] = deque(waiting, maxlen=MAX_WAITING)
+        self._long: deque[Pair] = deque(maxlen=MAX_WAITING)
+        self._found: dict[Pair, _Finding] = {}
+        self._pairs_of: dict[UUID, set[Pair]] = {}
+        self._lone_waiting: deque[UUID] = deque()
+        self._lone: dict[UUID, None] = {}
+        self._lone_at_ms: int | None = None
+
+    def noticed(self, node: UUID, near: UUID) -> None:
+        """A memory came that is very like another."""
+        self._waiting.append(frozenset((node, near)))
+
+    def linked(self, edge: GraphEdge) -> None:
+        """An edge came or went: it may say that two memories contradict each other, or settle that."""
+        pair = frozenset((edge.source_id, edge.target_id))
+        if pair in self._found or edge.relationship_type == CONTRADICTS:
+            self._drop(pair)
+            self._waiting.append(pair)
+        self._lone.pop(edge.source_id, None)
+        self._lone.pop(edge.target_id, None)
+
+    def removed(self, node: UUID) -> None:
+        """A memory went, and with it what was found of it."""
+        for pair in list(self._pairs_of.get(node, ())):
+            self._drop(pair)
+        self._lone.pop(node, None)
+
+    def touched(self, node: UUID) -> None:
+        """A memory was used: it hangs alone no more."""
+        self._lone.pop(node, None)
+
+    def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int) -> bool:
+        """Judge some candidates, newest first, at least one; whether anything is to be done.
+
+        Args:
+            alone: Ids of memories without a link that are the only one of their topic; asked once an hour.
+            effort: How many. One costs two records, the edges of one memory and the comparison: some 0.4 ms
+                where both have 60 words.
+        """
+        if self._lone_at_ms is None or now_ms - self._lone_at_ms >= LONE_EVERY_MS:
+            self._lone_at_ms = now_ms
+            self._lone_waiting = deque(alone())
+        until = time.perf_counter() + effort.seconds
+        for _ in range(effort.candidates):
+            with suppress(*UNREADABLE_RECORD):
+                if not self._look_at_one(reader, effort.chars, now_ms):
+                    break
+            if time.perf_counter() >= until:
+                break
+        return bool(self._found or self._lone)
+
+    def _look_at_one(self, reader: Reader, chars: int, now_ms: int) -> bool:
+        """Judge the next candidate; False when none waits."""
+        if self._waiting:
+            self._judge(reader, self._waiting.pop(), chars)
+        elif self._long and chars >= MAX_CHARS:
+            self._judge(reader, self._long.pop(), chars)
+        elif self._lone_waiting:
+            self._judge_lone(reader.get(self._lone_waiting.popleft()), now_ms)
+        else:
+            return False
+        return True
+
+    def _judge(self, reader: Reader, pair: Pair, chars: int) -> None:
+        if len(pair) != 2 or pair in self._found or len(self._found) >= MAX_FOUND:
+            return
+        one, other = (reader.get(node) for node in pair)
+        if one is None or other is None:
+            return
+        if chars < MAX_CHARS and max(len(one.content), len(other.content)) > chars:
+            self._long.append(pair)
+            return
+        between = (edge for edge in reader.edges(one.id) if other.id in (edge.source_id, edge.target_id))
+        finding = _finding(one, other, {edge.relationship_type for edge in between})
+        if finding is not None:
+            self._found[pair] = finding
+            for node in pair:
+                self._pairs_of.setdefault(node, set()).add(pair)
+
+    def _judge_lone(self, node: MemoryNode | None, now_ms: int) -> None:
+        if node is None or node.pinned or node.access_count or node.importance >= LONE_IMPORTANCE:
+            return
+        if now_ms - node.created_at_ms >= LONE_DAYS * _DAY_MS:
+            self._lone[node.id] = None
+
+    def _drop(self, pair: Pair) -> None:
+        if self._found.pop(pair, None) is None:
+            return
+        for node in pair:
+            pairs = self._pairs_of[node]
+            pairs.discard(pair)
+            if not pairs:
+                del self._pairs_of[node]
+
+    def tasks(self) -> list[ReviewTask]:
+        """At most 20, the most pressing first; duplicates by group, orphans as one task."""
+        opposed = [pair for pair, finding in self._found.items() if finding.kind is TaskType.CONTRADICTION]
+        tasks = [
+            ReviewTask(TaskType.CONTRADICTION, tuple(sorted(pair)), 2, self._found[pair].reason)
+            for pair in sorted(opposed, key=sorted)
+        ]
+        tasks += [_task(TaskType.DUPLICATE, group, "say the same") for group in self._groups()]
+        if self._lone:
+            reason = f"no link, no memory like it, not used in {LONE_DAYS} days"
+            tasks.append(_task(TaskType.ORPHAN, list(self._lone), reason))
+        return tasks[:MAX_TASKS]
+
+    def _groups(self) -> list[list[UUID]]:
+        """Memories that say the same, each group in one list; the largest first."""
+        group_of: dict[UUID, list[UUID]] = {}
+        for pair, finding in self._found.items():
+            if finding.kind is TaskType.DUPLICATE:
+                large, small = sorted((group_of.setdefault(node, [node]) for node in sorted(pair)), key=len)[
+                    ::-1
+                ]
+                if large is not small:
+                    large += small
+                    group_of.update(dict.fromkeys(small, large))
+        distinct = {id(group): group for group in group_of.values()}
+        return sorted(map(sorted, distinct.values()), key=len, reverse=True)
+
+    def pairs(self) -> list[Pair]:
+        """What is found and what waits, to be looked at again after a restart."""
+        return [*self._found, *self._long, *self._waiting]
+
+
+def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> ReviewTask:
+    return ReviewTask(kind, tuple(nodes[:MAX_TARGETS]), len(nodes), reason)
+
+
+def _finding(one: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
+    """What two memories are to each other; nothing more once an edge has settled it."""
+    if relations & SETTLES:
+        return None
+    if CONTRADICTS in relations:
+        return _Finding(TaskType.CONTRADICTION, "linked as contradicting each other")
+    if relations or one.modality != other.modality:
+        return None
+    if same_meaning(one.content, other.content):
+        return _Finding(TaskType.DUPLICATE, "say the same")
+    difference = opposition(one.content, other.content)
+    return None if difference is None else _Finding(TaskType.CONTRADICTION, f"differ in: {difference}")

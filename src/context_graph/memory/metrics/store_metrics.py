@@ -1,0 +1,468 @@
+"""Measures a store as it changes: its topics, links, novelty and contradictions, and the scores from them.
+
+The metrics depend on the memories and edges that are there, never on when they came: a state that is rebuilt
+from the records equals the one it replaces, within 1e-12 (the order of one sum; invariant 7).
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+from uuid import UUID
+
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.identity.consciousness import johari_knowledge
+from context_graph.kernels import topics as kernel
+from context_graph.memory.metrics.metrics import (
+    ActiveConcept,
+    MemeticStatus,
+    Metrics,
+    learning_score,
+    with_conflict,
+)
+from context_graph.memory.metrics.review_tasks import CONTRADICTS, SETTLES, Effort, Reader, ReviewTasks
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import CognitivePulse, JohariQuadrant, MemoryNode, SuggestedAction, UTLState
+from context_graph.model.spaces import SLICES
+from context_graph.text.paraphrase import MAX_CHARS
+from context_graph.text.sentences import short_name
+
+TOPIC_SLOTS: Final = 128
+"""Topics kept apart; beyond that a memory joins the nearest. A write compares with each."""
+JOIN_COSINE: Final = 0.35
+"""Cosine to a topic's centre from which a memory belongs to it (docs/memory-metrics.md)."""
+PRIOR: Final = 4.0
+"""Memories at which the store's entropy counts half: three notes are no confusion."""
+SESSIONS: Final = 256
+"""Sessions whose last memory is remembered, for the phase."""
+SWEEP_AT_LEAST: Final = 4096
+"""Memories that went before their places are taken back; as many as are left, if those are more."""
+NEAR: Final = 0.75
+"""Estimated cosine from which a new memory is compared word by word with the one it is like."""
+PULSE_EFFORT: Final = Effort(candidates=4, seconds=0.0002, chars=500)
+"""What one answer's pulse spends on review candidates: it stays below 1 ms (REQ-CORE-019)."""
+STATUS_EFFORT: Final = Effort(candidates=512, seconds=0.1, chars=MAX_CHARS)
+MAX_CONCEPTS: Final = 5
+KEPT_CONCEPTS: Final = 64
+"""Candidates for the top five: some may be forgotten before they are asked for."""
+DIGITS: Final = 4
+
+_ONE: Final = 1 << 32
+_EMOTIONAL: Final = slice(4 * SLICES["Emotional"].start, 4 * SLICES["Emotional"].stop)
+_NO_EMOTION: Final = bytes(_EMOTIONAL.stop - _EMOTIONAL.start)
+_EMOTION_GAIN: Final = 0.25
+
+_MAGIC: Final = b"CGM\x01"
+_HEAD: Final = Struct("<4sII")
+"""Magic, CRC-32 of the rest, bytes of JSON. Never renumber."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a memory is to the store, before it is stored."""
+
+    state: UTLState
+    quadrant: JohariQuadrant
+    topic: UUID | None
+    """Its `semantic_cluster`: the topic it joins, its own id if it starts one, None without a vector."""
+    near: UUID | None
+    """The memory that is most like it, if one is nearly the same text."""
+    near_cosine: float
+    """Estimated from 256 bits: give or take 0.1 at 0.8, 0.02 near 1."""
+    packed: bytes | None
+
+
+class StoreMetrics:
+    """The running metrics of one store. Not thread-safe: Memex calls it under its lock.
+
+    Ask `measure` before a memory is written (the answer goes into its record), tell `added` after it is
+    durable. Memory: some 80 bytes a node, 0.7 MB of topics, 4 MB of signature tables that fill as nodes come.
+    """
+
+    def __init__(self, common: bytes = b"") -> None:
+        """
+        Args:
+            common: What all texts share in the embedder's Semantic space (`metrics.common_of`).
+        """
+        self._common = common
+        self._kernel = kernel.Topics(TOPIC_SLOTS, JOIN_COSINE)
+        self._topic_of_slot: list[UUID | None] = [None] * TOPIC_SLOTS
+        self._slot_of_topic: dict[UUID, int] = {}
+        self._memories = self._surprise = self._emotion = self._phase = 0  # sums, in units of 2**-32
+        self._links: dict[bytes, int] = {}
+        """Of each memory that has any: its edges to others, contradictions left out."""
+        self._tied: Counter[int] = Counter()
+        """By slot, -1 for none: what links take from the looseness of its memories, in units of 2**-32."""
+        self._disputes: dict[frozenset[UUID], list[int]] = {}
+        self._conflicted: Counter[UUID] = Counter()
+        self._last_of_session: OrderedDict[str, bytes] = OrderedDict()
+        self._metrics: Metrics | None = None
+        self._gone = 0
+        self._review = ReviewTasks()
+        self._uses: dict[UUID, int] = {}
+
+    # Memories and edges that come and go
+
+    def measure(
+        self,
+        node_id: UUID,
+        embedding: bytes,
+        *,
+        importance: float,
+        links: int = 0,
+        session_id: str | None = None,
+    ) -> Measured:
+        """What a memory of that embedding would be to the store; nothing changes.
+
+        The first of a store, and one whose embedding says nothing, can't be measured: seed 003's defaults.
+
+        Args:
+            embedding: 6144 bytes.
+            importance: [0, 1].
+            links: Edges that are stored with it.
+            session_id: For the phase: how far it is from what its session stored before.
+
+        Cost: some 10 us. Source: seed 003 REQ-CORE-006, D3.6.
+        """
+        packed = self.pack(embedding)
+        if packed is None or not self._memories:
+            topic = None if packed is None else node_id
+            return Measured(UTLState(), JohariQuadrant.UNKNOWN, topic, None, 0.0, packed)
+        slot, cosine, members, near, near_cosine = self._kernel.place(packed)
+        fit = kernel.likeness(cosine) * members / (members + 1)
+        before = self._last_of_session.get(session_id) if session_id else None
+        state = UTLState(
+            delta_s=1.0 - kernel.likeness(max(cosine, near_cosine)),
+            delta_c=1.0 - (1.0 - fit) / (links + 1),
+            w_e=_emotional_weight(importance, embedding),
+            phi=0.0 if before is None else math.acos(kernel.mean_cosine((before, packed))),
+        )
+        return Measured(
+            state=state,
+            quadrant=johari_knowledge(state.delta_s, state.delta_c),
+            topic=node_id if slot < 0 else self._topic_of_slot[slot],
+            near=None if near is None else UUID(bytes=near),
+            near_cosine=near_cosine,
+            packed=packed,
+        )
+
+    def added(
+        self,
+        node: MemoryNode,
+        embedding: bytes,
+        edges: Iterable[GraphEdge] = (),
+        *,
+        measured: Measured | None = None,
+    ) -> None:
+        """Count a memory in, stored or restored, with its edges; those to memories not counted are left out.
+
+        Args:
+            measured: The answer of `measure` for it, which saves measuring it again.
+
+        Raises:
+            ValueError: It is counted already.
+        """
+        if measured is None:
+            measured = self.measure(node.id, embedding, importance=node.importance)
+        packed = measured.packed
+        slot = self._kernel.add(node.id.bytes, self._slot_for(node, packed), packed)
+        if slot >= 0 and self._topic_of_slot[slot] is None:
+            topic = node.semantic_cluster or node.id
+            self._topic_of_slot[slot] = topic
+            self._slot_of_topic[topic] = slot
+        self._tally(node, 1)
+        if measured.near is not None and measured.near_cosine >= NEAR:
+            self._review.noticed(node.id, measured.near)
+        for edge in edges:
+            self.linked(edge)
+        if packed is not None and node.session_id:
+            self._remember(node.session_id, packed)
+        self._count_uses(node)
+
+    def _slot_for(self, node: MemoryNode, packed: bytes | None) -> int:
+        """The slot of its recorded topic, else -1 for a free one; when none is free, the nearest topic's."""
+        slot = self._slot_of_topic.get(node.semantic_cluster, -1) if node.semantic_cluster else -1
+        if slot < 0 and packed is not None and len(self._slot_of_topic) == TOPIC_SLOTS:
+            return self._kernel.place(packed)[0]
+        return slot
+
+    def _remember(self, session_id: str, packed: bytes) -> None:
+        self._last_of_session[session_id] = packed
+        self._last_of_session.move_to_end(session_id)
+        if len(self._last_of_session) > SESSIONS:
+            self._last_of_session.popitem(last=False)
+
+    def removed(self, node: MemoryNode, embedding: bytes, edges: Iterable[GraphEdge] = ()) -> None:
+        """Count a memory out, with its edges of both directions; one that is not counted changes nothing."""
+        self._review.removed(node.id)
+        self._uses.pop(node.id, None)
+        if node.id.bytes not in self._kernel:
+            return
+        for edge in edges:
+            self._count(edge, -1)
+        slot = self._kernel.slot(node.id.bytes)
+        self._tie(node.id.bytes, -self._links.get(node.id.bytes, 0))
+        self._conflicted.pop(node.id, None)
+        self._kernel.remove(node.id.bytes, None if slot < 0 else self.pack(embedding))
+        self._tally(node, -1)
+        if slot >= 0 and not self._kernel.members(slot):
+            topic, self._topic_of_slot[slot] = self._topic_of_slot[slot], None
+            if topic is not None:
+                del self._slot_of_topic[topic]
+        self._gone += 1
+        if self._gone % SWEEP_AT_LEAST == 0 and self._gone >= self._memories:
+            self._kernel.load_bytes(self._kernel.to_bytes())  # which has nothing of those that went
+            self._gone = 0
+
+    def linked(self, edge: GraphEdge) -> None:
+        """Count a new edge in; one to a memory that is not counted changes no metric."""
+        self._count(edge, 1)
+        self._review.linked(edge)
+
+    def unlinked(self, edge: GraphEdge) -> None:
+        """Count an edge out."""
+        self._count(edge, -1)
+        self._review.linked(edge)
+
+    def updated(self, before: MemoryNode, after: MemoryNode) -> None:
+        """Count a memory's own state as it is now; its topic and links stay."""
+        if before.id.bytes in self._kernel and before.utl_state != after.utl_state:
+            self._tally(before, -1)
+            self._tally(after, 1)
+
+    def touched(self, node: MemoryNode) -> None:
+        """A memory was used; it has its new access count."""
+        self._count_uses(node)
+        self._review.touched(node.id)
+
+    def _count_uses(self, node: MemoryNode) -> None:
+        if node.access_count:
+            self._uses[node.id] = node.access_count
+            if len(self._uses) >= 2 * KEPT_CONCEPTS:
+                self._uses = dict(heapq.nlargest(KEPT_CONCEPTS, self._uses.items(), key=_by_count))
+
+    def _count(self, edge: GraphEdge, by: int) -> None:
+        a, b = edge.source_id.bytes, edge.target_id.bytes
+        if a == b or a not in self._kernel or b not in self._kernel:
+            return
+        self._metrics = None
+        contradicts = edge.relationship_type == CONTRADICTS
+        if not contradicts:
+            self._tie(a, by)
+            self._tie(b, by)
+        if contradicts or edge.relationship_type in SETTLES:
+            self._dispute(frozenset((edge.source_id, edge.target_id)), 0 if contradicts else 1, by)
+
+    def _tie(self, node: bytes, by: int) -> None:
+        """Change the number of a memory's links."""
+        before = self._links.pop(node, 0)
+        after = max(0, before + by)
+        self._tied[self._kernel.slot(node)] += _ONE // (before + 1) - _ONE // (after + 1)
+        if after:
+            self._links[node] = after
+
+    def _dispute(self, pair: frozenset[UUID], which: int, by: int) -> None:
+        """Two memories contradict each other while an edge says so and none settles it."""
+        counts = self._disputes.setdefault(pair, [0, 0])
+        before = counts[0] > 0 and counts[1] == 0
+        counts[which] = max(0, counts[which] + by)
+        after = counts[0] > 0 and counts[1] == 0
+        if before != after:
+            for node in pair:
+                self._conflicted[node] += 1 if after else -1
+                if self._conflicted[node] <= 0:
+                    del self._conflicted[node]
+        if not any(counts):
+            del self._disputes[pair]
+
+    def _tally(self, node: MemoryNode, sign: int) -> None:
+        state = node.utl_state
+        self._memories += sign
+        self._surprise += sign * round(state.delta_s * _ONE)
+        self._emotion += sign * round(state.w_e * _ONE)
+        self._phase += sign * round(math.cos(state.phi) * _ONE)
+        self._metrics = None
+
+    # What is asked
+
+    def pack(self, embedding: bytes) -> bytes | None:
+        """An embedding as these metrics compare it, for `result_metrics`; None when it says nothing."""
+        return kernel.pack(embedding, self._common)
+
+    def metrics(self) -> Metrics:
+        """The store's metrics now, 0 while it is empty. Cost: up to 60 us after a change, else nothing."""
+        if self._metrics is None:
+            self._metrics = self._computed()
+        return self._metrics
+
+    def _computed(self) -> Metrics:
+        memories = self._memories
+        if not memories:
+            return Metrics()
+        topics, diversity, connectedness = self._spread()
+        per_one = 1.0 / (_ONE * memories)
+        novelty, conflict = self._surprise * per_one, len(self._conflicted) / memories
+        entropy = with_conflict(diversity, novelty, conflict, memories / (memories + PRIOR))
+        coherence = connectedness * (1.0 - conflict)
+        return Metrics(
+            entropy=entropy,
+            coherence=coherence,
+            learning_score=learning_score(entropy, coherence, self._emotion * per_one, self._phase * per_one),
+            diversity=diversity,
+            novelty=novelty,
+            connectedness=connectedness,
+            conflict=conflict,
+            memories=memories,
+            topics=topics,
+        )
+
+    def _spread(self) -> tuple[int, float, float]:
+        """(topics in use, diversity, connectedness), the latter two in [0, 1] and 0 below two memories.
+
+        Diversity: the entropy of "which memory is it", of which the part within a topic counts only as far
+        as its members are unlike, as a share of its greatest value. Connectedness: the mean over memories of
+        1 - (1 - fit of its topic) / (its links + 1). Cost: 60 us with all topics in use.
+        """
+        shapes = self._kernel.shapes()
+        placed = sum(members for _, members, _ in shapes)
+        entropy, apart = 0.0, float((self._memories - placed) * _ONE - self._tied.get(-1, 0))
+        for slot, members, likeness in shapes:
+            share = members / placed
+            entropy += share * (math.log(placed / members) + (1.0 - likeness) * math.log(members))
+            fit = likeness * (members - 1) / members
+            apart += (1.0 - fit) * float(members * _ONE - self._tied.get(slot, 0))
+        diversity = min(1.0, max(0.0, entropy / math.log(placed))) if placed > 1 else 0.0
+        connected = 1.0 - apart / (float(_ONE) * self._memories) if self._memories > 1 else 0.0
+        return len(shapes), diversity, min(1.0, max(0.0, connected))
+
+    def _alone(self) -> list[UUID]:
+        """Memories without a link that are the only one of their topic. Cost: 1 us a thousand memories."""
+        return [UUID(bytes=node) for node in self._kernel.lone() if node not in self._links]
+
+    def pulse(
+        self, reader: Reader, now_ms: int, *, empty_recall: bool = False, effort: Effort = PULSE_EFFORT
+    ) -> CognitivePulse:
+        """The header of an answer (REQ-CORE-003, 019), from the state of the store now.
+
+        Args:
+            empty_recall: The answer found no memory: explore (EC-CORE-004).
+            effort: What it may spend on review candidates.
+
+        Cost: up to 65 us, and where review candidates wait at least one of them: below 0.7 ms, mostly 0.3.
+        """
+        pending = self._review.look(reader, self._alone, effort, now_ms)
+        metrics = self.metrics()
+        # The action is decided on the numbers as shown, so that nobody sees 0.7 treated as above 0.7.
+        entropy, coherence = round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS)
+        if empty_recall:
+            action = SuggestedAction.EXPLORE
+        else:
+            action = SuggestedAction.for_state(entropy, coherence, curation_pending=pending)
+        return CognitivePulse(entropy, coherence, action)
+
+    def status(self, reader: Reader, now_ms: int, *, dream_available: bool) -> MemeticStatus:
+        """The whole of it (REQ-CORE-017).
+
+        Args:
+            dream_available: Whether a consolidation could run now.
+
+        Cost: 0.1 ms, and up to 0.1 s where many review candidates wait.
+        """
+        pulse = self.pulse(reader, now_ms, effort=STATUS_EFFORT)
+        best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
+        nodes = (_readable(reader, node) for node, _ in best)
+        return MemeticStatus(
+            coherence_score=pulse.coherence,
+            entropy_level=pulse.entropy,
+            top_active_concepts=tuple(
+                ActiveConcept(node.id, short_name(node.content), node.access_count)
+                for node in nodes
+                if node is not None
+            ),
+            suggested_action=pulse.suggested_action,
+            dream_available=dream_available,
+            curation_tasks=tuple(self._review.tasks()),
+            metrics=self.metrics(),
+        )
+
+    # On disk
+
+    def to_bytes(self) -> bytes:
+        """The state, without what belongs to running sessions: some 50 bytes a memory."""
+        state = {
+            "sums": [self._memories, self._surprise, self._emotion, self._phase],
+            "topics": {topic.hex: slot for topic, slot in sorted(self._slot_of_topic.items())},
+            "links": {node.hex(): count for node, count in sorted(self._links.items())},
+            "disputes": sorted(
+                [*(node.hex for node in sorted(pair)), *counts] for pair, counts in self._disputes.items()
+            ),
+            "review": [[node.hex for node in sorted(pair)] for pair in self._review.pairs()],
+            "uses": {node.hex: count for node, count in self._uses.items()},
+        }
+        names = json.dumps(state, separators=(",", ":")).encode()
+        body = names + self._kernel.to_bytes()
+        return _HEAD.pack(_MAGIC, zlib.crc32(body), len(names)) + body
+
+    @classmethod
+    def from_bytes(cls, packed: bytes, common: bytes = b"") -> StoreMetrics:
+        """The state that `to_bytes` wrote, with the same ``common``.
+
+        Raises:
+            ValueError: Other bytes, or damaged ones; `rebuilt` gives the same metrics from the records.
+        """
+        body = packed[_HEAD.size :]
+        magic, checksum, length = _HEAD.unpack(packed[: _HEAD.size].ljust(_HEAD.size, b"\0"))
+        if magic != _MAGIC or checksum != zlib.crc32(body) or length > len(body):
+            raise ValueError("not the bytes of a store's metrics: damaged, or of another version")
+        made, state = cls(common), json.loads(body[:length])
+        made._kernel.load_bytes(body[length:])
+        made._memories, made._surprise, made._emotion, made._phase = state["sums"]
+        for name, slot in state["topics"].items():
+            topic = UUID(hex=name)
+            made._topic_of_slot[slot] = topic
+            made._slot_of_topic[topic] = slot
+        for node, count in state["links"].items():
+            made._tie(bytes.fromhex(node), count)
+        for one, other, *counts in state["disputes"]:
+            for which, count in enumerate(counts):
+                made._dispute(frozenset((UUID(hex=one), UUID(hex=other))), which, count)
+        made._review = ReviewTasks(frozenset(map(UUID, pair)) for pair in state["review"])
+        made._uses = {UUID(hex=node): count for node, count in state["uses"].items()}
+        return made
+
+    @classmethod
+    def rebuilt(
+        cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge], common: bytes = b""
+    ) -> StoreMetrics:
+        """The state of a store from its live records, in order of commit: as the one kept up to date."""
+        made = cls(common)
+        for node, embedding in nodes:
+            made.added(node, embedding)
+        for edge in edges:
+            made.linked(edge)
+        return made
+
+
+def _by_count(entry: tuple[UUID, int]) -> tuple[int, int]:
+    return entry[1], -entry[0].int
+
+
+def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
+    """The memory, None also where its record is damaged."""
+    try:
+        return reader.get(node)
+    except UNREADABLE_RECORD:
+        return None
+
+
+def _emotional_weight(importance: float, embedding: bytes) -> float:
+    """w_e in [0.5, 1.5]: 1 for ordinary importance, more where the text has emotion in it."""
+    moved = embedding[_EMOTIONAL] != _NO_EMOTION
+    return min(1.5, max(0.5, 0.5 + importance + (_EMOTION_GAIN if moved else 0.0)))

@@ -1,0 +1,156 @@
+"""Defines the operations on consolidations: begin, follow, undo and list them."""
+
+from typing import Annotated, Final, Literal
+
+from context_graph.operations.operation import DESTROYS, READS, Called, operation
+from context_graph.operations.parameters import NODE_ID, about, node_named, text, unit
+
+_LAST_INT: Final = (1 << 31) - 1
+
+
+@operation(
+    "memory.consolidate",
+    short="Merge, forget and link: a consolidation",
+    tool="consolidate_memories",
+    says="light merges duplicates and prunes what says little, deep also clusters and links, rem also finds "
+    "patterns and goals. Try dry_run first. undo_token takes a run back.",
+    hints=DESTROYS,
+    result=("mode", "pruned_count", "merged_count"),
+)
+class Consolidate(Called):
+    """Consolidate this project's memory: merge duplicates, forget what says little, link what goes together.
+
+    Nothing is changed until the end, when all of it comes into force in one step. Ctrl-C ends it with nothing
+    changed; `memory undo` takes it back for 30 days.
+
+    Exit codes: 0 done, also with nothing to do; 1 a wrong argument, a mode that --strict refuses, or it could
+    not be done; 2 the database is corrupt; 130 interrupted, nothing changed.
+
+    Example: context-graph-cli memory consolidate --mode deep --dry-run
+    """
+
+    mode: Annotated[
+        Literal["light", "deep", "rem"],
+        about(
+            "light: merge duplicates, forget what says little. deep: also cluster and link. "
+            "rem: also patterns, goals, drift, replay.",
+        ),
+    ] = "light"
+    salience_threshold: Annotated[
+        float,
+        unit(
+            "Forget (softly) what is less salient, 0 to 1; 0 forgets nothing.",
+        ),
+    ] = 0.3
+    max_memories: Annotated[
+        int,
+        about(
+            "Look at the newest so many only; 0 looks at all.",
+            tool="Newest only",
+            schema={"type": "integer"},
+            ge=0,
+            le=_LAST_INT,
+        ),
+    ] = 0
+    dry_run: Annotated[bool, about("Tell what would be done; change nothing.")] = False
+    strict: Annotated[
+        bool,
+        about(
+            "Fail if the mode is not allowed now, instead of running a lesser one.",
+            tool="Refuse a lesser mode",
+        ),
+    ] = False
+    any_state: Annotated[
+        bool, about("Run the mode asked for, whatever the consciousness level is.", only="command")
+    ] = False
+
+
+@operation("memory.undo", short="Take a consolidation back")
+class Undo(Called):
+    """Take a consolidation back: memories, links and weights are again what they were before it.
+
+    What was changed since stays as it is, and is listed. An undo is a run of its own and can be undone.
+
+    Exit codes: 0; 1 there is no such run, it is older than 30 days, or it was undone already; 2 the database
+    is corrupt.
+
+    Example: context-graph-cli memory undo 5f3c1a2b
+    """
+
+    token: (
+        Annotated[
+            str,
+            text(
+                "What the run told, or as much of its beginning as fits no other; default: the last.",
+                36,
+                option="TOKEN",
+            ),
+        ]
+        | None
+    ) = None
+
+
+@operation("memory.history", short="What became of one memory")
+class History(Called, kw_only=True):
+    """Show what became of one memory: each change of the last 30 days, newest first, and what was before it.
+
+    `memory show ID --as-of TIME` shows it as it was then.
+
+    Exit codes: 0; 1 no such memory, or the id fits several; 2 the database is corrupt.
+
+    Example: context-graph-cli memory history 5f3c1a2b
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+    limit: Annotated[int, about("Changes at most, newest first.", ge=1, le=1000)] = 100
+
+
+@operation("memory.runs", short="List consolidations")
+class Runs(Called):
+    """List the consolidations of the last 30 days, newest first: when, why, what they did, whether undone.
+
+    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+
+    Example: context-graph-cli memory runs --limit 5
+    """
+
+    limit: Annotated[int, about("Runs at most, newest first.", ge=1, le=1000)] = 20
+
+
+@operation(
+    "memory.goals",
+    short="What the memories are about",
+    tool="discover_goals",
+    says="Goals that the memories show, with confidence, level, parent, members.",
+    hints=READS,
+    result=("goals",),
+)
+class Goals(Called):
+    """Show what the memories are about: goals that a rem run found in them, or those found now.
+
+    Exit codes: 0, also when there are none; 1 the store can't be used; 2 the database is corrupt; 130
+    interrupted.
+
+    Example: context-graph-cli memory goals --discover --min-confidence 0.6
+    """
+
+    discover: Annotated[
+        bool,
+        about("Look for goals now, instead of showing those of the last rem run.", only="command"),
+    ] = False
+    min_confidence: Annotated[float, unit("Of goals looked for: at least so sure, 0 to 1.")] = 0.3
+    max_goals: Annotated[int, about("Of goals looked for: at most so many.", ge=1, le=50)] = 10
+
+
+class _Job(Called, kw_only=True):
+    job: Annotated[str, text("What the start of the run told.", 64)]
+
+
+@operation("memory.consolidate.status")
+class JobStatus(_Job):
+    """Tell how far a consolidation or a search for goals is."""
+
+
+@operation("memory.consolidate.cancel")
+class JobCancel(_Job):
+    """End a consolidation or a search for goals with nothing changed."""

@@ -1,0 +1,418 @@
+"""Defines the operations on memories: store, find, read, link, forget, import and export."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from context_graph.errors import InvalidParamsError
+from context_graph.model.edge import Domain
+from context_graph.model.memory import (
+    MAX_CONTENT_CHARS,
+    MAX_RATIONALE_CHARS,
+    MIN_RATIONALE_CHARS,
+    JohariQuadrant,
+    Modality,
+    check_content,
+    check_rationale,
+)
+from context_graph.operations.operation import DESTROYS, LEVELS, READS, Called, Shown, operation
+from context_graph.operations.parameters import NODE_ID, Instant, about, node_named, text, unit
+
+
+class Filters(msgspec.Struct):
+    """What a memory must be to be found; checked by `RecallFilters.parse`."""
+
+    min_importance: Annotated[float, unit("Only at least as important, 0 to 1.")] | None = None
+    johari_quadrants: Annotated[
+        tuple[JohariQuadrant, ...],
+        about("Only of this quadrant: open, blind, hidden or unknown.", option="--quadrant", metavar="NAME"),
+    ] = ()
+    created_after: Annotated[Instant, about("Only those created after this ISO 8601 time.")] | None = None
+    created_before: Annotated[Instant, about("Only those created before this ISO 8601 time.")] | None = None
+    agent_id: Annotated[str, about("Only memories of this agent.", metavar="ID")] | None = None
+    session_id: Annotated[str, about("Only memories of this session.", metavar="ID")] | None = None
+    tags: Annotated[tuple[str, ...], about("Only with this tag.", option="--tag", metavar="WORD")] = ()
+    project: Annotated[str, about("Only of this project.", metavar="PATH", only="command")] | None = None
+    source: (
+        Annotated[str, about("Only stored by: tool, capture, import, cli, library.", only="command")] | None
+    ) = None
+
+
+_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+_NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+_Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON")]
+_FILTERS: Final = "What a memory must be; all that is given must hold."
+_Filtered = Annotated[dict[str, Any], about(_FILTERS, schema={"type": "object"})]
+_Query = Annotated[
+    str, node_named("What to look for, 1 to 4,096 characters.", "QUERY", stdin=True, bounded=True)
+]
+_Cursor = Annotated[
+    str,
+    text(
+        "Where the page begins: the last page's `next_cursor`.", 4096, tool="next_cursor of the reply before"
+    ),
+]
+
+
+@operation(
+    "memory.store",
+    short="Store a memory",
+    tool="store_memory",
+    says="Keep a fact for later sessions of this project. Give content or content_base64.",
+    result=("node_id", "johari_quadrant"),
+)
+class Store(Shown, kw_only=True):
+    """Store a memory of this project. Secrets in it are redacted before it is written.
+
+    Prints its id, or with --json the memory. The rationale is required. What was masked is told on standard
+    error, by kind and number; in JSON under "masked".
+
+    Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
+
+    Example: context-graph-cli memory store "Staging listens on 8443" --rationale "needed to deploy" --tag ops
+    """
+
+    content: (
+        Annotated[
+            str,
+            about(
+                "What to remember, 1 to 65,536 characters.",
+                tool="One fact, self-contained",
+                option="TEXT",
+                stdin=True,
+                bounded=True,
+                check=check_content,
+                max_length=MAX_CONTENT_CHARS,
+            ),
+        ]
+        | None
+    ) = None
+    content_base64: (
+        Annotated[
+            str,
+            text(
+                "Instead of content: bytes. Text is decoded and has the same limit; an image, audio or video "
+                "is kept as base64 and found by its rationale and metadata.",
+                16 * MAX_CONTENT_CHARS,
+                tool="For binary",
+                schema={"type": "string"},
+                only="tool",
+            ),
+        ]
+        | None
+    ) = None
+    rationale: Annotated[
+        str,
+        text(
+            "Why it is worth keeping, 10 to 500 characters.",
+            MAX_RATIONALE_CHARS,
+            MIN_RATIONALE_CHARS,
+            tool="Why a later session needs it",
+            bounded=True,
+            check=check_rationale,
+        ),
+    ]
+    importance: Annotated[float, unit("How much it matters, 0 to 1.")] = 0.5
+    modality: Annotated[Modality, about("What the content was before it was text.")] = Modality.TEXT
+    metadata: _Metadata | None = None
+    link_to: Annotated[
+        tuple[_NodeId, ...],
+        about(
+            "Id of a memory that it relates to.", tool="Ids of related memories", metavar="ID", max_length=64
+        ),
+    ] = ()
+    tags: Annotated[
+        tuple[_Word, ...],
+        about(
+            "A tag to filter by, 1 to 64 characters; at most 32.",
+            option="--tag",
+            metavar="WORD",
+            max_length=32,
+        ),
+    ] = ()
+    agent_id: Annotated[str, text("Agent that the memory belongs to.", 100, metavar="ID")] | None = None
+    occurred_at: (
+        Annotated[Instant, about("When it happened; default: now.", tool="When it happened, if not now")]
+        | None
+    ) = None
+    pinned: Annotated[bool, about("Never let a consolidation merge or prune it.")] = False
+
+
+@operation(
+    "memory.recall",
+    short="Find memories",
+    tool="recall_memory",
+    alias="search_graph",
+    says="Find memories by meaning and words, best first, with scores.",
+    result=("nodes",),
+)
+class Recall(Shown, kw_only=True):
+    """Find the memories that fit a question best: by its words and by what they mean.
+
+    What is found counts as used.
+
+    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
+    is corrupt.
+
+    Example: context-graph-cli memory recall "which port does staging use" --top-k 3
+    """
+
+    query: _Query
+    top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
+    filters: Annotated[dict[str, Any], about(_FILTERS)] | None = None
+    recency: Annotated[float, unit("How much newer counts for more, 0 to 1.", tool="Weight of newness")] = 0.0
+    cursor: _Cursor | None = None
+
+
+@operation(
+    "memory.inject",
+    short="Memories as context, within a budget",
+    tool="inject_context",
+    says="Relevant memories condensed to at most max_tokens, each line with its memory's id. "
+    "Call it before starting on something.",
+    result=("context", "tokens_used"),
+)
+class Inject(Shown, kw_only=True):
+    """Print what the memories say about a question, condensed to a number of tokens that is never exceeded.
+
+    What is found counts as used.
+
+    Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
+    is corrupt.
+
+    Example: context-graph-cli memory inject "deploying to staging" --max-tokens 400
+    """
+
+    query: _Query
+    max_tokens: Annotated[int, about("Most tokens of context.", ge=100, le=8192)] = 2048
+    priority: Annotated[
+        Literal["low", "normal", "high", "critical"],
+        about("How many memories are looked at, how strictly."),
+    ] = "normal"
+    distillation_mode: Annotated[
+        Literal["auto", "raw", "narrative", "structured", "code_focused"],
+        about("How they are condensed.", option="--mode"),
+    ] = "auto"
+    include_metadata: Annotated[
+        tuple[Literal["causal_links", "entailment_cones", "neighborhood", "conflicts"], ...],
+        about(
+            "What to tell as well: causal_links, entailment_cones, neighborhood or conflicts.",
+            option="--include",
+            metavar="NAME",
+            max_length=64,
+        ),
+    ] = ()
+    filters: _Filtered | None = None
+
+
+@operation("memory.list", short="List memories, newest first")
+class List(Called):
+    """List this project's memories, newest first; or what was forgotten, or what was injected.
+
+    Exit codes: 0; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
+
+    Example: context-graph-cli memory list --tag ops --limit 10
+    """
+
+    limit: Annotated[int, about("Memories on one page.", ge=1, le=1000)] = 50
+    cursor: _Cursor | None = None
+    filters: _Filtered | None = None
+    view: Annotated[Literal["memories", "deleted", "injected"], about("What is listed.", only="tool")] = (
+        "memories"
+    )
+
+
+@operation("memory.show", short="Show one memory")
+class Show(Called, kw_only=True):
+    """Show one memory with all its fields and its links. A forgotten one says when and why.
+
+    To look at it is no use of it: nothing is counted.
+
+    Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 2 its record is corrupt.
+
+    Example: context-graph-cli memory show 5f3c1a2b
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+    as_of: Annotated[Instant, about("As it was at this ISO 8601 time, at most 30 days ago.")] | None = None
+
+
+@operation(
+    tool="get_memetic_status",
+    says="Health of the memory, and curation tasks.",
+    hints=READS,
+    result=("coherence_score", "entropy_level", "suggested_action"),
+)
+class Status(Called):
+    """Tell the health of the memory, and what it needs done."""
+
+
+def _check_level(level: object) -> None:
+    if level is None:
+        raise InvalidParamsError.of("level", "is required: 0, 1 or 2")
+    wrong = "Verbosity level must be 0, 1, or 2"
+    raise InvalidParamsError(wrong, parameter="level", detail=f"Invalid params: level - {wrong}")
+
+
+@operation(
+    tool="set_verbosity",
+    says="How much results tell from now on: 0 ids, 1 text and ids, 2 links, scores, conflicts.",
+    result=("previous_level", "new_level"),
+)
+class SetVerbosity(Called, kw_only=True):
+    """Set how much results tell from now on."""
+
+    level: Annotated[int, about(LEVELS, schema={"enum": [0, 1, 2]}, check=_check_level, ge=0, le=2)]
+
+
+@operation(
+    "memory.forget",
+    short="Forget a memory",
+    tool="forget_memory",
+    says="Take a memory out. Soft: restore_memory brings it back within 30 days.",
+    hints=DESTROYS,
+    result=("node_id", "soft_delete"),
+)
+class Forget(Called, kw_only=True):
+    """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
+
+    Its text is shown. A pinned memory is forgotten when you say yes, or with --pinned. With --permanent
+    what was merged into it goes too; the answer names a merged memory that stays, and why.
+
+    Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
+    2 the database is corrupt.
+
+    Example: context-graph-cli memory forget 5f3c1a2b --reason "was wrong"
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+    soft_delete: Annotated[
+        bool,
+        about(
+            "false (--permanent): at once and for good; else it can be restored for 30 days.",
+            schema={"type": "boolean", "default": True},
+            flag="permanent",
+        ),
+    ] = True
+    reason: Annotated[
+        str,
+        text(
+            "Why; kept with the time of it. user_requested is needed to delete for good.",
+            500,
+            0,
+            tool="user_requested: needed to delete for good",
+        ),
+    ] = ""
+    pinned: Annotated[bool, about("Also if it is pinned: the user wants it forgotten.")] = False
+
+
+@operation(
+    "memory.restore",
+    short="Take back a forget",
+    tool="restore_memory",
+    says="Bring back a memory that was forgotten softly.",
+    result=("node_id",),
+)
+class Restore(Called, kw_only=True):
+    """Bring a forgotten memory back, as long as it has not been purged.
+
+    Exit codes: 0; 1 no such forgotten memory; 2 the database is corrupt.
+
+    Example: context-graph-cli memory restore 5f3c1a2b
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+
+
+@operation(
+    "memory.link",
+    short="Link two memories",
+    tool="link_memories",
+    says="Connect two memories; recall follows such links.",
+    result=("edge_id",),
+)
+class Link(Called, kw_only=True):
+    """Link two memories; a link of the same type between them is replaced.
+
+    Exit codes: 0; 1 a wrong argument or no such memory; 2 the database is corrupt.
+
+    Example: context-graph-cli memory link 5f3c1a2b 9d0e7c44 --type caused_by --weight 0.9
+    """
+
+    source_id: Annotated[str, node_named("Id of the memory the link leaves.", "FROM", wire="source")]
+    target_id: Annotated[str, node_named("Id of the memory it leads to.", "TO", wire="target")]
+    relationship_type: Annotated[
+        str,
+        text(
+            "What the first is to the second; `causes` and `contradicts` become causal links, conflicts.",
+            64,
+            tool="causes, contradicts, part_of, related_to ...",
+            option="--type",
+            metavar="WORD",
+        ),
+    ] = "related_to"
+    weight: Annotated[float, unit("Strength, 0 to 1.")] = 0.5
+    confidence: Annotated[float, unit("Certainty, 0 to 1.")] = 1.0
+    domain: Annotated[Domain, about("The kind of knowledge it belongs to.")] = Domain.GENERAL
+    metadata: _Metadata | None = None
+
+
+@operation(
+    tool="get_memory",
+    says="One memory whole; at level 2 with its links.",
+    result=("node",),
+)
+class Get(Shown, kw_only=True):
+    """Tell one memory whole."""
+
+    node_id: Annotated[str, node_named(NODE_ID)]
+
+
+@operation(
+    tool="get_identity",
+    says="The session's identity continuity and consciousness.",
+    hints=READS,
+    result=("session_id", "identity_continuity"),
+)
+class Identity(Called):
+    """Tell the numbers of a session's identity."""
+
+
+@operation("memory.export")
+class Export(Called):
+    """Give one page of an export."""
+
+    format: Annotated[Literal["jsonl", "markdown"], about("What memories are written as.")] = "jsonl"
+    embeddings: Annotated[bool, about("The vectors too.")] = False
+    cursor: Annotated[str, text("Where the page begins.", 4096, 0)] = ""
+
+
+@operation("memory.import")
+class Import(Called):
+    """Take one step of an import: begin, check and write its parts, tell what was wrong, end."""
+
+    phase: Annotated[Literal["begin", "check", "checked", "write", "end"], about("The step.")] = "begin"
+    token: Annotated[str, text("What begin told; all other steps need it.", 4096)] | None = None
+    overwrite: Annotated[bool, about("Replace memories whose id is here already.")] = False
+    files: Annotated[list[Any], about("A part: Markdown files, {name, text}.")] | None = None
+    lines: Annotated[list[Any], about("A part: lines of JSONL.")] | None = None
+    first_line: Annotated[int, about("Number of the first of them.", ge=1, le=1 << 62)] = 1
+
+
+@operation("memory.reindex")
+class Reindex(Called, kw_only=True):
+    """Compute embeddings anew for a moment: asked again until it is done, it lets others in between."""
+
+    provider: Annotated[str, text("What makes the embeddings.", 4096)]
+
+
+@operation("memory.stats", short="Counts, cache, index, embedding, injections")
+class Stats(Called):
+    """Show what this project's memory holds and how it does: counts, cache, index, embedding, injections.
+
+    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
+
+    Example: context-graph-cli memory stats --json
+    """
+
+    prometheus: Annotated[bool, about("Print the metrics in Prometheus' text format.")] = False

@@ -1,0 +1,390 @@
+"""Runs the operations: arguments in, calls of the Memex, the answer.
+
+The Memex checks what it stores and says what is wrong in the words of seed 003's tables; here only ids and
+base64 are turned into its terms.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.errors import (
+    GraphQueryError,
+    InvalidInputError,
+    InvalidParamsError,
+    SessionNotFoundError,
+    StoreError,
+)
+from context_graph.memory.embed import provider
+from context_graph.memory.exchange import exporting
+from context_graph.memory.exchange.importing import Import
+from context_graph.memory.exchange.records import tombstone_to_json
+from context_graph.memory.filters import RecallFilters
+from context_graph.memory.memex import Memex
+from context_graph.memory.writing import Draft, as_uuid
+from context_graph.model.edge import GraphEdge
+from context_graph.model.instants import iso_time
+from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content
+from context_graph.operations import consolidations, memories, views
+from context_graph.operations.context import Answer, Context
+from context_graph.operations.imports import Imports
+from context_graph.operations.naming import check_not_pinned, memory_named
+from context_graph.operations.operation import Called
+
+_TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
+"""What the longest content takes in base64, its characters of four bytes each."""
+_AS_GIVEN: Final = tuple(
+    one.name
+    for one in fields(Draft)
+    if one.name in memories.Store.__struct_fields__ and one.name not in ("content", "link_to", "session_id")
+)
+"""Fields of a memory that go into the store as they came."""
+_STEPS_S: Final = 0.05
+_imports: Final = Imports()
+
+
+def run(context: Context, arguments: Called) -> Answer:
+    """Do what ``arguments`` ask for.
+
+    Raises:
+        ContextGraphError: As the Memex's methods.
+    """
+    return _RUNS[type(arguments)](context, arguments)
+
+
+def _store(context: Context, given: memories.Store) -> Answer:
+    memex, content = context.host.memory(), _content(given)
+    with memex.masking() as masked:
+        node = memex.store(
+            content,
+            **{name: getattr(given, name) for name in _AS_GIVEN},
+            link_to=[memory_named(memex, one, "link_to") for one in given.link_to],
+            session_id=context.session_id,
+            project=context.host.project,
+            occurred_at_ms=None if given.occurred_at is None else int(given.occurred_at),
+            source=context.source,
+            node_id=context.new_id(),
+        )
+    return Answer({**views.stored_view(node, context.verbosity), **_masked(masked)})
+
+
+def _masked(masked: dict[str, int]) -> dict[str, Any]:
+    return {"masked": masked} if masked else {}
+
+
+def _content(given: memories.Store) -> str:
+    """The content as text: base64 stays what it is, unless it is text that was sent that way."""
+    if given.content_base64 is None:
+        if given.content is None:
+            raise InvalidParamsError.of("content", "is required (or content_base64)")
+        check_content(given.content)
+        return given.content
+    if given.content is not None:
+        both = "Provide either content or content_base64, not both"
+        raise InvalidParamsError(both, parameter="content", detail=f"Invalid params: content - {both}")
+    if given.modality is not Modality.TEXT:
+        return base64.b64encode(_decoded(given.content_base64, MAX_CONTENT_CHARS)).decode()
+    try:
+        text = _decoded(given.content_base64, _TEXT_BASE64_CHARS).decode()
+    except UnicodeDecodeError:
+        raise InvalidParamsError.of(
+            "content_base64", "is no UTF-8 text; name its modality: image, audio or video"
+        ) from None
+    check_content(text)
+    return text
+
+
+def _decoded(given: str, most: int) -> bytes:
+    value = "".join(given.split())
+    if len(value) > most:
+        raise InvalidParamsError.of(
+            "content_base64", f"must have at most {most} characters, has {len(value)}"
+        )
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidParamsError.of("content_base64", f"is not base64: {error}") from error
+
+
+def _recall(context: Context, given: memories.Recall) -> Answer:
+    memex, filters = context.host.memory(), RecallFilters.parse(given.filters)
+    found = memex.recall(
+        given.query, top_k=given.top_k, filters=filters, recency=given.recency, cursor=given.cursor
+    )
+    _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
+    view = views.recall_view(memex, found, context.verbosity)
+    return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
+
+
+def _inject(context: Context, given: memories.Inject) -> Answer:
+    memex = context.host.memory()
+    found = memex.inject(
+        given.query,
+        max_tokens=given.max_tokens,
+        mode=given.distillation_mode,
+        priority=given.priority,
+        include=given.include_metadata,
+        filters=RecallFilters.parse(given.filters),
+    )
+    _count_use(context, memex, found.node_ids, found.followed)
+    view = views.injection_view(memex, found, context.verbosity)
+    return Answer(view, quotes=_quotes(context), nothing=not found.node_ids)
+
+
+def _quotes(context: Context) -> bool:
+    """Whether it is told texts: at level 0 memories are only named."""
+    return context.verbosity is not VerbosityLevel.RAW_ONLY
+
+
+def _count_use(
+    context: Context, memex: Memex, ids: Sequence[UUID], followed: Iterable[GraphEdge] = ()
+) -> None:
+    """What was found is an answer even where its use can't be written down (a full disk)."""
+    try:
+        memex.touch(ids, followed)
+    except StoreError as error:
+        context.host.failed("touch", error)
+
+
+def _list(context: Context, given: memories.List) -> Answer:
+    memex = context.host.memory()
+    if given.view == "injected":
+        return Answer({"injections": context.host.injections(given.limit)})
+    if given.view == "deleted":
+        after = as_uuid("cursor", given.cursor) if given.cursor else None
+        return Answer(views.tombstones_view(memex.tombstones(after), given.limit))
+    page = memex.list(given.cursor, given.limit, RecallFilters.parse(given.filters))
+    nodes = [views.record_view(node) for node in page.nodes]
+    return Answer({"nodes": nodes, "next_cursor": page.next_cursor})
+
+
+def _show(context: Context, given: memories.Show) -> Answer:
+    memex = context.host.memory()
+    wanted = memory_named(memex, given.node_id)
+    if given.as_of is not None:
+        then = memex.as_of(wanted, given.as_of)
+        if then is None:
+            raise GraphQueryError(f"memory {wanted} was not in this store at {iso_time(given.as_of)}")
+        found = {**views.record_view(then.node), "as_of": iso_time(given.as_of), "forgotten": then.deleted}
+        return Answer({**found, "edges": [views.edge_view(edge) for edge in then.edges]})
+    stored = memex.stored(wanted)
+    if stored is None:
+        raise GraphQueryError(f"no memory {given.node_id!r} in this store")
+    found = views.record_view(stored.node)
+    found["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
+    stone, uses = memex.tombstone(wanted), context.host.uses(wanted)
+    if stone is not None:
+        found["tombstone"] = tombstone_to_json(stone)
+    return Answer(found if uses is None else {**found, "injections": uses})
+
+
+def _get(context: Context, given: memories.Get) -> Answer:
+    memex = context.host.memory()
+    node_id = memory_named(memex, given.node_id)
+    node = memex.get(node_id)
+    if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
+        raise GraphQueryError(f"no memory {node_id} in this store")
+    _count_use(context, memex, (node_id,))
+    return Answer({"node": views.node_view(memex, node, context.verbosity)}, quotes=_quotes(context))
+
+
+def _status(context: Context, given: memories.Status) -> Answer:
+    status = context.host.memory().status(dream_available=context.host.dream_available)
+    return Answer(status.as_dict(), quotes=True)
+
+
+def _set_verbosity(context: Context, given: memories.SetVerbosity) -> Answer:
+    previous, context.talk.verbosity = context.talk.verbosity, VerbosityLevel(given.level)
+    return Answer({"previous_level": int(previous), "new_level": given.level})
+
+
+def _forget(context: Context, given: memories.Forget) -> Answer:
+    memex = context.host.memory()
+    wanted = memory_named(memex, given.node_id)
+    if not given.pinned:
+        check_not_pinned(memex, wanted)
+    stored = memex.stored(wanted)
+    told = memex.forget_with_twins(wanted, soft=given.soft_delete, reason=given.reason)
+    view = views.forgotten_view(told, stored, context.verbosity)
+    found = view if given.soft_delete else {**view, **told.twins_as_dict()}
+    return Answer(found, quotes=told.tombstone.reason != given.reason)  # of who forgot it before
+
+
+def _restore(context: Context, given: memories.Restore) -> Answer:
+    memex = context.host.memory()
+    node = memex.restore(memory_named(memex, given.node_id))
+    if context.verbosity is None:
+        return Answer(views.record_view(node))
+    return Answer({"node_id": str(node.id), "created_at": iso_time(node.created_at_ms)})
+
+
+def _link(context: Context, given: memories.Link) -> Answer:
+    memex = context.host.memory()
+    source = memory_named(memex, given.source_id, "source_id")
+    target = memory_named(memex, given.target_id, "target_id")
+    if source == target:
+        raise InvalidParamsError.of("target_id", f"is {target}, as source_id is; a link needs two memories")
+    with memex.masking() as masked:
+        edge = memex.link(
+            source,
+            target,
+            given.relationship_type,
+            weight=given.weight,
+            confidence=given.confidence,
+            domain=given.domain,
+            metadata=given.metadata,
+            edge_id=context.new_id(),
+        )
+    return Answer({**views.linked_view(edge, context.verbosity), **_masked(masked)})
+
+
+def _identity(context: Context, given: memories.Identity) -> Answer:
+    try:
+        return Answer(context.host.identity(context.session_id))
+    except SessionNotFoundError:
+        if given.session_id is not None:
+            raise SessionNotFoundError(f"Session not found or expired: {given.session_id}") from None
+    try:  # the environment's session may never have been recorded: then the store's latest is what is meant
+        return Answer(context.host.identity(None))
+    except SessionNotFoundError:
+        missing = context.session_id or "none has been recorded in this project"
+        raise SessionNotFoundError(f"Session not found or expired: {missing}") from None
+
+
+def _export(context: Context, given: memories.Export) -> Answer:
+    memex = context.host.memory()
+    total = memex.count()
+    if given.format == "markdown":
+        files, following = exporting.markdown_page(memex, given.cursor)
+        return Answer({"files": files, "memories": len(files), "total": total, "next_cursor": following})
+    page = exporting.export_page(memex, given.cursor, embeddings=given.embeddings)
+    found = {"text": page.text, "memories": page.memories, "total": total, "next_cursor": page.next_cursor}
+    return Answer(found)
+
+
+def _import(context: Context, given: memories.Import) -> Answer:
+    store = context.host.store_name
+    if given.phase == "begin":
+        work = Import(context.host.memory(), overwrite=given.overwrite)
+        return Answer({"token": _imports.begin(store, work)})
+    if given.token is None:
+        raise InvalidParamsError.of("token", "is required")
+    work = _imports.get(store, given.token)
+    if given.phase in ("check", "write"):
+        _import_part(work, given)
+        return Answer({"problem_count": work.problem_count})
+    if given.phase == "checked":
+        work.checked()
+        return Answer({"faults": work.faults, "problems": work.problems})
+    _imports.end(given.token)
+    return Answer(work.report())
+
+
+def _import_part(work: Import, given: memories.Import) -> None:
+    checks = given.phase == "check"
+    if given.files is not None:
+        (work.check_files if checks else work.write_files)(given.files)
+    elif given.lines is not None:
+        (work.check_lines if checks else work.write_lines)(given.lines, given.first_line)
+    else:
+        raise InvalidInputError("an import's part has lines or files")
+
+
+def _reindex(context: Context, given: memories.Reindex) -> Answer:
+    """Steps for a moment, then the answer: the command comes again, and hooks are served in between."""
+    wanted = provider(given.provider)
+    memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
+    while True:
+        step = memex.reindex_step(wanted)
+        done += step.memories
+        if step.done or time.monotonic() >= until:
+            return Answer({"memories": done, "at": step.at, "total": step.total, "done": step.done})
+
+
+def _stats(context: Context, given: memories.Stats) -> Answer:
+    memex = context.host.memory()
+    if given.prometheus:
+        return Answer(text=memex.prometheus())
+    return Answer({"store": context.host.store_name, **views.stats_view(memex, context.host.figures())})
+
+
+def _consolidate(context: Context, given: consolidations.Consolidate) -> Answer:
+    names = ("mode", "salience_threshold", "max_memories", "dry_run", "strict")
+    job = context.host.consolidate(
+        {name: getattr(given, name) for name in names},
+        session_id=context.session_id,
+        any_state=given.any_state,
+        on_progress=context.progress,
+        on_done=context.on_done,
+    )
+    return Answer(job=job, quotes=True)
+
+
+def _goals(context: Context, given: consolidations.Goals) -> Answer:
+    if context.on_done is None and not given.discover:
+        return Answer(context.host.kept_goals(context.session_id))
+    job = context.host.discover_goals(
+        {"min_confidence": given.min_confidence, "max_goals": given.max_goals},
+        session_id=context.session_id,
+        on_progress=context.progress,
+        on_done=context.on_done,
+    )
+    return Answer(job=job, quotes=True)
+
+
+def _job_status(context: Context, given: consolidations.JobStatus) -> Answer:
+    return Answer(job=context.host.job(given.job))
+
+
+def _job_cancel(context: Context, given: consolidations.JobCancel) -> Answer:
+    job = context.host.job(given.job)
+    job.cancel()
+    return Answer(job=job)
+
+
+def _undo(context: Context, given: consolidations.Undo) -> Answer:
+    return Answer(views.undone_view(context.host.memory().undo(given.token)))
+
+
+def _runs(context: Context, given: consolidations.Runs) -> Answer:
+    return Answer({"runs": [views.run_view(one) for one in context.host.memory().runs(given.limit)]})
+
+
+def _history(context: Context, given: consolidations.History) -> Answer:
+    memex = context.host.memory()
+    wanted = memory_named(memex, given.node_id)
+    versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
+    return Answer({"id": str(wanted), "versions": versions})
+
+
+_RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
+    memories.Store: _store,
+    memories.Recall: _recall,
+    memories.Inject: _inject,
+    memories.List: _list,
+    memories.Show: _show,
+    memories.Get: _get,
+    memories.Status: _status,
+    memories.SetVerbosity: _set_verbosity,
+    memories.Forget: _forget,
+    memories.Restore: _restore,
+    memories.Link: _link,
+    memories.Identity: _identity,
+    memories.Export: _export,
+    memories.Import: _import,
+    memories.Reindex: _reindex,
+    memories.Stats: _stats,
+    consolidations.Consolidate: _consolidate,
+    consolidations.Goals: _goals,
+    consolidations.JobStatus: _job_status,
+    consolidations.JobCancel: _job_cancel,
+    consolidations.Undo: _undo,
+    consolidations.Runs: _runs,
+    consolidations.History: _history,
+}

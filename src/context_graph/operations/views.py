@@ -1,0 +1,291 @@
+"""Shows answers as JSON: at seed 003's three levels (REQ-CORE-020 to 022), or whole for a program.
+
+Level 0 names memories and nothing else. Level 1 adds their texts: whole while they fit one reply together,
+else the longest are cut to one length and marked. Level 2 adds what is known about them. A typical answer has
+about 100, 200 and 800 tokens; docs/memory-metrics.md has measured ones. The command line asks for whole
+records (no level), which have the fields of an export.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from context_graph.memory.context.inject import Injection
+from context_graph.memory.editing import Forgotten
+from context_graph.memory.exchange.records import edge_to_json, node_to_json, tombstone_to_json
+from context_graph.memory.history import Version
+from context_graph.memory.memex import Memex
+from context_graph.memory.metrics.insights import Insights
+from context_graph.memory.metrics.metrics import learning_score
+from context_graph.memory.recall import Recall
+from context_graph.memory.runs import Undone
+from context_graph.model.edge import GraphEdge
+from context_graph.model.instants import iso_time
+from context_graph.model.memory import MemoryNode, Tombstone, VerbosityLevel
+from context_graph.store.graph.node_records import StoredNode
+from context_graph.store.graph.runs import Run
+
+MAX_TEXT_CHARS: Final = 24_000
+"""Characters of content in one reply; the client inlines 30,000 of the whole. Some 6,000 tokens."""
+MAX_DETAILED: Final = 20
+"""Memories whose own figures level 2 lists."""
+NOTHING_FOUND: Final = "Nothing is remembered about that."
+_ELLIPSIS: Final = "…"
+_LISTED: Final = 100
+"""Ids of one undo that are told; the counts are of all."""
+_UTL: Final = ("delta_s", "delta_c", "w_e", "phi")
+_FOR_PROGRAMS: Final = ("utl_state", "project", "semantic_cluster")
+"""Of a memory's fields: not told to a model, or from level 2 on."""
+
+
+def record_view(node: MemoryNode) -> dict[str, Any]:
+    """A memory for a program: all its fields but the vector, times as ISO 8601."""
+    found = node_to_json(node)
+    found.pop("embedding", None)
+    found["created_at"] = iso_time(found.pop("created_at_ms"))
+    found["last_accessed"] = iso_time(found.pop("last_accessed_ms"))
+    return found
+
+
+def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
+    """REQ-CORE-014's answer; the learning state beside it unless the least was asked for."""
+    if level is None:
+        return record_view(node)
+    found: dict[str, Any] = {
+        "node_id": str(node.id),
+        "created_at": iso_time(node.created_at_ms),
+        "johari_quadrant": node.johari_quadrant.value,
+    }
+    if level is not VerbosityLevel.RAW_ONLY:
+        found["utl_state"] = {name: round(getattr(node.utl_state, name), 6) for name in _UTL}
+    return found
+
+
+def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> dict[str, Any]:
+    """recall_memory's answer (REQ-CORE-015, appendix B), best first.
+
+    A content that is cut has ``truncated`` and ``content_chars`` beside it; get_memory gives it whole.
+    """
+    nodes = [found.node for found in recall.nodes]
+    if level is None:
+        rows = [
+            {
+                **record_view(one.node),
+                "relevance_score": round(one.score, 6),
+                "parts": {name: round(value, 6) for name, value in one.parts.items()},
+            }
+            for one in recall.nodes
+        ]
+        return {"nodes": rows, "total": recall.total, "next_cursor": recall.next_cursor}
+    if level is VerbosityLevel.RAW_ONLY:
+        view: dict[str, Any] = {"nodes": [{"id": str(node.id)} for node in nodes]}
+    else:
+        texts = _fitting([node.content for node in nodes])
+        view = {
+            "nodes": [
+                _entry(found.node, text, relevance_score=round(found.score, 4))
+                for found, text in zip(recall.nodes, texts, strict=True)
+            ]
+        }
+    if level is VerbosityLevel.FULL_INSIGHTS:
+        for entry, node in zip(view["nodes"], nodes, strict=True):
+            entry["utl"] = _scores(node)
+        view |= _insights(memex.insights(nodes))
+    if recall.next_cursor is not None:
+        view["next_cursor"] = recall.next_cursor
+    return view if nodes else {"note": NOTHING_FOUND, **view}
+
+
+def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel | None) -> dict[str, Any]:
+    """inject_context's answer (REQ-CORE-016, appendix B); at level 0 no text at all."""
+    ids = [str(node.id) for node in injection.nodes]
+    if level is VerbosityLevel.RAW_ONLY:
+        return {
+            "context": "",
+            "tokens_used": 0,
+            "compression_ratio": 1.0 if ids else 0.0,
+            "nodes_retrieved": ids,
+            **({} if ids else {"note": NOTHING_FOUND}),
+        }
+    view = {
+        "context": injection.context,
+        "tokens_used": injection.tokens_used,
+        "tokens_before_distillation": injection.tokens_before,
+        "distillation_applied": injection.mode.value,
+        "compression_ratio": round(injection.compression_ratio, 4),
+        "nodes_retrieved": ids,
+    }
+    if level is None:
+        return {**view, "metadata": injection.metadata}
+    view["utl_metrics"] = injection.utl_metrics.as_dict()
+    if level is VerbosityLevel.FULL_INSIGHTS:
+        view["utl_scores"] = [
+            {"id": str(node.id), **_scores(node)} for node in injection.nodes[:MAX_DETAILED]
+        ]
+        view = _insights(injection.insights) | view
+    return view | injection.metadata | ({} if ids else {"note": NOTHING_FOUND})
+
+
+def node_view(memex: Memex, node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
+    """get_memory's answer: one memory, its content whole."""
+    if level is VerbosityLevel.RAW_ONLY:
+        return {"id": str(node.id)}
+    record = record_view(node)
+    view = _entry(node, node.content)
+    view |= {name: value for name, value in record.items() if name not in view and name not in _FOR_PROGRAMS}
+    if level is VerbosityLevel.FULL_INSIGHTS:
+        view["semantic_cluster"] = record["semantic_cluster"]
+        insights = memex.insights([node])
+        view["utl"] = _scores(node)
+        view |= _insights(insights) | insights.named(["neighborhood"])
+    return view
+
+
+def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
+    cut = {"truncated": True, "content_chars": len(node.content)} if text != node.content else {}
+    return {
+        "id": str(node.id),
+        "content": text,
+        **cut,
+        "importance": node.importance,
+        **more,
+        "johari_quadrant": node.johari_quadrant.value,
+        "created_at": iso_time(node.created_at_ms),
+    }
+
+
+def _fitting(contents: Sequence[str]) -> list[str]:
+    """``contents``, the longest cut to the one length at which all together fit a reply."""
+    room, left = MAX_TEXT_CHARS, len(contents)
+    limit = MAX_TEXT_CHARS
+    for length in sorted(map(len, contents)):
+        limit = room // left
+        if length > limit:
+            break
+        room -= length
+        left -= 1
+    else:
+        return list(contents)
+    return [one if len(one) <= limit else one[: limit - 1] + _ELLIPSIS for one in contents]
+
+
+def _insights(insights: Insights) -> dict[str, Any]:
+    """What level 2 adds (REQ-CORE-022)."""
+    found = insights.named(("causal_links", "entailment_cones", "conflicts"))
+    conflicts = found.pop("conflicts")
+    metrics = insights.metrics()
+    return {
+        **found,
+        "conflict_analysis": {"contradiction_score": round(metrics.conflict, 4), "conflicts": conflicts},
+        "utl_metrics": metrics.as_dict(),
+    }
+
+
+def _scores(node: MemoryNode) -> dict[str, Any]:
+    utl = node.utl_state
+    return {
+        **{name: round(getattr(utl, name), 4) for name in _UTL},
+        "learning_score": round(learning_score(utl.delta_s, utl.delta_c, utl.w_e, math.cos(utl.phi)), 4),
+    }
+
+
+def edge_view(edge: GraphEdge) -> dict[str, Any]:
+    """A link with all its fields, and whether it is a shortcut that proved its worth."""
+    return {**edge_to_json(edge), "is_valuable_shortcut": edge.is_valuable_shortcut()}
+
+
+def linked_view(edge: GraphEdge, level: VerbosityLevel | None) -> dict[str, Any]:
+    """link_memories' answer; all of the link's fields for a program."""
+    if level is None:
+        return edge_to_json(edge)
+    return {
+        "edge_id": str(edge.id),
+        "source_id": str(edge.source_id),
+        "target_id": str(edge.target_id),
+        "relationship_type": edge.relationship_type,
+        "effective_weight": round(edge.effective_weight(), 6),
+    }
+
+
+def tombstones_view(stones: Iterable[Tombstone], limit: int) -> dict[str, Any]:
+    """One page of what was forgotten."""
+    found: list[dict[str, Any]] = []
+    for stone in stones:
+        if len(found) == limit:
+            return {"tombstones": found, "next_cursor": found[-1]["id"]}
+        found.append(tombstone_to_json(stone))
+    return {"tombstones": found, "next_cursor": None}
+
+
+def forgotten_view(
+    told: Forgotten, stored: StoredNode | None, level: VerbosityLevel | None
+) -> dict[str, Any]:
+    """forget_memory's answer; for a program the tombstone, and the text that is gone."""
+    stone = told.tombstone
+    if level is None:
+        return {**tombstone_to_json(stone), "content": "" if stored is None else stored.node.content}
+    return {
+        "node_id": str(stone.id),
+        "soft_delete": stone.soft,
+        "deleted_at": iso_time(stone.deleted_at_ms),
+        "reason": stone.reason,
+    }
+
+
+def undone_view(undone: Undone) -> dict[str, Any]:
+    """What undoing a consolidation came to."""
+    return {
+        "token": None if undone.token is None else str(undone.token),
+        "undone": str(undone.undone),
+        "mode": undone.mode,
+        "restored": undone.restored,
+        "forgotten": undone.forgotten,
+        "changed": undone.changed,
+        "edges": undone.edges,
+        "kept_count": len(undone.kept),
+        "kept": list(undone.kept[:_LISTED]),
+    }
+
+
+def run_view(run: Run) -> dict[str, Any]:
+    """One consolidation of the past."""
+    return {
+        "token": str(run.token),
+        "mode": run.mode,
+        "at_ms": run.at_ms,
+        "first_commit": run.first,
+        "last_commit": run.last,
+        "counts": dict(run.counts),
+        "details": dict(run.details),
+        "undoes": None if run.undoes is None else str(run.undoes),
+        "undone_by": None if run.undone_by is None else str(run.undone_by),
+    }
+
+
+def version_view(version: Version) -> dict[str, Any]:
+    """One change of a memory."""
+    return {
+        "seq": version.seq,
+        "at_ms": version.at_ms,
+        "what": version.what,
+        "run": None if version.run is None else str(version.run),
+        "before": dict(version.before),
+        "edge": None if version.edge is None else edge_to_json(version.edge),
+    }
+
+
+def stats_view(memex: Memex, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The memory's figures in groups, with what the owner counts beside them."""
+    metrics = memex.metrics()
+    operations = metrics.pop("operations", {})
+    groups: dict[str, Any] = {}
+    for name, value in metrics.items():
+        group, _, rest = name.partition("_")
+        if group in ("cache", "bloom", "index") and rest:
+            groups.setdefault(group, {})[rest] = value
+        else:
+            groups.setdefault("memory", {})[name] = value
+    embedding = memex.provider_record() or {"name": "none yet"}
+    return {**groups, "embedding": embedding, **figures, "operations": operations}

@@ -1,0 +1,249 @@
+"""Handles hooks: applies the event, then answers in the caller's format, including the gates' decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from context_graph.claude.hooks import claude, hook_output
+from context_graph.claude.hooks.hook_output import HookOutput, render_output
+from context_graph.errors import (
+    ContextGraphError,
+    CrisisTriggeredError,
+    InvalidInputError,
+    OwnerError,
+    SessionNotFoundError,
+    StoreError,
+)
+from context_graph.identity.brief import brief_line, crisis_text, state_block
+from context_graph.identity.continuity import classify_ic
+from context_graph.identity.live import LiveSession, Outcome
+from context_graph.model import DriftMetrics, EventKind, HookEvent
+from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.live_sessions import Applied
+from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
+
+FORMATS = (*hook_output.FORMATS, "claude")
+
+
+def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
+    """A hook's failure in its own format: claude never blocks, the others carry seed 001's exit code."""
+    fmt = request.params.get("format", "json")
+    if fmt == "claude":
+        if isinstance(error, StoreError | OwnerError):
+            text = claude.render_system_message(f"context-graph: {error}")
+            return reply(text, stderr=f"context-graph: {error}", flags=flags)
+        # What can't be recorded may still have to be refused: the gates read their input less strictly.
+        return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
+    output = HookOutput(success=False, error=str(error), execution_time_ms=0)
+    fmt = fmt if fmt in FORMATS else "json"
+    return reply(
+        render_output(output, str(fmt)), stderr=str(error), exit_code=error.hook_exit_code, flags=flags
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answering:
+    """Builds the answer to one hook."""
+
+    call: Call
+    hook: HookCall
+    format: str
+
+    @property
+    def event(self) -> HookEvent:
+        return self.hook.event
+
+    @property
+    def for_claude(self) -> bool:
+        return self.format == "claude"
+
+    def tell(self, *, context: str = "", message: str = "") -> Reply:
+        """The document in the client's format: the context to add, and the gates' decision."""
+        log = self.call.context.store.requirement_log
+        return self.call.gates.answer(self.hook, log, context=context, message=message)
+
+    def say(self, output: HookOutput, *, stderr: str = "", exit_code: int = 0) -> Reply:
+        """The answer in one of seed 001's formats."""
+        text = render_output(output, self.format)
+        return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
+
+    def output(self, live: LiveSession, text: str, drift: DriftMetrics | None = None) -> HookOutput:
+        # A program that reads this answer may read the brief next; the client's own hooks never do.
+        self.call.context.sessions.publish(live)
+        return HookOutput(
+            success=True,
+            consciousness_state=live.measures,
+            ic_classification=live.classification,
+            context_injection=text or None,
+            drift_metrics=drift,
+            execution_time_ms=self.call.elapsed_ms(),
+        )
+
+    def is_known(self) -> bool:
+        event = self.event
+        return event.is_canary or self.call.context.sessions.get(event.session_id) is not None
+
+    def apply(self) -> Applied:
+        """Apply the event; outside the claude format its session must exist (seed 001: exit code 5)."""
+        if not self.for_claude and not self.is_known():
+            raise SessionNotFoundError(
+                f"session not found: {self.event.session_id!r}; "
+                "begin it with `hooks session-start` in this project"
+            )
+        return self.call.context.sessions.apply(self.event)
+
+
+def serve(call: Call) -> Reply:
+    """The answer to one of VERBS.
+
+    Raises:
+        InvalidInputError: A format that there is not, or an input of no documented shape.
+    """
+    named = call.option("format", "json")
+    if named not in FORMATS:
+        raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
+    hook = HookCall.parse(call.request, call.redactor)
+    return _HANDLERS[EventKind(call.request.verb.removeprefix("hooks."))](_Answering(call, hook, named))
+
+
+def _session_start(one: _Answering) -> Reply:
+    started = one.call.context.sessions.start(one.event)
+    if started.twin and one.for_claude:
+        return reply(flags=APPLIED)
+    text = "\n".join(part for part in (started.text, _last_summary(one, started)) if part)
+    warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
+    if one.for_claude:
+        return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
+    return one.say(one.output(started.live, text, started.drift), stderr=warning)
+
+
+def _losses(call: Call) -> str:
+    lost = call.context.store.engine.tell_losses()
+    if not lost:
+        return ""
+    return (
+        f"Some of what this project's store had recorded last is lost ({'; '.join(lost)}). "
+        "What is there is used; `context-graph-cli doctor` says more."
+    )
+
+
+def _last_summary(one: _Answering, started: Applied) -> str:
+    own, store = started.live.snapshot.session_id, one.call.context.store
+
+    def previous() -> list[str]:
+        if one.event.source == "clear":  # it continues no session, yet there is one that was cleared
+            return [row.session_id for row in store.list_sessions(limit=2)[0] if row.session_id != own]
+        return [row.session_id for row in store.chain(own, limit=9).sessions[1:]]
+
+    return one.call.context.memory_hooks.for_start(one.event, previous, one.call.settings)
+
+
+def _pre_tool(one: _Answering) -> Reply:
+    call, event = one.call, one.event
+    if not one.for_claude and not one.is_known():
+        # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
+        return one.say(HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
+    applied = call.context.sessions.apply(event)
+    live = applied.live
+    if event.tool_use_id and event.tool_name.startswith("mcp__"):
+        call.context.note_tool_use(event.tool_use_id, live.snapshot.session_id)
+    line = brief_line(live.metrics if live.has_evidence else None)
+    if not one.for_claude:
+        return one.say(one.output(live, line))
+    mode, shown = call.settings.brief, call.context.sessions.shown_briefs
+    # The brief is about the session, not about its subagents.
+    if mode == "off" or applied.twin or event.agent_id:
+        return one.tell()
+    if not event.is_canary:
+        if mode == "on_change" and shown.get(event.session_id) == line:
+            return one.tell()
+        shown[event.session_id] = line
+    return one.tell(context=line)
+
+
+def _post_tool(one: _Answering) -> Reply:
+    applied = one.apply()
+    if one.for_claude:
+        return reply(flags=APPLIED) if applied.twin else one.tell(context=_notice(one.call, applied.outcome))
+    output = one.output(applied.live, _notice(one.call, applied.outcome))
+    crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
+    if crisis and applied.outcome is not None and applied.outcome.measured:
+        text = f"Crisis threshold breached: IC={applied.live.metrics.ic:.2f}"
+        return one.say(output, stderr=text, exit_code=CrisisTriggeredError.hook_exit_code)
+    return one.say(output)
+
+
+def _prompt_submit(one: _Answering) -> Reply:
+    applied = one.apply()
+    if applied.twin and one.for_claude:
+        return reply(flags=APPLIED)
+    live, settings, text = applied.live, one.call.settings, ""
+    if one.event.is_prompt:  # else nobody asked for anything
+        block = state_block(live.metrics if live.has_evidence else None) if settings.inject else ""
+        recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
+        text = "\n".join(part for part in (block, recalled) if part)
+    return one.tell(context=text) if one.for_claude else one.say(one.output(live, text))
+
+
+def _quiet(one: _Answering) -> Reply:
+    """Answer events whose context would force another turn or be dropped: recorded, and refused or not."""
+    applied = one.apply()
+    if not one.for_claude:
+        return one.say(one.output(applied.live, ""))
+    # A Stop is held by one hook; two would tell the model the same reason twice.
+    return reply(flags=APPLIED) if applied.twin and one.event.kind is EventKind.STOP else one.tell()
+
+
+def _session_end(one: _Answering) -> Reply:
+    live = one.apply().live
+    if one.for_claude:
+        return one.tell()
+    wanted = one.call.flag("generate-summary", True)
+    return one.say(one.output(live, _summary(live, one.event.duration_ms) if wanted else ""))
+
+
+def _notice(call: Call, outcome: Outcome | None) -> str:
+    """The words of seed 000 REQ-SESSION-14, if this event crossed a line."""
+    if outcome is None or not outcome.measured:
+        return ""
+    if outcome.crisis_entered:
+        queued = outcome.dream_requested and call.settings.auto_dream
+        return crisis_text(outcome.metrics.ic, queued=queued)
+    return f"IC warning: {outcome.metrics.ic:.2f}" if outcome.warning_entered else ""
+
+
+def _summary(live: LiveSession, duration_ms: int = 0) -> str:
+    """The session in a sentence or two, from its own counts (seed 001 REQ-HOOKS-21, --generate-summary)."""
+    counts = live.events_by_kind
+    failed = counts.get(EventKind.POST_TOOL_FAILURE.value, 0)
+    tools = counts.get(EventKind.POST_TOOL.value, 0) + failed
+    prompts = counts.get(EventKind.PROMPT_SUBMIT.value, 0)
+    parts = [
+        f"Session {live.snapshot.session_id}: {live.events_applied} events",
+        f"{prompts} prompts, {tools} tool calls ({failed} failed)",
+    ]
+    if live.ic_history:
+        ic = live.snapshot.last_ic
+        parts.append(f"IC {ic:.2f} ({classify_ic(ic)}), lowest {min(live.ic_history):.2f}")
+    else:
+        parts.append("nothing measured yet")
+    if duration_ms:
+        parts.append(f"{duration_ms / 1000:.0f} s")
+    return "; ".join(parts)
+
+
+_HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
+    EventKind.SESSION_START: _session_start,
+    EventKind.PRE_TOOL: _pre_tool,
+    EventKind.POST_TOOL: _post_tool,
+    EventKind.POST_TOOL_FAILURE: _post_tool,
+    EventKind.PROMPT_SUBMIT: _prompt_submit,
+    EventKind.SESSION_END: _session_end,
+    **dict.fromkeys((EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
+    **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
+    EventKind.PROMPT_EXPANSION: _quiet,
+}
+VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)

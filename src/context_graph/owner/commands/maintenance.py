@@ -1,0 +1,210 @@
+"""Handles `doctor` and `backup`, for which the process that holds a store is needed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import orjson
+from msgspec import Struct
+
+from context_graph import __version__
+from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.consolidation import messages
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.identity.brief import brief_line, state_block
+from context_graph.identity.live import decode_runtime
+from context_graph.operations.parameters import about, read
+from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.commands.memory import body_of
+from context_graph.wire.frames import Reply
+
+_WEEK_MS: Final = 7 * 86_400_000
+_DAY_MS: Final = 86_400_000
+_MONTH_MS: Final = 30 * _DAY_MS
+_SESSIONS: Final = 500
+"""Sessions of a week that are looked at; of more the newest."""
+_CAPTURES: Final = 20
+_INSTRUCTION_CHARS: Final = 2048
+"""What the client keeps of a server's instructions."""
+
+
+def _canary(call: Call) -> Reply:
+    session_id = call.option("session")
+    if not session_id.startswith(CANARY_PREFIX):
+        raise InvalidInputError(f"--session {session_id!r} is no canary's: those begin with {CANARY_PREFIX}")
+    call.context.sessions.shown_briefs.pop(session_id, None)
+    events = call.context.sessions.canaries.take(session_id, call.began_ms)
+    shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]
+    return reply(orjson.dumps({"events": shown}))
+
+
+def _look(call: Call) -> Reply:
+    """The store's health. A part that fails reports that in its place; the others are still reported.
+
+    ``quick`` omits the pass over all records, and what only the costs are computed from.
+    """
+    context, now_ms = call.context, call.began_ms
+    context.settle()
+    settings = call.settings
+    found = {
+        "store": str(context.folder),
+        "project": str(context.project) if context.project else "",
+        "spool_pending": context.spool_pending(),
+        "spool_rejected": context.spool_rejected,
+        "sessions": _guarded(_sessions, call, now_ms),
+        "memory": _guarded(_memory, call, now_ms),
+        "texts": {} if call.flag("quick") else _guarded(_texts, call, now_ms),
+        "settings": {
+            name: getattr(settings, name)
+            for name in ("brief", "inject", "memory_inject", "memory_inject_tokens", "memory_capture")
+        },
+        "losses": [
+            one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
+        ],
+        "problems": [*settings.problems, *call.redactor.problems],
+    }
+    return reply(orjson.dumps(found))
+
+
+def _guarded(part: Callable[[Call, int], dict[str, Any]], call: Call, now_ms: int) -> dict[str, Any]:
+    try:
+        return part(call, now_ms)
+    except (ContextGraphError, OSError) as error:
+        return {"error": str(error)}
+
+
+def _sessions(call: Call, now_ms: int) -> dict[str, Any]:
+    store = call.context.store
+    rows, _ = store.list_sessions(limit=_SESSIONS)
+    week = [row for row in rows if row.timestamp_ms >= now_ms - _WEEK_MS]
+    kinds: Counter[str] = Counter()
+    for row in week:
+        packed = None if row.damaged else store.load_runtime(row.session_id)
+        if packed is not None:
+            kinds.update(decode_runtime(packed).events_by_kind)
+    return {
+        "count": store.count(),
+        "damaged": sum(bool(row.damaged) for row in rows),
+        "last_event_ms": rows[0].timestamp_ms if rows else None,
+        "week": len(week),
+        "week_days": len({row.timestamp_ms // _DAY_MS for row in week}),
+        "week_events": dict(kinds),
+    }
+
+
+def _memory(call: Call, now_ms: int) -> dict[str, Any]:
+    context = call.context
+    context.memory_hooks.tidy()
+    if not context.memory_count() and context.memory_seq() is None:
+        return {"live": 0, **context.memory_hooks.stats(), "week_injections": 0, "week_tokens": 0}
+    with context.memory.uncounted():
+        return _examined(call, now_ms)
+
+
+def _examined(call: Call, now_ms: int) -> dict[str, Any]:
+    context = call.context
+    recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
+    return {
+        "live": context.memory_count(),
+        **({} if call.flag("quick") else _health(call)),
+        "last_capture_ms": _last_capture_ms(call),
+        **context.memory_hooks.stats(),
+        "week_injections": len(recent),
+        "week_tokens": sum(one["tokens"] for one in recent),
+    }
+
+
+def _health(call: Call) -> dict[str, Any]:
+    began = time.perf_counter()
+    health = call.context.memory.health()
+    took_ms = (time.perf_counter() - began) * 1000
+    return {**asdict(health), "agrees": health.agrees, "looked_ms": round(took_ms, 3)}
+
+
+def _last_capture_ms(call: Call) -> int | None:
+    from context_graph.memory.capture import CAPTURE_TAG, work_of
+    from context_graph.memory.filters import RecallFilters
+
+    page = call.context.memory.list(None, _CAPTURES, RecallFilters(tags=(CAPTURE_TAG,)))
+    return max((max(node.created_at_ms, work_of(node).ended_ms) for node in page.nodes), default=None)
+
+
+def _texts(call: Call, now_ms: int) -> dict[str, Any]:
+    """The tokens of what is put into contexts, in WordPieces, which memory's budgets use."""
+    from context_graph.mcp.protocol import INSTRUCTIONS
+    from context_graph.mcp.tools import memory_tools
+    from context_graph.memory.embed import default_provider
+
+    count = default_provider().count_tokens
+    listed = [
+        {"name": one.name, "description": one.description, "inputSchema": one.parameters}
+        for one in memory_tools()
+    ]
+    live = call.context.sessions.latest()
+    metrics = live.metrics if live is not None and live.has_evidence else None
+    return {
+        "tools": len(listed),
+        "tool_schemas": count(orjson.dumps(listed).decode()),
+        "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
+        "brief": count(brief_line(metrics)),
+        "state_block": count(state_block(metrics)),
+    }
+
+
+PREFIX: Final = "checkpoint-"
+
+
+class _Checkpoint(Struct):
+    pid: Annotated[int, about("The process that will copy it.", ge=0, le=1 << 30)] = 0
+
+
+def _checkpoint(call: Call) -> Reply:
+    pid = read(_Checkpoint, body_of(call), call.request.verb).pid or os.getpid()
+    store = call.context.folder
+    for left in _leftovers(store):
+        messages.discard(left)
+    call.context.checkpoint()
+    folder = store / f"{PREFIX}{pid}-{secrets.token_hex(8)}"
+    with call.context.memory.core.operation("checkpoint", writes=True) as core:
+        messages.take_checkpoint(core.store, folder)
+        seq = core.store.counters.seq
+    found = {
+        "folder": str(folder),
+        "database": str(folder / messages.DATABASE),
+        "store": str(store),
+        "project": str(call.request.project or ""),
+        "version": __version__,
+        "memories": call.context.memory_count(),
+        "sessions": call.context.store.count(),
+        "last_commit": seq,
+    }
+    return reply(orjson.dumps(found))
+
+
+def _leftovers(store: Path) -> list[Path]:
+    found = sorted(store.glob(f"{PREFIX}*-*"))
+    return [path for path in found if not _lives(path.name.removeprefix(PREFIX).partition("-")[0])]
+
+
+def _lives(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+HANDLERS: dict[str, Callable[[Call], Reply]] = {
+    "doctor.canary": _canary,
+    "doctor.look": _look,
+    "backup.checkpoint": _checkpoint,
+}

@@ -1,0 +1,227 @@
+"""Handles `session …` and `consciousness …`: seed 000's four commands, and those that show a session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict
+
+import orjson
+
+from context_graph.errors import CorruptedIdentityError, InvalidInputError, SessionNotFoundError
+from context_graph.identity.brief import compact_line, crisis_text, state_block
+from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
+from context_graph.identity.live import LiveSession
+from context_graph.model import EventKind, HookEvent
+from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.sessions.store_context import StoreContext
+from context_graph.store.sessions.sessions import SessionRow
+from context_graph.wire.frames import Reply
+
+_CHAIN_LIMIT = 20
+
+
+def _find_session(call: Call) -> LiveSession:
+    """The session that a command means: --session-id (alias allowed), the environment's, else the latest.
+
+    Raises:
+        SessionNotFoundError: If there is none, naming what was looked for.
+    """
+    named = call.option("session-id") or call.request.session_env
+    store = call.context.store
+    live = call.context.sessions.get(store.resolve_id(named)) if named else call.context.sessions.latest()
+    if live is None:
+        raise SessionNotFoundError(
+            f"session not found: {named!r}" if named else "no session in this store yet"
+        )
+    return live
+
+
+def _lenient_input(body: bytes) -> dict[str, str]:
+    """Seed 000: input that can't be parsed means defaults, not an error."""
+    try:
+        given = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError:
+        return {}
+    if not isinstance(given, dict):
+        return {}
+    return {key: value for key, value in given.items() if isinstance(value, str)}
+
+
+def _restore(call: Call) -> Reply:
+    """REQ-SESSION-12. A new session linked to the one that is restored (D3.5)."""
+    given = _lenient_input(call.request.body)
+    source = given.get("source", "startup")
+    named, own = given.get("session_id", ""), call.request.session_env
+    previous = ""
+    if source == "resume" and named and named != own and call.context.sessions.get(named) is not None:
+        previous, session_id, source = named, own or str(uuid.uuid4()), "startup"
+    else:
+        session_id = own or named or str(uuid.uuid4())
+    if source == "clear" and call.context.sessions.get(session_id) is not None:
+        session_id = str(uuid.uuid4())
+    started = call.context.sessions.start(
+        HookEvent(
+            kind=EventKind.SESSION_START,
+            session_id=session_id,
+            event_id=call.request.event_id,
+            at_ms=call.began_ms,
+            source=source,
+            previous_session_id=previous,
+        ),
+        strict=True,
+    )
+    return reply(started.text, stderr=f"Warning: {started.warning}" if started.warning else "")
+
+
+def _persist(call: Call) -> Reply:
+    named = call.request.session_env or _lenient_input(call.request.body).get("session_id", "")
+    live = call.context.sessions.get(named) if named else call.context.sessions.latest()
+    if live is None:
+        return reply(stderr=f"Warning: session {named!r} is not in the store; nothing to persist")
+    call.context.sessions.save(live)
+    return reply()
+
+
+def _list(call: Call) -> Reply:
+    rows, cursor = call.context.store.list_sessions(
+        limit=call.count("limit", 50, 10_000), cursor=call.option("cursor") or None
+    )
+    listed = {"sessions": [_row_view(row) for row in rows], "total": call.context.store.count()}
+    return reply(orjson.dumps({**listed, "next_cursor": cursor} if cursor else listed))
+
+
+def _show(call: Call) -> Reply:
+    return reply(orjson.dumps(_session_view(call.context, _find_session(call)), option=orjson.OPT_INDENT_2))
+
+
+def _export(call: Call) -> Reply:
+    store = call.context.store
+    document = (
+        store.export_all(cursor=call.option("cursor") or None)
+        if call.flag("all")
+        else store.export(_find_session(call).snapshot.session_id)
+    )
+    return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+def _import(call: Call) -> Reply:
+    try:
+        document = orjson.loads(call.request.body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInputError(f"the input is not JSON: {error}") from error
+    taken = call.context.store.import_(document, overwrite=call.flag("overwrite"))
+    for session_id in taken:
+        call.context.sessions.drop(session_id)
+    return reply(orjson.dumps({"imported": taken}))
+
+
+def _check(call: Call) -> Reply:
+    """REQ-SESSION-14: words on stderr only, always exit 0."""
+    try:
+        live = _find_session(call)
+    except (SessionNotFoundError, CorruptedIdentityError, InvalidInputError) as error:
+        return reply(stderr=f"Warning: IC check failed: {error}")
+    call.context.sessions.publish(live)
+    ic = live.snapshot.last_ic
+    if not live.has_evidence:
+        return reply()
+    if is_ic_crisis(ic):
+        queued = call.flag("auto-dream") and call.context.sessions.queue_dream(live, at_ms=call.began_ms)
+        return reply(stderr=crisis_text(ic, queued=queued))
+    return reply(stderr=f"IC warning: {ic:.2f}" if is_ic_warning(ic) else "")
+
+
+def _inject(call: Call) -> Reply:
+    """REQ-SESSION-15: the four lines; compact and verbose beside them."""
+    style = call.option("format", "standard")
+    try:
+        live: LiveSession | None = _find_session(call)
+    except SessionNotFoundError:
+        live = None
+    metrics = live.metrics if live is not None and live.has_evidence else None
+    if style == "compact":
+        return reply(compact_line(metrics))
+    if style == "standard":
+        return reply(state_block(metrics))
+    if style != "verbose":
+        raise InvalidInputError(f"--format {style!r} is none of compact, standard, verbose")
+    text = state_block(metrics)
+    if metrics is not None and live is not None:
+        text += (
+            f"\nComponents: I={metrics.integration:.2f} R={metrics.reflection:.2f}"
+            f" D={metrics.differentiation:.2f}"
+            f"\nCoupling K={live.snapshot.coupling:.2f}, {live.events_applied} events,"
+            f" {live.predictions_scored} predictions scored"
+            f"\nSession: {live.snapshot.session_id} (previous: {live.snapshot.previous_session_id or 'none'},"
+            f" cross-session IC={live.snapshot.cross_session_ic:.2f})"
+        )
+    return reply(text)
+
+
+def _status(call: Call) -> Reply:
+    try:
+        live: LiveSession | None = _find_session(call)
+    except SessionNotFoundError:
+        if call.option("session-id"):
+            raise
+        live = None
+    return reply(orjson.dumps(_status_view(call.context, live), option=orjson.OPT_INDENT_2))
+
+
+def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
+    snapshot = live.snapshot
+    chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
+    return {
+        **asdict(snapshot),
+        "events_applied": live.events_applied,
+        "events_duplicate": live.events_duplicate,
+        "events_by_kind": dict(live.events_by_kind),
+        "spool_pending": context.spool_pending(),
+        "ic_history": list(live.ic_history),
+        "has_evidence": live.has_evidence,
+        "chain": [_row_view(row) for row in chain.sessions],
+        "chain_end": chain.end,
+        "dreams_pending": len(context.store.dream_queue.pending()),
+    }
+
+
+def _row_view(row: SessionRow) -> dict[str, object]:
+    return {name: value for name, value in asdict(row).items() if value is not None and value != ""}
+
+
+def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
+    view: dict[str, object] = {
+        "store": str(context.folder),
+        "project": str(context.project) if context.project else "",
+        "sessions": context.store.count(),
+        "spool_pending": context.spool_pending(),
+        "dreams_pending": context.store.dream_queue.pending(),
+    }
+    if live is None:
+        return view
+    state = live.measures
+    view["session_id"] = live.snapshot.session_id
+    view["previous_session_id"] = live.snapshot.previous_session_id
+    view["has_evidence"] = live.has_evidence
+    view["events_applied"] = live.events_applied
+    if state is not None:
+        view["state"] = live.metrics.state.name
+        view["consciousness_state"] = asdict(state)
+        view["coupling"] = live.snapshot.coupling
+        view["predictions_scored"] = live.predictions_scored
+        view["ic_classification"] = live.classification.level
+    return view
+
+
+HANDLERS: dict[str, Callable[[Call], Reply]] = {
+    "session.restore-identity": _restore,
+    "session.persist-identity": _persist,
+    "session.list": _list,
+    "session.show": _show,
+    "session.export": _export,
+    "session.import": _import,
+    "consciousness.check-identity": _check,
+    "consciousness.inject-context": _inject,
+    "consciousness.status": _status,
+}

@@ -1,0 +1,156 @@
+"""Finishes a consolidation that succeeded: notes, answered requests, goals that sessions take over."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from context_graph.consolidation.commit import goal_view
+from context_graph.consolidation.messages import FOLDER
+from context_graph.consolidation.plan import GOALS, Goal, Plan, decode_goals
+from context_graph.errors import CorruptedIdentityError
+from context_graph.owner.consolidations.goal_identity import adopt_goals, alignments
+from context_graph.owner.jobs import Job, Trigger, trigger_of
+
+if TYPE_CHECKING:
+    from context_graph.owner.sessions.store_context import StoreContext
+
+_NOTES: Final = "last.json"
+_NOTED: Final = (
+    *("merged_count", "pruned_count", "links_made_count", "reweighted_count"),
+    *("final_memory_count", "duration_ms", "undo_token"),
+)
+_MEMBERS: Final = 20
+"""Ids of a goal's memories that are told; the count is of all."""
+
+
+class LastRun:
+    """Notes of a store's last run, in a small file beside its database; nothing depends on it."""
+
+    def __init__(self, store: Path) -> None:
+        self._path = store / FOLDER / _NOTES
+        self.notes: dict[str, Any] = {}
+        """Mode, trigger, times, counts, and the store's change number after it."""
+        try:
+            found = orjson.loads(self._path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return  # none yet, or damaged: at worst a run is made once more
+        if isinstance(found, dict):
+            self.notes = found
+
+    @property
+    def seq(self) -> int:
+        """The store's change number after its last successful run; -1 before the first."""
+        found = self.notes.get("seq")
+        return found if type(found) is int else -1
+
+    def write(self, notes: dict[str, Any]) -> None:
+        """Note the run. Raises OSError: it can't be written; the notes in memory hold all the same."""
+        self.notes = notes
+        draft = self._path.with_suffix(".new")
+        os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
+        draft.write_bytes(orjson.dumps(notes))
+        os.replace(draft, self._path)
+
+
+def follow_up(
+    job: Job,
+    result: Mapping[str, Any],
+    goals: Sequence[Goal],
+    context: StoreContext,
+    last: LastRun,
+    log: logging.Logger,
+) -> None:
+    """Finish a run with that result and the goals that the store has since.
+
+    Raises:
+        StoreError, OSError: Something of it could not be written; the run stands all the same.
+    """
+    answer_requests(context, job.started_ms, log)
+    if goals:
+        adopted = adopt_goals(context, goals)
+        log.info("dream %s: %d sessions took goals up", job.name, adopted)
+    last.write(
+        {
+            "trigger": job.trigger.value,
+            "mode": job.request.mode.value,
+            "requested_mode": job.requested_mode.value,
+            "began_ms": job.started_ms,
+            "ended_ms": time.time_ns() // 1_000_000,
+            "seq": context.memory_seq(),
+            **{name: result.get(name) for name in _NOTED},
+        }
+    )
+
+
+def answer_requests(context: StoreContext, before_ms: int, log: logging.Logger) -> None:
+    """Remove from the queue the requests that a consolidation begun at ``before_ms`` answers, and close
+    the crises that made them.
+
+    A crisis is closed before its request is removed: a death in between causes one run more, never one less.
+
+    Raises:
+        StoreError: What is left on the queue is answered by the next run.
+    """
+    context.settle()  # runtimes are written below: none may be ahead of its session
+    answered = 0
+    for request in context.store.dream_queue.pending():
+        at_ms = request["at_ms"]
+        if not isinstance(at_ms, int) or at_ms > before_ms:
+            continue
+        if trigger_of(request) is Trigger.CRISIS:
+            _close_crisis(context, str(request["session_id"]))
+        context.store.dream_queue.finish(str(request["id"]))
+        answered += 1
+    if answered:
+        log.info("dream: store=%s answered %d requests", context.folder.name, answered)
+
+
+def _close_crisis(context: StoreContext, session_id: str) -> None:
+    try:
+        live = context.sessions.get(session_id)
+    except CorruptedIdentityError:
+        return  # whoever asks for that session is told; the request must not wait for it
+    if live is not None and live.close_crisis():
+        context.store.put_runtime(session_id, live.runtime_bytes())
+
+
+def found_view(context: StoreContext, session_id: str | None, plan: Plan) -> dict[str, Any]:
+    """The goals that a search found as JSON, the most certain first, and how much was looked at."""
+    return {
+        **_goals_view(context, session_id, plan.goals),
+        "memory_count": plan.memories,
+        "considered_count": plan.considered,
+        "clusters_discovered": len(plan.clusters),
+        "notes": list(plan.notes),
+    }
+
+
+def kept_view(context: StoreContext, session_id: str | None) -> dict[str, Any]:
+    """The goals that consolidations keep, as JSON."""
+    with context.memory.core.operation("goals") as core:
+        kept = decode_goals(core.store.meta(GOALS))
+    return _goals_view(context, session_id, kept)
+
+
+def _goals_view(context: StoreContext, session_id: str | None, goals: Sequence[Goal]) -> dict[str, Any]:
+    """The goals, each with how the purpose vector of that session, or the latest, aligns with it."""
+    live = (context.sessions.get(session_id) if session_id else None) or context.sessions.latest()
+    aligned = alignments(context, live, goals)
+    return {
+        "goals": [
+            {
+                **goal_view(one),
+                "members": [str(each) for each in one.members[:_MEMBERS]],
+                "alignment": aligned.get(one.goal_id),
+            }
+            for one in goals
+        ],
+        "goals_count": len(goals),
+    }

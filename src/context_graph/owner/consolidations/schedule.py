@@ -1,0 +1,347 @@
+"""Decides when the owner consolidates by itself: on crises, high entropy, ended sessions and idleness.
+
+Each of these makes a wish, which becomes a run at the next quiet time. There is one timer, and none while
+nothing is pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from context_graph.owner.jobs import Place, Trigger, Wish, trigger_of
+
+if TYPE_CHECKING:
+    from context_graph.consolidation.plan import Mode
+    from context_graph.owner.consolidations.aftermath import LastRun
+    from context_graph.owner.sessions.store_context import StoreContext
+
+QUIET_S: Final = 2.0
+"""Without a request, before a run of the owner's own begins."""
+ENTROPY_HIGH: Final = 0.7
+"""A store's entropy above which, when it lasts, the store is to be consolidated."""
+_BACK_OFF_MOST_S: Final = 60.0
+_FAILURES_MOST: Final = 3
+"""Runs of a store in a row that may fail before the owner stops trying by itself."""
+_CLIENT_S: Final = 60.0
+"""How long a run after a session's end waits for a client that does not go: it may have begun another."""
+_RETRY_S: Final = 60.0
+"""After a run that failed, at least."""
+_NEVER: Final = float("inf")
+_URGENCY: Final = {trigger: at for at, trigger in enumerate(Trigger)}
+
+
+class Wishes:
+    """All wishes of one owner, one per store and reason.
+
+    Knows neither clock nor processes: times are the caller's, in monotonic seconds.
+    """
+
+    def __init__(self) -> None:
+        self._wishes: dict[tuple[Path, Trigger], Wish] = {}
+        self._rests: dict[Path, float] = {}
+        """When a store's cool-down ends."""
+        self._failures: dict[Path, int] = {}
+
+    def add(self, wish: Wish) -> Wish:
+        """Add a wish, unless it exists already; returns the wish that holds now."""
+        known = self._wishes.setdefault((wish.place.store, wish.trigger), wish)
+        if known is not wish:
+            known.session_id, known.mode = wish.session_id, wish.mode
+            known.not_before = max(known.not_before, wish.not_before)
+            known.waits_for_client |= wish.waits_for_client
+        return known
+
+    def has(self, store: Path, trigger: Trigger | None = None) -> bool:
+        """Whether a run of that store (for that reason) is wanted."""
+        return any(key[0] == store and trigger in (None, key[1]) for key in self._wishes)
+
+    def of(self, store: Path | None = None) -> list[Wish]:
+        """The wishes of one store, or all."""
+        return [wish for wish in self._wishes.values() if store in (None, wish.place.store)]
+
+    def due_at(self, wish: Wish, busy_at: float) -> float:
+        """When the wish may begin, if no request comes after ``busy_at``; inf in a store that keeps
+        failing.
+        """
+        store = wish.place.store
+        if self._failures.get(store, 0) >= _FAILURES_MOST:
+            return _NEVER
+        return max(wish.not_before, self._rests.get(store, 0.0), busy_at + QUIET_S)
+
+    def next(self, busy_at: float, now: float) -> tuple[float, Wish] | None:
+        """The most urgent wish that is due, or the first to be due, and when."""
+        found = [(max(now, self.due_at(wish, busy_at)), wish) for wish in self._wishes.values()]
+        found = [(at, wish) for at, wish in found if at != _NEVER]
+        return min(found, key=lambda one: (one[0], _URGENCY[one[1].trigger]), default=None)
+
+    def begun(self, wish: Wish) -> None:
+        """Remove a wish whose run begins."""
+        self._wishes.pop((wish.place.store, wish.trigger), None)
+
+    def aborted(self, wish: Wish, now: float) -> None:
+        """Add a wish again whose run was cancelled by a query, later each time."""
+        wish.aborts += 1
+        wish.not_before = now + min(QUIET_S * 2 ** (wish.aborts - 1), _BACK_OFF_MOST_S)
+        self.add(wish)
+
+    def done(self, store: Path, mode: Mode, rest_until: float) -> None:
+        """Remove the store's wishes after a run of that mode, except those for deeper modes."""
+        from context_graph.consolidation.plan import Mode
+
+        ranks = list(Mode)
+        for key, wish in list(self._wishes.items()):
+            if key[0] == store and ranks.index(wish.mode) <= ranks.index(mode):
+                del self._wishes[key]
+        self._rests[store] = rest_until
+        self._failures.pop(store, None)
+
+    def failed(self, store: Path, rest_until: float) -> bool:
+        """Note that a run of the owner's own failed; whether the next one will be tried."""
+        self._failures[store] = self._failures.get(store, 0) + 1
+        self._rests[store] = rest_until
+        return self._failures[store] < _FAILURES_MOST
+
+
+class EntropyWatch:
+    """Tracks one store's entropy: asks for one run per excursion, when it stays high for long enough."""
+
+    def __init__(self, lasts_s: float) -> None:
+        self._lasts_s = lasts_s
+        self.seen = -1
+        """The store's change number when it was looked at last."""
+        self._since: float | None = None
+        self._asked = False
+
+    def sample(self, entropy: float, now: float) -> None:
+        """Note that the entropy is ``entropy``, in [0, 1], from now on."""
+        if entropy <= ENTROPY_HIGH:
+            self._since, self._asked = None, False
+        elif self._since is None:
+            self._since = now
+
+    @property
+    def due_at(self) -> float | None:
+        """When it will have been high for long enough; None if it is not, or has been asked for."""
+        return None if self._since is None or self._asked else self._since + self._lasts_s
+
+    def asked(self) -> None:
+        """Note that a run was asked for; the next one comes only after a dip."""
+        self._asked = True
+
+
+class Schedule:
+    """The wishes of one owner, and the timer that starts their runs."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        contexts: Callable[[], Iterable[StoreContext]],
+        last_run: Callable[[Path], LastRun],
+        *,
+        start: Callable[[Wish], None],
+        free: Callable[[], bool],
+        log: logging.Logger,
+    ) -> None:
+        self.loop = loop
+        self._contexts = contexts
+        self._last_run = last_run
+        self._start = start
+        self._free = free
+        self._log = log
+        self.wishes = Wishes()
+        self.busy_at = loop.time()
+        """When the last request came."""
+        self._entropy: dict[Path, EntropyWatch] = {}
+        self._clients: dict[Path, int] = {}
+        """Descriptors of client processes whose sessions have ended."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
+
+    def session_ended(self, store: Path, client: int) -> None:
+        """The session of process ``client`` ends: a run for it waits until that process is gone."""
+        if store in self._clients or client <= 0:
+            return
+        try:
+            handle = os.pidfd_open(client)
+        except (OSError, AttributeError):
+            return  # gone already, or not to be watched here: the quiet time must do
+        self._clients[store] = handle
+        self.loop.add_reader(handle, self._client_gone, store)
+
+    def look(self) -> None:
+        """After answers: take up new requests and figures. Cost: some us a store when there is nothing."""
+        if self._stopped:
+            return
+        changed = False
+        for context in self._contexts():
+            if context.sessions.dream_asked:
+                context.sessions.dream_asked = False
+                changed |= self._take_requests(context)
+            changed |= self._sample(context)
+        if changed or (self._timer is None and self._due() is not None):
+            self.plan()
+
+    def _take_requests(self, context: StoreContext) -> bool:
+        if not context.dreams_by_itself:
+            return False
+        found = context.store.dream_queue.pending()
+        for request in found:
+            trigger = trigger_of(request)
+            after_end = trigger is Trigger.SESSION_END
+            mode = context.settings.dream_session_end if after_end else "light"
+            if mode == "off":
+                continue
+            wish = self._wish(context, trigger, mode)
+            wish.session_id = str(request["session_id"])
+            if after_end and context.folder in self._clients:
+                wish.waits_for_client, wish.not_before = True, self.loop.time() + _CLIENT_S
+        return bool(found)
+
+    def _sample(self, context: StoreContext) -> bool:
+        """Note the store's entropy if it has changed; whether there is something new to wait for."""
+        seq = context.memory_seq()
+        if seq is None:
+            return False
+        watch = self._entropy.get(context.folder)
+        if watch is None:
+            watch = self._entropy[context.folder] = EntropyWatch(context.settings.dream_entropy_s)
+        entropy = None if watch.seen == seq else context.memory.entropy_if_loaded()
+        if entropy is None:
+            return False
+        watch.seen = seq
+        before = watch.due_at
+        watch.sample(entropy, self.loop.time())
+        return watch.due_at != before
+
+    def plan(self) -> None:
+        """Begin what is due, or set the timer for the next wish."""
+        self._stop_timer()
+        if self._stopped or not self._free():
+            return  # whoever is under way plans anew when it is over
+        now = self.loop.time()
+        self._wish_by_time(now)
+        first = self.wishes.next(self.busy_at, now)
+        if first is not None and first[0] <= now:
+            self.wishes.begun(first[1])
+            self._start(first[1])
+            return
+        due = self._due()
+        if due is not None:
+            self._timer = self.loop.call_at(due, self.plan)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _due(self) -> float | None:
+        """When the next thing may have to be done, if no request comes before; None if nothing is pending."""
+        times: list[float | None] = []
+        for context in self._contexts():
+            watch = self._entropy.get(context.folder)
+            times += [watch.due_at if watch is not None else None, self._idle_at(context)]
+        first = self.wishes.next(self.busy_at, self.loop.time())
+        times.append(first[0] if first is not None else None)
+        return min((at for at in times if at is not None), default=None)
+
+    def _idle_at(self, context: StoreContext) -> float | None:
+        """When the store will have been idle long enough; None if it has not changed since its last run.
+
+        Nor is an empty one wished for, however it became so: there would be no run that could be noted, and
+        the wish would come again at once.
+        """
+        settings, seq = context.settings, context.memory_seq()
+        if not context.dreams_by_itself or settings.dream_idle == "off" or not seq:
+            return None
+        if not context.memory_count() or self.wishes.has(context.folder):
+            return None
+        if seq == self._last_run(context.folder).seq:
+            return None
+        return self.busy_at + settings.dream_idle_s
+
+    def _wish_by_time(self, now: float) -> None:
+        """Wish for the runs that time alone asks for."""
+        for context in self._contexts():
+            mode = context.settings.dream_idle
+            watch = self._entropy.get(context.folder)
+            if watch is not None and watch.due_at is not None and watch.due_at <= now:
+                watch.asked()
+                if context.dreams_by_itself and mode != "off":
+                    self._wish(context, Trigger.ENTROPY, mode)
+            idle_at = self._idle_at(context)
+            if idle_at is not None and idle_at <= now:
+                self._wish(context, Trigger.IDLE, mode)
+
+    def _wish(self, context: StoreContext, trigger: Trigger, mode: str) -> Wish:
+        from context_graph.consolidation.plan import Mode
+
+        if not self.wishes.has(context.folder, trigger):
+            self._log.info("dream wanted: store=%s trigger=%s mode=%s", context.folder.name, trigger, mode)
+        return self.wishes.add(Wish(Place(context.folder, context.project), trigger, Mode(mode)))
+
+    def done(self, place: Place, mode: Mode, cooldown_s: float) -> None:
+        """A run of that store went through."""
+        self.wishes.done(place.store, mode, self.loop.time() + cooldown_s)
+
+    def gave_way(self, wish: Wish) -> None:
+        """Wish again for a run that was ended for a query."""
+        self.wishes.aborted(wish, self.loop.time())
+
+    def failed(self, wish: Wish, cooldown_s: float) -> None:
+        """Retry a failed run of the owner's own after a while, but not for ever."""
+        if self.wishes.failed(wish.place.store, self.loop.time() + max(_RETRY_S, cooldown_s)):
+            self.wishes.add(wish)
+        else:
+            name = wish.place.store.name
+            self._log.error("store %s: no more dreams of the owner's own, too many have failed", name)
+
+    def soon(self, seconds: float) -> bool:
+        """Whether a run may begin within so many seconds if no request comes."""
+        first = self.wishes.next(self.busy_at, self.loop.time())
+        return first is not None and first[0] <= self.loop.time() + seconds
+
+    def view(self, store: Path | None = None) -> list[dict[str, Any]]:
+        """What is scheduled, of one store or all, the next first."""
+        now = self.loop.time()
+        rows: list[dict[str, Any]] = []
+        for wish in self.wishes.of(store):
+            in_s = self.wishes.due_at(wish, self.busy_at) - now
+            rows.append({**_row(wish.place.store, wish.trigger, wish.mode, in_s), "aborted": wish.aborts})
+        for context in self._contexts():
+            idle_at = self._idle_at(context) if store in (None, context.folder) else None
+            if idle_at is not None:
+                rows.append(_row(context.folder, Trigger.IDLE, context.settings.dream_idle, idle_at - now))
+        return sorted(rows, key=lambda row: (row["in_s"] is None, row["in_s"]))
+
+    def stop(self) -> None:
+        """Start nothing more."""
+        self._stopped = True
+        self._stop_timer()
+        for store in list(self._clients):
+            self._forget_client(store)
+
+    def _client_gone(self, store: Path) -> None:
+        self._forget_client(store)
+        for wish in self.wishes.of(store):
+            if wish.waits_for_client:
+                wish.waits_for_client, wish.not_before = False, 0.0
+        self.plan()
+
+    def _forget_client(self, store: Path) -> None:
+        handle = self._clients.pop(store)
+        self.loop.remove_reader(handle)
+        os.close(handle)
+
+
+def _row(store: Path, trigger: Trigger, mode: str, in_s: float) -> dict[str, Any]:
+    return {
+        "store": store.name,
+        "trigger": trigger.value,
+        "mode": str(mode),
+        "in_s": None if in_s == _NEVER else round(max(0.0, in_s), 1),
+    }

@@ -1,0 +1,185 @@
+"""Describes consolidations to the owner: what is to be done, why, and how far it is.
+
+Crises and ended sessions write requests into the store's durable queue, so that neither a busy time nor the
+owner's death loses them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from context_graph.consolidation.plan import Mode
+    from context_graph.consolidation.request import Consciousness, Request
+    from context_graph.model import SessionIdentitySnapshot
+
+WHOLE: Final = 1000
+"""The total that a job's progress is told of."""
+_WHY: Final = "why"
+"""Of a queued request; without one it is a crisis's, as all were before there were others."""
+
+Outcome = Mapping[str, Any] | Exception
+"""The result as JSON, or why there is none."""
+OnProgress = Callable[[int, int, str], None]
+"""(done, total, stage in a word)."""
+OnDone = Callable[[Outcome], None]
+
+
+class Trigger(StrEnum):
+    """The reason for a run; those after the first are the owner's own, in order of urgency."""
+
+    ASKED = "asked"
+    CRISIS = "crisis"
+    ENTROPY = "entropy"
+    SESSION_END = "session_end"
+    IDLE = "idle"
+
+
+class JobState(StrEnum):
+    """The state of a run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Place(NamedTuple):
+    """A store and the project it was made for."""
+
+    store: Path
+    project: Path | None
+
+
+@dataclass(slots=True)
+class Wish:
+    """A run that the owner wants."""
+
+    place: Place
+    trigger: Trigger
+    mode: Mode
+    session_id: str | None = None
+    not_before: float = 0.0
+    aborts: int = 0
+    """How often it gave way to a query."""
+    waits_for_client: bool = False
+    """The client whose session ended is still there."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Job:
+    """A consolidation, or a search for goals, from request to end."""
+
+    place: Place
+    requested_mode: Mode
+    request: Request
+    """What runs, after the gate."""
+    consciousness: Consciousness
+    """What the gate went by."""
+    wish: Wish | None = None
+    """What it fulfils, if the owner itself wants it."""
+    session_id: str | None = None
+    dry_run: bool = False
+    on_progress: OnProgress | None = None
+    on_done: OnDone | None = None
+    withdraw: Callable[[Job], bool]
+    """Takes it back; whether that was still possible."""
+
+    id: str = field(default_factory=lambda: uuid4().hex, init=False)
+    began_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000, init=False)
+    started_ms: int = field(default=0, init=False)
+    ended_ms: int = field(default=0, init=False)
+    state: JobState = field(default=JobState.QUEUED, init=False)
+    done: int = field(default=0, init=False)
+    """Of WHOLE."""
+    stage: str = field(default="", init=False)
+    result: Mapping[str, Any] | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+
+    @property
+    def trigger(self) -> Trigger:
+        """The reason for the run."""
+        return Trigger.ASKED if self.wish is None else self.wish.trigger
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state not in (JobState.QUEUED, JobState.RUNNING)
+
+    @property
+    def name(self) -> str:
+        """The job's name in the log."""
+        return self.id[:8]
+
+    def cancel(self) -> None:
+        """End it, with nothing changed, and without a call of `on_done`.
+
+        One that is over stays as it is, and so does one that is being committed: it will be told as usual.
+        """
+        if not self.over and self.withdraw(self):
+            self.end(JobState.CANCELLED)
+            self.on_done = self.on_progress = None
+
+    def told(self, fraction: float, stage: str) -> None:
+        """Note its progress, in [0, 1]."""
+        self.done, self.stage = int(WHOLE * fraction), stage
+        if self.on_progress is not None:
+            self.on_progress(self.done, WHOLE, stage)
+
+    def finish(self, outcome: Outcome) -> None:
+        """End it and tell whoever waits. Later calls change nothing."""
+        if self.over:
+            return
+        if isinstance(outcome, Exception):
+            self.end(JobState.FAILED)
+            self.error = outcome
+        else:
+            self.end(JobState.DONE)
+            self.done, self.result = WHOLE, outcome
+        on_done, self.on_done, self.on_progress = self.on_done, None, None
+        if on_done is not None:
+            on_done(outcome)
+
+    def end(self, state: JobState) -> None:
+        """It is over."""
+        self.state = state
+        self.ended_ms = time.time_ns() // 1_000_000
+
+    def view(self) -> dict[str, Any]:
+        """As JSON, for whoever asks how far it is."""
+        view: dict[str, Any] = {
+            "job": self.id,
+            "kind": "consolidate" if self.request.goals is None else "goals",
+            "trigger": self.trigger.value,
+            "state": self.state.value,
+            "done": self.done,
+            "total": WHOLE,
+            "stage": self.stage,
+        }
+        if self.result is not None:
+            view["result"] = self.result
+        if self.error is not None:
+            view["error"] = str(self.error)
+        return view
+
+
+def session_end_request(snapshot: SessionIdentitySnapshot) -> dict[str, object]:
+    """The request that an ended session leaves in the queue."""
+    return {
+        "session_id": snapshot.session_id,
+        "ic": snapshot.last_ic,
+        "at_ms": time.time_ns() // 1_000_000,
+        _WHY: Trigger.SESSION_END.value,
+    }
+
+
+def trigger_of(request: Mapping[str, object]) -> Trigger:
+    """The reason for a queued request."""
+    return Trigger.SESSION_END if request.get(_WHY) == Trigger.SESSION_END.value else Trigger.CRISIS

@@ -1,0 +1,394 @@
+"""Keeps the live sessions of one store in memory: begins or resumes them, and applies each event once.
+
+An event is durable before it is answered. Its effect on the session is stored later, in `settle`, and
+computed again from the events if the owner dies in between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.config import Settings
+from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, StoreError
+from context_graph.identity.brief import brief_line
+from context_graph.identity.continuity import classify_ic
+from context_graph.identity.live import LiveSession, Outcome
+from context_graph.model import DriftMetrics, EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
+from context_graph.owner.jobs import session_end_request
+from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.memory_hooks import MemoryHooks
+from context_graph.store.sessions.event_log import CanaryEvents
+from context_graph.store.sessions.sessions import SessionStore
+
+GOAL_CHECKPOINT_EVENTS = 32
+"""Goals are 100 KB or so: written once in so many events, and replayed from the events in between."""
+
+_CHECKPOINT_KINDS = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The result of an event; ``outcome`` is None for a session's start and for an event applied before."""
+
+    live: LiveSession
+    outcome: Outcome | None = None
+    twin: bool = False
+    """Another installation of our hooks brought the event before; what there is to tell was told then."""
+    text: str = ""
+    """What a start says."""
+    drift: DriftMetrics | None = None
+    warning: str = ""
+
+
+@dataclass(slots=True)
+class Unsettled:
+    """The parts of a session that are still to be written beside its snapshot and runtime."""
+
+    goals: bool = False
+    dream: dict[str, object] | None = None
+    ended: bool = False
+    """The session has ended: it leaves memory, and is read again should it be resumed."""
+
+
+class LiveSessions:
+    """The live sessions, at most ``settings.max_sessions``. Not thread-safe: the owner serves one request
+    at a time.
+
+    Args:
+        brief: Where each session's line goes for `consciousness brief`.
+        memory_hooks: Told of each event that is durable.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        brief: BriefCache,
+        memory_hooks: MemoryHooks,
+        *,
+        settings: Settings,
+        log: logging.Logger,
+    ) -> None:
+        self._store = store
+        self._brief = brief
+        self._memory_hooks = memory_hooks
+        self._settings = settings
+        self._log = log
+        self._live: OrderedDict[str, LiveSession] = OrderedDict()
+        """By id, the one that was used last at the end."""
+        self._unsettled: dict[str, Unsettled] = {}
+        self._twins = TwinHooks()
+        self.canaries = CanaryEvents(store.engine)
+        self.shown_briefs: dict[str, str] = {}
+        """Session -> the line that a prompt of it was last answered with."""
+        self.dream_asked = True
+        """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def in_use(self) -> Iterable[LiveSession]:
+        """The sessions in memory, most recently used first."""
+        return reversed(self._live.values())
+
+    def get(self, session_id: str) -> LiveSession | None:
+        """The live session of that id, loaded from the store if need be; None if there is none."""
+        session_id = cut_session_id(session_id)
+        live = self._live.get(session_id)
+        if live is None:
+            try:
+                snapshot = self._store.load_snapshot(session_id)
+            except SessionNotFoundError:
+                return None
+            live = self._load(snapshot)
+            self._keep(live)
+            self.settle()
+            self._live[session_id] = live  # also if it has ended: it is asked for
+        self._live.move_to_end(session_id)
+        return live
+
+    def latest(self) -> LiveSession | None:
+        """The session that was saved last, or None in an empty store."""
+        snapshot = self._store.load_latest()
+        return None if snapshot is None else self.get(snapshot.session_id)
+
+    def start(self, event: HookEvent, *, strict: bool = False) -> Applied:
+        """Begin or resume the session of a SESSION_START event, as its source says (D3.5).
+
+        Raises:
+            CorruptedIdentityError: If ``strict`` and the session to continue can't be read. Otherwise
+                the new session starts unlinked and ``Applied.warning`` says why: its events must go on.
+        """
+        existing, twin = self.get(event.session_id), self._twins.is_second(event)
+        if existing is not None and twin:
+            self._count_duplicate(existing)
+            return Applied(existing, twin=True)
+        # Once: what the session has done since would be gone with a second beginning.
+        cleared = event.source == "clear" and (existing is None or not self._is_applied(existing, event))
+        if existing is not None and not cleared:
+            self.apply(event)
+            return Applied(existing, text=_restored_text(existing, event.source))
+        if cleared or event.source == "resume":
+            text = "Fresh session initialized" if cleared else "New session initialized"
+            return self._begin(event, LiveSession(_new_snapshot(event)), text)
+        previous, warning = self._previous(event, strict=strict)
+        if previous is None:
+            fresh = LiveSession(_new_snapshot(event))
+            return self._begin(event, fresh, "New session initialized", warning=warning)
+        live, drift, _ = LiveSession.continue_from(previous, _new_snapshot(event))
+        return self._begin(event, live, _restored_text(live, event.source), drift=drift)
+
+    def apply(self, event: HookEvent) -> Applied:
+        """Apply ``event`` once and make it durable before returning (invariants 5 and 6).
+
+        A session the store does not know yet is begun first, linked to the latest one: hooks may
+        have been installed in the middle of a session, and its events must not be lost.
+        """
+        if event.is_canary:
+            # What an event costs, and nothing of what it does: only its record, which `doctor` takes away.
+            canary = LiveSession(_new_snapshot(event))
+            canary.apply(event)
+            self.canaries.append(event)
+            return Applied(canary)
+        live = self.get(event.session_id) or self._begin_implicitly(event)
+        twin = self._twins.is_second(event)
+        if twin or self._is_applied(live, event):
+            self._count_duplicate(live)
+            return Applied(live, twin=twin)
+        return Applied(live, self._apply_new(live, event, event.dedupe_key()))
+
+    def _is_applied(self, live: LiveSession, event: HookEvent) -> bool:
+        return self._store.event_log.is_applied(live.snapshot.session_id, event.dedupe_key())
+
+    def _count_duplicate(self, live: LiveSession) -> None:
+        live.note_duplicate()
+        self.settle()  # the runtime alone must not be ahead of the rest of the session
+        self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
+
+    def save(self, live: LiveSession) -> None:
+        """Write all of ``live`` and make it the latest session (`session persist-identity`)."""
+        self.persist(live)
+        self._store.save_snapshot(live.snapshot)
+
+    def queue_dream(self, live: LiveSession, *, at_ms: int) -> bool:
+        """Queue a consolidation request for ``live``'s crisis, unless its cool-down still runs."""
+        self.settle()  # as in `apply`
+        if not live.claim_dream(at_ms):
+            return False
+        self._store.dream_queue.queue(_dream_request(live, at_ms))
+        self.dream_asked = True
+        self._store.put_runtime(live.snapshot.session_id, live.runtime_bytes())
+        return True
+
+    def settle(self) -> None:
+        """Write the effects of the last events on their sessions; the answers need not wait for it.
+
+        Raises:
+            StoreError: The session is then dropped from memory; it is rebuilt from its events when asked for.
+        """
+        while self._unsettled:
+            session_id, due = self._unsettled.popitem()
+            live = self._live.get(session_id)
+            if live is None:
+                continue
+            self.publish(live)
+            try:
+                self._store.save_state(
+                    live.snapshot,
+                    runtime=live.runtime_bytes(),
+                    goals=live.goals_bytes() if due.goals else None,
+                    goals_seq=live.sequence if due.goals else None,
+                    dream=due.dream,
+                )
+                if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
+                    self._store.dream_queue.queue(session_end_request(live.snapshot))
+                    self.dream_asked = True
+            except StoreError:
+                self.drop(session_id)
+                raise
+            self.dream_asked |= due.dream is not None
+            if due.ended:
+                self.drop(session_id)
+
+    def persist(self, live: LiveSession) -> None:
+        """Write ``live``'s goals, but settle first: no replay could mend goals ahead of the runtime."""
+        self.settle()
+        self._store.save_goals(live.snapshot.session_id, live.sequence, live.goals_bytes())
+
+    def persist_all(self) -> None:
+        """Write every session's goals, so that the next owner replays nothing."""
+        for live in list(self._live.values()):
+            self.persist(live)
+
+    def drop(self, session_id: str) -> None:
+        """Take a session out of memory; it is read again when it is asked for."""
+        self._live.pop(session_id, None)
+        self.shown_briefs.pop(session_id, None)
+
+    def clear(self) -> None:
+        """Take all out of memory, unwritten."""
+        self._live.clear()
+        self._unsettled.clear()
+
+    def publish(self, live: LiveSession) -> None:
+        """Best effort: a brief that can't be written makes the next one cold, never the event lost."""
+        if live.snapshot.session_id.startswith(CANARY_PREFIX):
+            return
+        try:
+            self._brief.put(
+                live.snapshot, live.metrics, brief_line(live.metrics) if live.has_evidence else None
+            )
+        except OSError as error:
+            self._log.warning("brief cache %s: %s", self._store.path.parent.name, error)
+
+    def _apply_new(self, live: LiveSession, event: HookEvent, key: str) -> Outcome:
+        """The event is durable on return; what it did to the session follows in `settle`, or on loading."""
+        outcome = live.apply(event)
+        session_id = live.snapshot.session_id
+        try:
+            self._store.event_log.append(
+                session_id,
+                event=event,
+                seq=live.sequence,
+                dedupe_key=key,
+                capture=self._memory_hooks.wants_capture(event),
+            )
+        except StoreError:
+            self.drop(session_id)  # memory must not be ahead of the disk: the event will come again
+            raise
+        self._note(live, event, outcome)
+        return outcome
+
+    def _note(self, live: LiveSession, event: HookEvent, outcome: Outcome) -> None:
+        self._memory_hooks.noted(event)
+        due = self._unsettled.setdefault(live.snapshot.session_id, Unsettled())
+        due.goals |= live.sequence % GOAL_CHECKPOINT_EVENTS == 0 or event.kind in _CHECKPOINT_KINDS
+        due.ended = event.kind is EventKind.SESSION_END
+        if outcome.dream_requested and self._settings.auto_dream:
+            due.dream = _dream_request(live, event.at_ms)
+
+    def _begin(
+        self,
+        event: HookEvent,
+        live: LiveSession,
+        text: str,
+        *,
+        drift: DriftMetrics | None = None,
+        warning: str = "",
+    ) -> Applied:
+        live.apply(event)
+        self._store.commit_event(
+            live.snapshot,
+            runtime=live.runtime_bytes(),
+            event=event,
+            seq=live.sequence,
+            dedupe_key=event.dedupe_key(),
+            goals=live.goals_bytes(),
+            goals_seq=live.sequence,
+        )
+        self._keep(live)
+        self.publish(live)
+        return Applied(live, text=text, drift=drift, warning=warning)
+
+    def _begin_implicitly(self, event: HookEvent) -> LiveSession:
+        start = HookEvent(
+            *(EventKind.SESSION_START, event.session_id, f"{event.event_id}+start", event.at_ms),
+            source="startup",
+            cwd=event.cwd,
+            from_plugin=event.from_plugin,
+        )
+        return self.start(start).live
+
+    def _previous(self, event: HookEvent, *, strict: bool) -> tuple[LiveSession | None, str]:
+        """The session to continue, and a warning when the one asked for or the latest can't be read."""
+        wanted = event.previous_session_id
+        try:
+            if not wanted:
+                return self.latest(), ""
+            named = self.get(wanted)
+            return named, "" if named else f"previous session {wanted!r} is not in the store"
+        except CorruptedIdentityError as error:
+            if strict:
+                raise
+            self._log.error("%s", error)
+            return None, str(error)
+
+    def _load(self, snapshot: SessionIdentitySnapshot) -> LiveSession:
+        session_id = snapshot.session_id
+        goals = self._store.load_goals(session_id)
+        live = LiveSession.restore(
+            snapshot, self._store.load_runtime(session_id), goals[1] if goals else None
+        )
+        known = live.sequence
+        for seq, event in self._store.event_log.numbered_after(session_id, goals[0] if goals else 0):
+            if seq <= known:
+                live.replay_goals(event)
+            else:  # durable, but the owner was gone before it wrote what the event did
+                self._note(live, event, live.apply(event))
+        return live
+
+    def _keep(self, live: LiveSession) -> None:
+        self._live[live.snapshot.session_id] = live
+        while len(self._live) > self._settings.max_sessions:
+            session_id, oldest = next(iter(self._live.items()))
+            self.persist(oldest)
+            self.drop(session_id)
+
+
+def _dream_request(live: LiveSession, at_ms: int) -> dict[str, object]:
+    return {"session_id": live.snapshot.session_id, "ic": live.snapshot.last_ic, "at_ms": at_ms}
+
+
+def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
+    return SessionIdentitySnapshot(session_id=event.session_id, timestamp_ms=event.at_ms)
+
+
+def _restored_text(live: LiveSession, source: str) -> str:
+    """The line of seed 000 REQ-SESSION-12 for a session that was taken up or linked."""
+    snapshot = live.snapshot
+    from_id = snapshot.session_id if source in ("resume", "compact") else snapshot.previous_session_id
+    if from_id is None:
+        return "New session initialized"
+    ic = snapshot.last_ic
+    return f"Identity restored from {from_id}. IC: {ic:.2f} ({classify_ic(ic)})"
+
+
+WINDOW_MS: Final = 5_000
+"""Between the starts of two hooks that bring one event; a busy machine starts the second late."""
+_KEPT: Final = 64
+"""Events that may still have a twin: those of a few seconds, of all sessions of a store."""
+
+
+class TwinHooks:
+    """The last events, each with the installation of our hooks that sent it. Cost: 1 to 3 us an event."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[str, str], tuple[bool, int]] = OrderedDict()
+
+    def is_second(self, event: HookEvent) -> bool:
+        """Whether the other installation has sent ``event`` within WINDOW_MS; if not, it is remembered.
+
+        Two events from the same installation are two events, however much alike they are.
+        """
+        sign = (event.session_id, _sign(event))
+        first = self._seen.pop(sign, None)
+        if first is not None:
+            from_plugin, at_ms = first
+            if from_plugin != event.from_plugin and abs(event.at_ms - at_ms) <= WINDOW_MS:
+                return True
+        self._seen[sign] = (event.from_plugin, event.at_ms)
+        if len(self._seen) > _KEPT:
+            self._seen.popitem(last=False)
+        return False
+
+
+def _sign(event: HookEvent) -> str:
+    """A key that both hooks of one event share, and no other event of their session has at that time."""
+    if event.has_own_key:
+        return event.dedupe_key()
+    names = (event.kind.value, event.prompt_id, event.source, event.reason, event.tool_name)
+    return "\0".join((*names, event.input_text, event.output_text))

@@ -1,0 +1,249 @@
+"""Holds one open store: its database, its memory, its spool, and its live sessions."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from context_graph.config import Settings
+from context_graph.config.settings import MemoryConfig
+from context_graph.errors import ContextGraphError, StoreError
+from context_graph.model import EventKind
+from context_graph.owner.chores import Chores
+from context_graph.owner.sessions import spool
+from context_graph.owner.sessions.brief_cache import BriefCache
+from context_graph.owner.sessions.gate_hooks import entries_of
+from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.live_sessions import LiveSessions
+from context_graph.owner.sessions.memory_hooks import MemoryHooks
+from context_graph.redact import TextRedactor
+from context_graph.store.engine.tuning import Tuning
+from context_graph.store.sessions.sessions import SessionStore
+from context_graph.wire.frames import Request
+from context_graph.wire.spool import SpoolRecord
+
+if TYPE_CHECKING:
+    from context_graph.memory.memex import Memex
+
+CONSOLIDATION = "consolidation"
+"""Key of the owner's own consolidations among what can be set aside."""
+_TOOL_USES_MAX = 256
+_SAME_ID_MAX = 4
+"""Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
+
+
+class StoreContext:
+    """The open store in ``folder``, which is opened or created. Not thread-safe.
+
+    Raises:
+        StoreError: If the database can't be opened; its subclass says why.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        project: Path | None,
+        settings: Settings,
+        log: logging.Logger,
+        redactor: TextRedactor,
+    ) -> None:
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"store folder {folder} can't be made: {error.strerror}") from error
+        memory = MemoryConfig.of(settings)
+        tuning = Tuning(settings.durability, memory.wal, memory.wal_dir, memory.bloom_bits)
+        store = SessionStore.open(folder / "db", tuning=tuning)
+        self.folder = folder
+        self.store = store
+        self.project = project
+        self.settings = settings
+        self._tool_sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self.spool_rejected = 0
+        self._brief = BriefCache(folder / "brief.bin")
+        self.log = log
+        self._redactor = redactor
+        self._memory: Memex | None = None
+        self._shut: list[str] = []
+        self.chores = Chores(folder, log)
+        self.memory_hooks = MemoryHooks(
+            store,
+            lambda: self.memory,
+            lambda: self.memory_count() > 0,
+            self.chores,
+            project=str(project) if project is not None else None,
+            settings=settings,
+            log=log,
+        )
+        self.sessions = LiveSessions(store, self._brief, self.memory_hooks, settings=settings, log=log)
+        self._note_project()
+
+    @property
+    def memory(self) -> Memex:
+        """The memories in this store's database, opened when first used; a store without any gains them.
+
+        Raises:
+            StoreError: They can't be opened; its subclass says why.
+        """
+        if self._memory is None:
+            from context_graph.memory.memex import Memex  # the engine of recall: not every owner needs it
+            from context_graph.store.graph.graph import GraphStore
+
+            self._memory = Memex.over(
+                GraphStore(self.store.engine),
+                config=MemoryConfig.of(self.settings),
+                redactor=self._redactor,
+            )
+        return self._memory
+
+    def memory_count(self) -> int:
+        """Memories in the store; opens nothing, so that a store without any costs a hook one look-up."""
+        if self._memory is not None:
+            return self._memory.count()
+        from context_graph.store.graph.graph import GraphStore
+
+        return GraphStore.count_in(self.store.engine)
+
+    @property
+    def dreams_by_itself(self) -> bool:
+        """Whether the owner consolidates this store by itself: the settings allow it, and it has not
+        failed twice.
+        """
+        return self.settings.dream and not self.chores.aside.holds(CONSOLIDATION)
+
+    def memory_seq(self) -> int | None:
+        """The number of the memory's last change; None while nobody has used it here."""
+        return None if self._memory is None else self._memory.seq
+
+    def note_tool_use(self, tool_use_id: str, session_id: str) -> None:
+        """Remember this tool use's session for the MCP call that follows, which knows the id but no
+        session.
+        """
+        others = (one for one in self._tool_sessions.pop(tool_use_id, ()) if one != session_id)
+        self._tool_sessions[tool_use_id] = (session_id, *others)[:_SAME_ID_MAX]
+        while len(self._tool_sessions) > _TOOL_USES_MAX:
+            self._tool_sessions.popitem(last=False)
+
+    def session_of_tool_use(self, tool_use_id: str, own: str) -> str | None:
+        """The session that `note_tool_use` was told of; ``own`` if it is one of several that have the id.
+
+        Args:
+            own: The session that the MCP client was started for; /clear leaves it behind.
+        """
+        known = self._tool_sessions.get(tool_use_id)
+        if known is None:
+            return None
+        return own if own in known else known[0]
+
+    def settle(self) -> None:
+        """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
+        self.sessions.settle()
+        if self._memory is not None:
+            self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge_if_due)
+
+    def drain_spool(self) -> None:
+        """Apply what hooks left while no owner answered; cheap when there is nothing."""
+        if not spool.has_pending(self.folder):
+            return
+        report = spool.drain(self.folder, self._apply_record)
+        self.spool_rejected += report.rejected
+        name = self.folder.name
+        if report.shut != self._shut:  # once, not at each request
+            self._shut = report.shut
+            self.log.error("spool %s: %s", name, "; ".join(report.shut) or "all files can be read again")
+        counts = (report.applied, report.rejected, report.aside)
+        if any(counts) or report.deferred:
+            self.log.info("spool %s: %d applied, %d rejected, %d set aside", name, *counts)
+        for reason in (*report.reasons, *([f"deferred: {report.deferred}"] if report.deferred else ())):
+            self.log.warning("spool %s: %s", name, reason)
+
+    def spool_pending(self) -> int:
+        """Events that wait in the spool."""
+        return spool.pending(self.folder)
+
+    def checkpoint(self) -> None:
+        """Write every live session's goals, and what memory has still to write."""
+        self.memory_hooks.tidy()
+        self.sessions.persist_all()
+        if self._memory is not None:
+            self.chores.do("snapshot", "the snapshot of the index", self._memory.save)
+
+    def close(self) -> None:
+        """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
+        self.settle()
+        self.sessions.clear()
+        if self._memory is not None:
+            self._memory.close()
+        self._brief.close()
+        self.store.close()
+
+    def abandon(self) -> None:
+        """Close without writing: after a failed write memory may be ahead of the disk."""
+        self.sessions.clear()
+        self._memory = None
+        self._brief.close()
+        try:
+            self.store.close()
+        except StoreError as error:
+            self.log.error("closing %s: %s", self.folder.name, error)
+
+    def _apply_record(self, record: SpoolRecord) -> None:
+        """Apply one line of the spool, unless it is set aside: the lines behind it must not wait for ever."""
+        key, what = f"event:{record.id}", f"the spooled {record.verb} of session {record.session}"
+        aside = self.chores.aside
+        if aside.holds(key):
+            raise spool.LineSetAsideError(key)
+        try:
+            self.chores.limited(key, what, self._apply, record)
+        except (ContextGraphError, OSError, MemoryError):
+            raise
+        except Exception as error:  # a bug that this line meets; the drain finds out whether others do too
+            if aside.failed(key, what, f"{type(error).__name__}: {error}"):
+                raise spool.LineSetAsideError(key) from error
+            raise
+        aside.succeeded(key)
+
+    def _apply(self, record: SpoolRecord) -> None:
+        """Apply it as the live path would have."""
+        if record.verb == "req.record":
+            records = (record.body or {}).get("records")
+            common = {"at_ms": record.at_ms, "session_id": record.session}
+            self.store.requirement_log.append(entries_of(records, common, self._redactor), once=record.id)
+            return
+        body = b"" if record.body is None else orjson.dumps(record.body)
+        request = Request(
+            record.verb, record.id, record.params, body, session_env=record.session, at_ms=record.at_ms
+        )
+        event = HookCall.parse(request, self._redactor).event
+        if event.kind is EventKind.SESSION_START:
+            self.sessions.start(event)
+        else:
+            self.sessions.apply(event)
+
+    def _note_project(self) -> None:
+        if self.project is None:
+            return
+        known = project_of(self.folder)
+        if known is not None:
+            if known != self.project:
+                self.log.warning("store %s was made for %s", self.folder.name, known)
+            return
+        try:
+            (self.folder / "project").write_bytes(os.fsencode(self.project) + b"\n")
+        except OSError as error:
+            self.log.warning("project note of %s: %s", self.folder.name, error)
+
+
+def project_of(folder: Path) -> Path | None:
+    """The project that the store in ``folder`` was made for, as its note says."""
+    try:
+        named = (folder / "project").read_bytes().rstrip(b"\n")
+    except OSError:
+        return None
+    return Path(os.fsdecode(named)) if named.startswith(b"/") else None

@@ -1,0 +1,264 @@
+"""Serves JSON-RPC on the owner's socket, one message per line, for a bridge (`mcp.attach`) or whoever
+sends `{`.
+
+It replaces ``connection`` on the same socket. Like that, it is bounded in all directions, and it returns to
+the loop after each message: a hook waits for one memory call at most, never for a client's backlog. Answers
+that take long come later, and the client is served meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from context_graph.mcp.endpoint import Endpoint
+from context_graph.mcp.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
+from context_graph.owner.socket.connection import Channel
+from context_graph.wire.messages import MessageSplitter
+
+if TYPE_CHECKING:
+    from context_graph.owner.socket.server import OwnerServer
+
+LINE_MAX: Final = 2 * 1024 * 1024
+"""Bytes of one message: 65,536 characters, each escaped twice (12 bytes), and ample room around them."""
+_UNFINISHED_S: Final = 30.0
+"""Time to finish a message once begun."""
+_LINGER_S: Final = 0.25
+"""A plain client that has had its answers and is silent for so long has said all: `nc` waits for us."""
+_LEAVING_S: Final = 0.05
+_HUNG_UP_S: Final = 1.0
+"""How often it is looked whether a client that has said all still waits for its late answer."""
+_LARGE_BYTES: Final = 256 * 1024
+_RECV_BYTES: Final = 64 * 1024
+_QUEUED_MAX: Final = 256
+"""Messages that wait; with more nothing is read."""
+_CANCELLED: Final = b"notifications/cancelled"
+
+
+class LineConnection(Channel):
+    """State: reading, serving one message after another, or (``_out``) writing.
+
+    Args:
+        plain: The client did not attach: its messages may be spread over lines, and it is closed when it
+            has been answered and falls silent, unless it opens an MCP conversation.
+        rest: What was read already.
+    """
+
+    SLOW_S: ClassVar[float] = 30.0
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        endpoint: Endpoint,
+        server: OwnerServer,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        name: str,
+        plain: bool = False,
+        rest: bytes = b"",
+    ) -> None:
+        super().__init__(connected, loop)
+        self._endpoint = endpoint
+        self._server = server
+        self.name = name
+        """For the log: which store."""
+        self._plain = plain
+        self._splitter = MessageSplitter(LINE_MAX, spread=plain)
+        self._rest = rest
+        self._queue: deque[bytes] = deque()
+        self._work: Iterator[bytes] | None = None
+        self._expected = 0
+        self._late: list[bytes] = []
+        self._received = 0
+        self._began = 0.0
+        self._eof = False
+        self._leaving = False
+        self._scheduled = False
+
+    @property
+    def held(self) -> int:
+        """Bytes of messages that are not served yet."""
+        return self._splitter.held + sum(map(len, self._queue))
+
+    @property
+    def busy(self) -> bool:
+        """Whether a message is being served or an answer is on its way or to come."""
+        return bool(self._queue or self._work is not None or self._expected or self._late or self._out)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may be closed without anything being lost: a bridge connects again by itself."""
+        return not self._plain and not self.busy and not self._splitter.held
+
+    def start(self) -> None:
+        """Serve it; what was read already comes first."""
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._feed(rest)
+        self._next()
+
+    def leave(self) -> None:
+        """The owner is leaving: serve what has arrived whole, then close. A bridge sends the rest again, and
+        what is not answered yet; other clients are told."""
+        self._leaving = True
+        if self._plain:
+            self._endpoint.leave()
+        self._next()
+
+    def expect(self) -> None:
+        """Note that one more late answer is to come."""
+        self._expected += 1
+
+    def late(self, lines: bytes, *, last: bool) -> None:
+        """Queue ``lines`` for sending; ``last``: they complete an answer that was expected."""
+        self._expected -= last
+        if lines and not self._is_closed:
+            self._late.append(lines)
+        self._next()
+
+    @property
+    def clear(self) -> bool:
+        """Whether everything was sent to the client."""
+        return not self._out and not self._late
+
+    def _closed(self) -> None:
+        self._queue.clear()
+        self._late.clear()
+        self._work = None
+        self._endpoint.close()
+        self._server.closed(self)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._socket.recv(_RECV_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self._eof = True
+            self._stop_reading()
+            tail = self._splitter.tail()
+            if tail:
+                self._queue.append(tail)
+        else:
+            self._feed(data)
+        if self._queue and not self._scheduled:
+            self._serve()  # this is the turn for one message; those behind it get their own
+        else:
+            self._next()
+
+    def _feed(self, data: bytes) -> None:
+        self._disarm()
+        for line in self._splitter.feed(data):
+            if _CANCELLED in line and self._cancel(line):
+                continue
+            self._queue.append(line)
+        if self._splitter.held > _LARGE_BYTES and self._server.too_much_held() is not None:
+            self._splitter.refuse()
+
+    def _cancel(self, line: bytes) -> bool:
+        """End a request, or remove it from the queue, if ``line`` asks for that."""
+        found = parse(line)
+        if not isinstance(found, Notification) or found.method != "notifications/cancelled":
+            return False
+        wanted = found.params.get("requestId")
+        for waiting in self._queue:
+            request = parse(waiting)
+            if isinstance(request, Request) and request.id == wanted and request.method != "initialize":
+                self._queue.remove(waiting)
+                return True
+        self._endpoint.cancel(wanted)
+        return True
+
+    def _next(self) -> None:
+        """Serve the next message in an iteration of its own, or wait for what this connection waits for."""
+        if self._is_closed or self._out:
+            return
+        if self._queue or self._work is not None or self._late:
+            if not self._scheduled:
+                self._scheduled = True
+                self._loop.call_soon(self._serve)
+            if len(self._queue) >= _QUEUED_MAX or self.held > LINE_MAX:
+                self._stop_reading()
+            return
+        if self._splitter.too_long:
+            why = f"Invalid Request: a message may have {LINE_MAX} bytes, and less while others send much"
+            self._eof = True
+            self._stop_reading()
+            self._splitter.drop()
+            self._send(failure(None, RpcError(INVALID_REQUEST, why)) + b"\n")
+        elif self._eof:
+            self._end()
+        else:
+            self._await_more()
+
+    def _end(self) -> None:
+        """Handle the client's end of file. A bridge is then gone; other clients may wait for a late
+        answer.
+        """
+        if not self._expected or not self._plain or self._hung_up():
+            self.close()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(_HUNG_UP_S, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._is_closed:
+            self._next()
+
+    def _hung_up(self) -> bool:
+        """Whether the client's end is closed in both directions: to its last word alone, it would read on."""
+        poller = select.poll()
+        poller.register(self._socket, 0)
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poller.poll(0))
+
+    def _await_more(self) -> None:
+        if self._leaving and not self._plain:
+            self.close()
+            return
+        self._read_on()
+        if self._leaving:
+            self._arm(_LEAVING_S)  # for what is in the socket's buffer already
+        elif self._splitter.held:
+            if self._timer is None:
+                self._arm(_UNFINISHED_S)
+        elif self._plain and not self._endpoint.initialized and not self._expected:
+            self._arm(_LINGER_S)
+
+    def _serve(self) -> None:
+        self._scheduled = False
+        if self._is_closed or self._out:
+            return
+        if self._late:
+            late, self._late = b"".join(self._late), []
+            self._send(late)
+            return
+        if self._work is None:
+            if not self._queue:
+                return
+            line = self._queue.popleft()
+            self._received = len(line)
+            self._work = self._endpoint.receive(line, self)
+        began = self._loop.time()
+        data = next(self._work, None)
+        if data is None:
+            self._work = None
+            self._next()
+            return
+        self._began = began
+        self._send(data)
+        self._server.line_served(self, self._received, len(data), self._loop.time() - began)
+        self._received = 0
+
+    def _sent(self) -> None:
+        self._next()
+
+    def _expired(self) -> None:
+        if self._out or self._splitter.held:
+            self._server.expired(self)

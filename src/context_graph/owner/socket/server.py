@@ -1,0 +1,349 @@
+"""Serves the owner's socket: decides who may connect and how many, and answers each frame."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import logging
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from context_graph import __version__
+from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
+from context_graph.owner.log import OwnerStatus, request_line
+from context_graph.owner.socket.connection import Answer, Connection, Upgrade
+from context_graph.wire.frames import (
+    HEADER_BYTES,
+    SPOOL_IT,
+    YIELDING,
+    Reply,
+    Request,
+    decode_request,
+    encode_reply,
+    is_late,
+)
+from context_graph.wire.peer import peer_pid, peer_uid
+from context_graph.wire.silence import forget_silence
+
+if TYPE_CHECKING:
+    from context_graph.mcp.endpoint import Endpoint
+    from context_graph.owner.service import OwnerService
+    from context_graph.owner.socket.lines import LineConnection
+
+EXIT_BUSY: Final = 75
+"""Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
+_HELD_BYTES: Final = 64 * 1024 * 1024
+"""Unfinished frames of all clients together."""
+_ATTACH: Final = "mcp.attach"
+"""The verb after which a connection speaks JSON-RPC, a line a message."""
+_EVERYBODY: Final = 1 << 16
+"""More than a listener's queue can hold."""
+_PAUSE_S: Final = 0.5
+_TIDY_S: Final = 0.25
+"""From an answer to the work that can wait: long enough that the next hooks of a burst don't wait for it."""
+_REFUSALS: Final = {
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "close some sessions, or raise its limit (`ulimit -n`)"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on the disk of the data root"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "make the data root writable"),
+    **dict.fromkeys((errno.ENOMEM, errno.EIO), "its log names the file"),
+}
+"""What the system refuses for reasons that are not ours, and what helps."""
+_OUT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+_NUMBERS: Final = re.compile(r"(?:^|(?<=\.))\d{1,9}")
+
+
+def is_newer(theirs: str, ours: str) -> bool:
+    """Whether version ``theirs`` is above ``ours``, by their leading numbers; an unreadable one is not."""
+    return theirs != ours and _numbers(theirs) > _numbers(ours)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = [int(part) for part in _NUMBERS.findall(version)]
+    while found and not found[-1]:
+        found.pop()  # 1.2 and 1.2.0 are one version
+    return tuple(found)
+
+
+class OwnerServer:
+    """Accepts, answers, and leaves when told to.
+
+    Args:
+        leave: Called, after the reply is on its way, when a client asks the owner to stop or is
+            newer than the owner; with the reason.
+        quiet: Called whenever the last client has gone.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        service: OwnerService,
+        root: Path,
+        max_clients: int,
+        log: logging.Logger,
+        *,
+        leave: Callable[[str], None],
+        quiet: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._root = root
+        self._service = service
+        self._status = OwnerStatus(root)
+        self._max_clients = max_clients
+        self._log = log
+        self._leave = leave
+        self._quiet = quiet
+        self._listener: socket.socket | None = None
+        self._tidying: asyncio.TimerHandle | None = None
+        self._connections: set[Connection | LineConnection] = set()
+
+    @property
+    def clients(self) -> int:
+        """Open connections."""
+        return len(self._connections)
+
+    def listen(self, listener: socket.socket) -> None:
+        """Serve what connects to ``listener``, a non-blocking socket that is this server's from now on."""
+        self._listener = listener
+        self._loop.add_reader(listener, self._accept)
+
+    def stop_listening(self) -> None:
+        """Take in whoever has connected already, then no more. Idle connections are closed."""
+        listener = self._listener
+        if listener is None:
+            return
+        self._accept(limit=_EVERYBODY)
+        self._listener = None
+        self._loop.remove_reader(listener)
+        listener.close()
+        for connection in list(self._connections):
+            connection.leave()
+
+    def close(self) -> None:
+        """Close every connection, finished or not."""
+        self.stop_listening()
+        for connection in list(self._connections):
+            connection.close()
+
+    def answer(self, payload: bytes) -> Answer:
+        """Serve one request frame; never raises."""
+        began = time.perf_counter()
+        try:
+            request = decode_request(payload)
+        except WireError as error:
+            return self.refuse(error)
+        reply, after, upgrade = self._reply(request)
+        reply, data = _encoded(reply)
+        took_ms = (time.perf_counter() - began) * 1000.0
+        if is_late(request):  # its hook has said that we are silent: others need not believe it any longer
+            forget_silence(self._root)
+
+        def then() -> None:
+            received = len(payload) + HEADER_BYTES
+            self._status.count(request.verb, took_ms)
+            self._log.info(request_line(request, reply, took_ms=took_ms, received=received, sent=len(data)))
+            if after is not None:
+                after()
+
+        return Answer(data, False, then, upgrade)
+
+    def refuse(self, error: WireError) -> Answer:
+        """The answer to bytes that are no request; the connection ends, because no frame boundary can be
+        trusted.
+        """
+        self._status.malformed += 1
+        data = encode_reply(Reply(1, SPOOL_IT, stderr=f"context-graph: {error}\n".encode()))
+        return Answer(data, True, lambda: self._log.warning("refused: %s", error))
+
+    def too_much_held(self) -> WireError | None:
+        """Why no more unfinished bytes may be kept; None while there is room."""
+        held = sum(connection.held for connection in self._connections)
+        if held <= _HELD_BYTES:
+            return None
+        return FrameTooLargeError(f"{held} bytes of unfinished frames are held already; try again")
+
+    def plain(self, connected: socket.socket, data: bytes) -> None:
+        """Serve a client that speaks JSON-RPC without attaching; its process tells which store it means."""
+        from context_graph.mcp import rpc
+
+        try:
+            endpoint = self._service.mcp_host().endpoint_of(peer_pid(connected))
+        except (ContextGraphError, OSError) as error:
+            self._log.warning("refused: plain JSON-RPC: %s", error)
+            answer = rpc.failure(None, rpc.RpcError(rpc.INTERNAL_ERROR, f"Internal error: {error}"))
+            with contextlib.suppress(OSError):
+                connected.send(answer + b"\n")
+            connected.close()
+            return
+        self._adopt(connected, endpoint, data, plain=True, name="plain")
+
+    def line_served(self, connection: LineConnection, received: int, sent: int, took_s: float) -> None:
+        """Count and log one message of a line connection, and do what can wait until after its answer."""
+        self._status.count("mcp", took_s * 1000.0)
+        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", connection.name, took_s * 1000.0, received, sent)
+        self._settle()
+
+    def expired(self, connection: Connection | LineConnection) -> None:
+        """Note that a client took too long over a frame or a reply."""
+        self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
+
+    def closed(self, connection: Connection | LineConnection) -> None:
+        """A connection has ended."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._quiet()
+
+    def _settle(self) -> None:
+        try:
+            self._service.settle()
+        except Exception as error:  # the answer is out: neither this client nor the next is to pay for it
+            self._unforeseen("what an answer left to be done", error)
+        if self._tidying is None and self._service.has_work:
+            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
+
+    def _tidy(self) -> None:
+        self._tidying = None
+        if self._service.tidy():
+            self._tidying = self._loop.call_later(_TIDY_S, self._tidy)
+
+    def _upgrade_for(self, request: Request) -> Upgrade:
+        endpoint = self._service.mcp_host().endpoint(request)
+        name = request.store.name if request.store is not None else "-"
+        return lambda connected, rest: self._adopt(connected, endpoint, rest, plain=False, name=name)
+
+    def _adopt(
+        self, connected: socket.socket, endpoint: Endpoint, rest: bytes, *, plain: bool, name: str
+    ) -> None:
+        from context_graph.owner.socket.lines import LineConnection
+
+        connected.setblocking(False)
+        lines = LineConnection(connected, endpoint, self, self._loop, name=name, plain=plain, rest=rest)
+        self._connections.add(lines)
+        lines.start()
+
+    def _accept(self, limit: int = 1) -> None:
+        """Accept connections, one per iteration of the loop, so that a burst of them delays nobody."""
+        for _ in range(limit):
+            if self._listener is None:
+                return
+            try:
+                connected, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._pause(error)
+                return
+            connected.setblocking(False)
+            if self._admitted(connected):
+                connection = Connection(connected, self, self._loop)
+                self._connections.add(connection)
+                connection.start()
+
+    def _admitted(self, connected: socket.socket) -> bool:
+        """Whether this client is ours and there is room; otherwise it is told, if it may know, and closed."""
+        try:
+            uid = peer_uid(connected)
+        except OSError:
+            uid = -1
+        if uid != os.geteuid():
+            self._log.warning("refused: a connection of uid %d", uid)
+        elif len(self._connections) < self._max_clients or self._evict():
+            return True
+        else:
+            self._log.warning("refused: %d clients are connected", len(self._connections))
+            text = f"context-graph: the owner serves {len(self._connections)} clients already\n".encode()
+            with contextlib.suppress(OSError):  # it may have gone, or not read: nothing is owed
+                connected.send(encode_reply(Reply(EXIT_BUSY, SPOOL_IT, stderr=text)))
+        self._status.refused += 1
+        connected.close()
+        return False
+
+    def _evict(self) -> bool:
+        idle = [connection for connection in self._connections if connection.idle]
+        if not idle:
+            return False
+        min(idle, key=lambda connection: connection.used_at).close()
+        return True
+
+    def _pause(self, error: OSError) -> None:
+        """Out of descriptors or memory: make room, or wait, rather than spin on a ready listener."""
+        self._log.error("accept: %s", error)
+        listener = self._listener
+        if listener is None or (error.errno in _OUT_OF and self._evict()):
+            return
+        self._loop.remove_reader(listener)
+        self._loop.call_later(_PAUSE_S, self._resume)
+
+    def _resume(self) -> None:
+        if self._listener is not None:
+            self._loop.add_reader(self._listener, self._accept)
+
+    def _reply(self, request: Request) -> tuple[Reply, Callable[[], None] | None, Upgrade | None]:
+        try:
+            if request.verb.startswith("owner."):
+                return (*self._own(request), None)
+            if is_newer(request.version, __version__):
+                why = f"client {request.version} is newer than this owner, {__version__}"
+                return Reply(0, YIELDING), self._leaver(why), None
+            if request.verb == _ATTACH:
+                greeting = _json({"pid": os.getpid(), "version": __version__})
+                return greeting, None, self._upgrade_for(request)
+            return self._service.handle(request), self._settle, None
+        except ContextGraphError as error:
+            flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0
+            exit_code = error.hook_exit_code if request.verb.startswith("hooks.") else error.exit_code
+            text = str(error)
+        except Exception as error:
+            flags, exit_code, text = SPOOL_IT, 1, self._unforeseen(request.verb, error)
+        if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
+            exit_code = 0  # a hook of the real client never fails (D2.3)
+        return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
+
+    def _unforeseen(self, verb: str, error: Exception) -> str:
+        """Log an unexpected error and report it: the system's refusals in a line, bugs in full."""
+        self._status.errors += 1
+        number = (error.errno or 0) if isinstance(error, OSError) else 0
+        if number not in _REFUSALS:
+            self._log.exception("%s failed", verb)
+            return (
+                f"the owner failed to serve this: a defect of ours ({type(error).__name__} in {verb}); "
+                "log/owner.log in the data root says where"
+            )
+        self._log.error("%s failed: %s", verb, error)
+        file = f": {error.filename}" if isinstance(error, OSError) and error.filename else ""
+        return f"the system refused the owner something ({os.strerror(number)}{file}); {_REFUSALS[number]}"
+
+    def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
+        if request.verb == "owner.ping":
+            return _json({"pid": os.getpid(), "version": __version__}), None
+        if request.verb == "owner.status":
+            return _json(self._status.view(self.clients, self._service.stats())), None
+        if request.verb == "owner.stop":
+            return _json({"pid": os.getpid(), "stopping": True}), self._leaver("a client asked for it")
+        if request.verb == "owner.retry":
+            return _json({"retried": self._service.retry()}), None
+        return Reply(1, 0, stderr=f"context-graph: unknown verb {request.verb!r}\n".encode()), None
+
+    def _leaver(self, why: str) -> Callable[[], None]:
+        return lambda: self._leave(why)
+
+
+def _json(value: dict[str, object]) -> Reply:
+    return Reply(0, 0, stdout=json.dumps(value).encode() + b"\n")
+
+
+def _encoded(reply: Reply) -> tuple[Reply, bytes]:
+    try:
+        return reply, encode_reply(reply)
+    except WireError as error:
+        # The event, if there was one, keeps its flag: what failed is only the answer's way back.
+        short = Reply(1, reply.flags & 0xFF, stderr=f"context-graph: {error}\n".encode())
+        return short, encode_reply(short)

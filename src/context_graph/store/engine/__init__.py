@@ -1,0 +1,3 @@
+"""Opens, reads and writes RocksDB, and classifies its failures. Knows no record. Start reading at
+`engine`.
+"""

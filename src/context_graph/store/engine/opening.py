@@ -1,0 +1,171 @@
+"""Lets only one process at a time open a database folder, and creates a new one without half-made states.
+
+RocksDB takes its own lock late: before that it moves and removes its information logs, and we list and read
+the database's files. Two processes that do so at once each see files vanish, which looks like damage. So
+whoever opens a database holds a flock on its folder until RocksDB's lock is taken. The kernel frees it when
+the holder dies, and no file is left behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from context_graph.errors import FormatVersionError, StoreError, StoreLockedError
+from context_graph.store.engine.failures import (
+    damaged_database,
+    lock_holder,
+    missing_family,
+    refuse_held,
+    translate,
+)
+from context_graph.store.engine.integrity_seal import has_database, leftovers
+from context_graph.store.engine.tuning import Schema
+
+_WAIT_S: Final = 5.0
+"""For one that looks at the files: milliseconds, unless it was stopped in the midst of it."""
+_STEP_S: Final = 0.002
+
+
+@contextmanager
+def opening(folder: Path, *, read_only: bool) -> Iterator[None]:
+    """Keep other processes and threads from opening the database at ``folder``; readers may open it side
+    by side.
+
+    A reader of a database that somebody has open does not wait. If the folder can't be locked (it is missing,
+    may not be read, or its file system has no locks), nothing is locked: opening it reports the fault.
+
+    Raises:
+        StoreLockedError: Somebody has it open, or has been about to open it for 5 s.
+    """
+    handle = _take(folder, read_only=read_only)
+    try:
+        if not read_only:
+            refuse_held(folder)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _take(folder: Path, *, read_only: bool) -> int | None:
+    """The locked descriptor of ``folder``, None where there is nothing to lock or to wait for."""
+    end = time.monotonic() + _WAIT_S
+    while True:
+        if read_only and lock_holder(folder) is not None:
+            return None
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            if _lock(handle, fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) and _same(handle, folder):
+                return handle
+        except OSError:
+            os.close(handle)
+            return None
+        os.close(handle)
+        if not read_only:
+            refuse_held(folder)
+        if time.monotonic() > end:
+            raise StoreLockedError(
+                f"another process has been opening {folder} for {_WAIT_S:g} s; try again when it has ended"
+            )
+        time.sleep(_STEP_S)
+
+
+def _lock(handle: int, kind: int) -> bool:
+    """Whether the lock was free; OSError where the file system has none."""
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _same(handle: int, folder: Path) -> bool:
+    """Whether ``folder`` is still what ``handle`` is open on: a restore may have put another in its place."""
+    return os.path.samestat(os.fstat(handle), os.stat(folder))
+
+
+def prepare_folder(path: Path, fill: Callable[[Path], None], *, create: bool) -> None:
+    """Make the database at ``path``, which has no CURRENT; refuse when it looks like one that had.
+
+    Args:
+        fill: Makes a database in an empty folder.
+
+    Raises:
+        DatabaseCorruptionError, StoreError: As they say.
+    """
+    lost = leftovers(path)
+    if lost:
+        raise damaged_database(
+            f"no CURRENT file, but {lost[0]} and {len(lost) - 1} more files of a database", path
+        )
+    if not create:
+        raise StoreError(f"there is no database at {path}")
+    # Made aside and renamed: a crash in the middle must not leave a database that lacks column families.
+    draft = path.with_name(f"{path.name}.creating-{os.getpid()}")
+    try:
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        _remove_drafts(path)
+        os.mkdir(draft, mode=0o700)
+        fill(draft)
+        os.rename(draft, path)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        if not has_database(path):  # else another process made it first, and that one is as good
+            raise translate(error, path) from error
+    except StoreError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _remove_drafts(path: Path) -> None:
+    """Remove what dead processes left of databases they were making at ``path``, and our own earlier
+    attempt.
+    """
+    for draft in path.parent.glob(f"{path.name}.creating-*"):
+        pid = draft.name.rpartition("-")[2]
+        if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_markers(
+    path: Path, schema: Schema, get: Callable[[str, bytes], bytes | None], families: Container[str]
+) -> None:
+    """Whether this build knows the format that a database has, and all families that it promises are there.
+
+    Args:
+        get: Finds a record by family and key.
+
+    Raises:
+        FormatVersionError: A format or layout that this build does not know, or no format.
+        MissingColumnFamilyError: A family that a marker promises is not there.
+    """
+    found = get(schema.marker_family, schema.format_key)
+    if found != schema.format_version:
+        text = "none" if found is None else found[:32].decode("utf-8", "backslashreplace")
+        raise FormatVersionError(
+            f"{path} has store format {text}, this build expects {schema.format_version.decode()}: "
+            "it belongs to another version of context-graph, or to something else"
+        )
+    for name, known in schema.markers.items():
+        marker = get(schema.marker_family, name)
+        if marker is None:
+            continue
+        if marker not in known:
+            raise FormatVersionError(
+                f"{path} has {name.decode()} layout {marker[:32]!r}, "
+                f"this build expects {next(iter(known))!r}: "
+                "it was written by a newer version of context-graph; use that one"
+            )
+        for family in known[marker]:
+            if family not in families:
+                raise missing_family(family)

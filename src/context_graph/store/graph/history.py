@@ -1,0 +1,287 @@
+"""Keeps what changes overwrote, for the retention: one mechanism for histories, reads as of a time, and undo.
+
+Every commit that overwrites or removes a record of a memory or an edge leaves that record here, under its
+own commit number, in the same batch. Nothing is kept of an addition (there was nothing before), of accesses
+and traversals (uses, no changes), and of a memory that is deleted for good: with it goes its history.
+
+    begun                       i64 Unix ms: what changed since then is in it
+    c: + commit number (8)      what that commit overwrote: i64 Unix ms, u8 what (records.Op), 16 bytes
+                                subject, u8 number of images, u8 number of ends, 16 bytes for each end (the
+                                memories of an edge), then each image: u8 family, u16 bytes of key, u32 bytes
+                                of record plus one (0: there was none), key, record
+    s: + id + commit number     nothing: that commit changed this memory or edge, or an edge of this memory
+    r: + commit number          a run that began there, a JSON object (runs)
+
+Numbers in use are on users' disks: never renumber.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from context_graph.errors import CorruptedMemoryError, MemoryFormatError
+from context_graph.store.engine.cursor import Batch, Write
+from context_graph.store.engine.engine import Engine
+from context_graph.store.graph.records import OTHER_VERSION, damaged_memory, payload_of, unpack_fixed
+from context_graph.store.graph.runs import Run, decode_run, encode_run
+from context_graph.store.graph_layout import ACCESS, BEGUN_KEY, EDGES, HISTORY, META, NODES, TOMBSTONES
+from context_graph.store.layout import after, wrap
+
+CHANGE_PREFIX: Final = b"c:"
+SUBJECT_PREFIX: Final = b"s:"
+RUN_PREFIX: Final = b"r:"
+ACCESS_AFTER: Final = "memory_access after"
+"""No family: the accesses that a run wrote, so that its undoing can keep the uses since."""
+
+_FAMILIES: Final = ("", NODES, ACCESS, TOMBSTONES, EDGES, META, ACCESS_AFTER)
+_NUMBER: Final = {name: number for number, name in enumerate(_FAMILIES)}
+_BEGUN: Final = struct.Struct("<q")
+_HEAD: Final = struct.Struct("<qB16s2B")
+_IMAGE: Final = struct.Struct("<BHI")
+_BE64: Final = struct.Struct(">Q")
+_ID_BYTES: Final = 16
+
+
+class Image(NamedTuple):
+    """One record as it was before a commit."""
+
+    family: str
+    key: bytes
+    before: bytes | None
+    """None: there was none."""
+
+
+class Entry(NamedTuple):
+    """The records that one commit overwrote."""
+
+    seq: int
+    at_ms: int
+    op: int
+    subject: bytes
+    """Id of a memory or an edge, or token of a run, 16 bytes."""
+    ends: tuple[bytes, ...]
+    """Of an edge: the memories at its ends, before and after."""
+    images: tuple[Image, ...]
+
+    def image(self, family: str) -> Image | None:
+        """The image of that family; None if it has none."""
+        return next((one for one in self.images if one.family == family), None)
+
+
+def change_key(seq: int) -> bytes:
+    """``c:`` + commit number."""
+    return CHANGE_PREFIX + _BE64.pack(seq)
+
+
+def run_key(seq: int) -> bytes:
+    """``r:`` + number of the run's first commit."""
+    return RUN_PREFIX + _BE64.pack(seq)
+
+
+def subject_key(subject: bytes, seq: int) -> bytes:
+    """``s:`` + id + commit number."""
+    return SUBJECT_PREFIX + subject + _BE64.pack(seq)
+
+
+def split_history_key(key: bytes) -> int:
+    """The commit number at the end of such a key."""
+    return int.from_bytes(key[-_BE64.size :], "big")
+
+
+def encode_begun(at_ms: int) -> bytes:
+    """The record of when this history begins."""
+    return wrap(BEGUN_KEY, OTHER_VERSION, _BEGUN.pack(at_ms))
+
+
+def decode_begun(record: bytes) -> int:
+    """Unix ms. Raises as decode_node."""
+    return int(unpack_fixed(BEGUN_KEY, record, _BEGUN)[0])
+
+
+def encode_entry(
+    key: bytes, at_ms: int, op: int, subject: bytes, ends: Sequence[bytes], images: Sequence[Image]
+) -> bytes:
+    """The record of what one commit overwrote."""
+    parts = [_HEAD.pack(at_ms, op, subject, len(images), len(ends)), *ends]
+    for family, name, before in images:
+        size = 0 if before is None else len(before) + 1
+        parts += (_IMAGE.pack(_NUMBER[family], len(name), size), name, before or b"")
+    return wrap(key, OTHER_VERSION, b"".join(parts))
+
+
+def decode_entry(key: bytes, record: bytes) -> Entry:
+    """The entry in ``record``, which was read from ``key``. Raises as decode_node."""
+    payload = payload_of(key, record)
+    try:
+        at_ms, op, subject, images, ends = _HEAD.unpack_from(payload)
+        at = _HEAD.size + _ID_BYTES * ends
+        found = tuple(payload[one : one + _ID_BYTES] for one in range(_HEAD.size, at, _ID_BYTES))
+        kept = []
+        for _ in range(images):
+            family, name, size = _IMAGE.unpack_from(payload, at)
+            start = at + _IMAGE.size
+            middle, at = start + name, start + name + max(0, size - 1)
+            before = payload[middle:at] if size else None
+            kept.append(Image(_FAMILIES[family], payload[start:middle], before))
+        if at != len(payload):
+            raise ValueError(f"{len(payload)} bytes, its images need {at}")
+    except (struct.error, IndexError, ValueError) as error:
+        raise damaged_memory(key, f"content: {error}") from error
+    return Entry(split_history_key(key), at_ms, op, subject, found, tuple(kept))
+
+
+_LOG: Final = logging.getLogger(__name__)
+PURGE_ENTRIES: Final = 1024
+"""Entries that one batch drops."""
+
+
+class HistoryTable:
+    """Reads before-images and runs, and writes them into batches that its caller commits."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def kept(self) -> bool:
+        """False in a store of the layout before that is open for reading alone: it has no history."""
+        return HISTORY in self._engine.families
+
+    def begun_ms(self) -> int:
+        """Unix ms from which on every change is in here; 0 when nothing is known of it."""
+        record = self._engine.get(HISTORY, BEGUN_KEY) if self.kept else None
+        return 0 if record is None else decode_begun(record)
+
+    # Entries
+
+    def note(
+        self,
+        batch: Batch,
+        seq: int,
+        at_ms: int,
+        op: int,
+        subject: bytes,
+        images: Sequence[Image],
+        ends: Sequence[bytes] = (),
+    ) -> None:
+        """Add to ``batch``: what commit ``seq`` overwrote.
+
+        Args:
+            op: `records.Op`.
+            ends: Of an edge: ids of the memories at its ends, before and after.
+
+        Cost: some 4 us.
+        """
+        key = change_key(seq)
+        batch.put(HISTORY, key, encode_entry(key, at_ms, op, subject, ends, images))
+        for one in (subject, *ends):
+            batch.put(HISTORY, subject_key(one, seq), b"")
+
+    def get(self, seq: int) -> Entry | None:
+        """The entry of commit ``seq``; None if it overwrote nothing, or is no longer kept."""
+        key = change_key(seq)
+        record = self._engine.get(HISTORY, key) if self.kept else None
+        return None if record is None else decode_entry(key, record)
+
+    def between(self, first: int, last: int) -> Iterator[Entry]:
+        """The entries of the commits from ``first`` to ``last``, in their order."""
+        if self.kept:
+            for key, record in self._engine.scan(HISTORY, change_key(first), change_key(last + 1)):
+                yield decode_entry(key, record)
+
+    def all(self, *, skip_damaged: bool = False) -> Iterator[Entry]:
+        """All entries that are kept, in the order of their commits.
+
+        Args:
+            skip_damaged: Pass over entries that can't be read instead of raising.
+        """
+        if not self.kept:
+            return
+        for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
+            try:
+                yield decode_entry(key, record)
+            except (CorruptedMemoryError, MemoryFormatError):
+                if not skip_damaged:
+                    raise
+
+    def commits_of(self, subject: bytes, after_seq: int = 0) -> list[int]:
+        """The commits after ``after_seq`` that changed a memory, an edge of it, or an edge; oldest first."""
+        if not self.kept:
+            return []
+        scan = self._engine.scan(
+            HISTORY, subject_key(subject, after_seq + 1), after(SUBJECT_PREFIX + subject)
+        )
+        return [split_history_key(key) for key, _ in scan]
+
+    def of(self, subject: bytes, after_seq: int = 0) -> Iterator[Entry]:
+        """As `commits_of`, the entries."""
+        for seq in self.commits_of(subject, after_seq):
+            entry = self.get(seq)
+            if entry is not None:
+                yield entry
+
+    def removal(self, subject: bytes) -> Iterator[Write]:
+        """After these nothing is known any more of what that memory, and its edges, have been."""
+        for seq in self.commits_of(subject):
+            yield Write(HISTORY, subject_key(subject, seq), None)
+            entry = self.get(seq)
+            if entry is not None:
+                yield from _entry_removal(entry)
+
+    def purge(self, before_ms: int) -> int:
+        """Drop what commits before that time overwrote, and the runs among them; how many entries it was.
+
+        An entry that can't be read goes with the next one that can, if that goes. Commits, a batch for each
+        PURGE_ENTRIES.
+        """
+        if not self.kept or before_ms <= self.begun_ms():
+            return 0
+        dropped, done = 0, False
+        while not done:
+            batch, size = self._engine.batch(), 0
+            damaged: list[bytes] = []
+            for key, record in self._engine.scan(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX)):
+                try:
+                    entry = decode_entry(key, record)
+                except (CorruptedMemoryError, MemoryFormatError) as error:
+                    _LOG.error("%s", error)
+                    damaged.append(key)
+                    continue
+                if entry.at_ms >= before_ms or size == PURGE_ENTRIES:
+                    done = size < PURGE_ENTRIES
+                    break
+                batch.apply(_entry_removal(entry))
+                batch.delete(HISTORY, run_key(entry.seq))
+                for older in damaged:
+                    batch.delete(HISTORY, older)
+                damaged.clear()
+                size += 1
+            else:
+                done = True
+            if done:
+                batch.put(HISTORY, BEGUN_KEY, encode_begun(before_ms))
+            self._engine.write(batch)
+            dropped += size
+        return dropped
+
+    # Runs
+
+    def put_run(self, batch: Batch, run: Run) -> None:
+        """Add to ``batch``: a run, or what became of one."""
+        key = run_key(run.first)
+        batch.put(HISTORY, key, encode_run(key, run))
+
+    def runs(self) -> Iterator[Run]:
+        """All runs that can still be undone or were, newest first."""
+        if self.kept:
+            scan = self._engine.scan(HISTORY, after(RUN_PREFIX), RUN_PREFIX, reverse=True)
+            for key, record in scan:
+                yield decode_run(key, record)
+
+
+def _entry_removal(entry: Entry) -> Iterator[Write]:
+    yield Write(HISTORY, change_key(entry.seq), None)
+    for one in (entry.subject, *entry.ends):
+        yield Write(HISTORY, subject_key(one, entry.seq), None)

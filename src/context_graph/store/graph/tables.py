@@ -1,0 +1,214 @@
+"""Reads and writes the smaller tables of memory: edges, the paths along them, the ledger of injections.
+
+An edge has one record, and a key at each of its two ends that leads to it. A path is a sequence of edges that
+an answer used, one record each in ``memory_meta``, a bounded number: a use is not a change of a memory and
+has no commit number. What was put into which context is in ``ledger``, bounded as well: ``i:`` + 8 big-endian
+bytes (number) -> a JSON object; ``t`` -> totals since the store's beginning. `memory.context.ledger` gives
+those a meaning; here they are bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+
+# hashlib would load OpenSSL for this one function (see store.layout).
+from _blake2 import blake2b
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+from context_graph.errors import CorruptedMemoryError
+from context_graph.model.edge import Direction, GraphEdge, TraversedPath
+from context_graph.store import graph_layout as layout
+from context_graph.store.engine.cursor import Batch, Write
+from context_graph.store.engine.engine import Engine
+from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
+from context_graph.store.graph_layout import EDGES, LEDGER, META
+from context_graph.store.layout import after, unwrap, wrap
+
+MAX_PATHS: Final = 1024
+"""Records kept; when there are more, the quarter that was taken least goes."""
+_PATH_PREFIX: Final = b"path:"
+RECORDS_KEPT: Final = 2048
+"""Newest records that are kept; some 400 bytes each."""
+RECORD_VERSION: Final = 1
+_INJECTION_PREFIX: Final = b"i:"
+_TOTALS: Final = b"t"
+_BE64: Final = struct.Struct(">Q")
+_SIDES = {Direction.OUT: ("out",), Direction.IN: ("in",), Direction.BOTH: ("out", "in")}
+_EDGE_PREFIX = layout.edge_key(b"")
+
+
+class EdgeTable:
+    """Reads edges."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def get(self, edge_id: bytes) -> GraphEdge | None:
+        """The edge of that id, None if there is none."""
+        key = layout.edge_key(edge_id)
+        record = self._engine.get(EDGES, key)
+        return None if record is None else decode_edge(key, record)
+
+    def record(self, edge_id: bytes) -> bytes | None:
+        """The edge's record as it is on the disk."""
+        return self._engine.get(EDGES, layout.edge_key(edge_id))
+
+    def find(self, source: bytes, target: bytes, relationship: str) -> GraphEdge | None:
+        """The edge from one memory to another with that relationship; there is at most one."""
+        edge_id = self._engine.get(EDGES, layout.adjacency_key("out", source, target, relationship))
+        return None if edge_id is None else self.get(edge_id)
+
+    def of(self, node_id: bytes, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
+        """The edges of a memory; those that leave it first. Cost: one lookup an edge, some 10 us."""
+        found: dict[bytes, None] = {}
+        for side in _SIDES[direction]:
+            prefix = layout.adjacency_prefix(side, node_id)
+            for _, edge_id in self._engine.scan(EDGES, prefix, after(prefix)):
+                found[edge_id] = None
+        edges = (self.get(edge_id) for edge_id in found)
+        return [edge for edge in edges if edge is not None]
+
+    def all(self, after_id: bytes = b"") -> Iterator[GraphEdge]:
+        """Every edge, by id, from the one after ``after_id``."""
+        start = layout.edge_key(after_id + b"\0") if after_id else _EDGE_PREFIX
+        for key, record in self._engine.scan(EDGES, start, after(_EDGE_PREFIX)):
+            yield decode_edge(key, record)
+
+
+def edge_writes(edge: GraphEdge) -> list[Write]:
+    """An edge's record, then the keys at its ends that lead to it.
+
+    Raises:
+        InvalidParamsError: A field that no record can hold.
+    """
+    key = layout.edge_key(edge.id.bytes)
+    ends = (Write(EDGES, end, edge.id.bytes) for end in _end_keys(edge))
+    return [Write(EDGES, key, encode_edge(key, edge)), *ends]
+
+
+def edge_removal(edge: GraphEdge) -> list[Write]:
+    """What takes an edge out."""
+    return [Write(EDGES, key, None) for key in (layout.edge_key(edge.id.bytes), *_end_keys(edge))]
+
+
+def _end_keys(edge: GraphEdge) -> tuple[bytes, bytes]:
+    source, target = edge.source_id.bytes, edge.target_id.bytes
+    return (
+        layout.adjacency_key("out", source, target, edge.relationship_type),
+        layout.adjacency_key("in", target, source, edge.relationship_type),
+    )
+
+
+def path_key(nodes: Sequence[UUID]) -> bytes:
+    """The key of the way through ``nodes`` in this order."""
+    digest = blake2b(b"".join(node.bytes for node in nodes), digest_size=16).hexdigest()
+    return _PATH_PREFIX + digest.encode()
+
+
+class PathTable:
+    """Reads paths, and writes them into batches that its caller commits."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._count: int | None = None
+        """Records there are, counted when first needed."""
+
+    def get(self, nodes: Sequence[UUID]) -> TraversedPath | None:
+        """The path through ``nodes``; None if it was never taken, or its record can't be read."""
+        key = path_key(nodes)
+        record = self._engine.get(META, key)
+        return None if record is None else _decoded(key, record)
+
+    def all(self) -> Iterator[TraversedPath]:
+        """Every path, in no particular order; records that can't be read are passed over."""
+        for key, record in self._engine.scan(META, _PATH_PREFIX, after(_PATH_PREFIX)):
+            path = _decoded(key, record)
+            if path is not None:
+                yield path
+
+    def note(self, batch: Batch, nodes: Sequence[UUID], confidence: float, at_ms: int) -> None:
+        """Add to ``batch``: the way through ``nodes`` was taken once more. Cost: one lookup, some 10 us.
+
+        Args:
+            confidence: The least of its edges', [0, 1].
+            at_ms: Unix ms.
+        """
+        known = self.get(nodes)
+        if known is None:
+            self._make_room(batch)
+            known = TraversedPath(tuple(nodes), 0, 1.0, at_ms)
+        key = path_key(nodes)
+        content = {
+            "nodes": [node.hex for node in known.nodes],
+            "traversals": known.traversals + 1,
+            "confidence": min(known.confidence, confidence),
+            "last_ms": max(known.last_ms, at_ms),
+        }
+        batch.put(META, key, encode_meta(key, content))
+
+    def _make_room(self, batch: Batch) -> None:
+        if self._count is None:
+            self._count = sum(1 for _ in self._engine.scan(META, _PATH_PREFIX, after(_PATH_PREFIX)))
+        if self._count >= MAX_PATHS:
+            by_use = sorted(self.all(), key=lambda path: (path.traversals, path.last_ms))
+            for path in by_use[: MAX_PATHS // 4]:
+                batch.delete(META, path_key(path.nodes))
+            self._count = None  # what the batch leaves; it may fail
+        else:
+            self._count += 1
+
+
+def _decoded(key: bytes, record: bytes) -> TraversedPath | None:
+    """Derived from uses: one that is damaged is as if it had not been."""
+    try:
+        content = decode_meta(key, record)
+        nodes = tuple(UUID(hex=one) for one in content["nodes"])
+        return TraversedPath(
+            nodes, int(content["traversals"]), float(content["confidence"]), int(content["last_ms"])
+        )
+    except (CorruptedMemoryError, KeyError, TypeError, ValueError):
+        return None
+
+
+class InjectionRecords:
+    """The ledger's records in one database. Not thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def newest(self) -> Iterator[tuple[int, bytes]]:
+        """(number, record) of all that are kept, newest first.
+
+        Raises:
+            CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
+        """
+        for key, record in self._engine.scan(
+            LEDGER, after(_INJECTION_PREFIX), _INJECTION_PREFIX, reverse=True
+        ):
+            yield _BE64.unpack_from(key, len(_INJECTION_PREFIX))[0], unwrap(key, record, RECORD_VERSION)
+
+    def totals(self) -> bytes | None:
+        """The totals that were written last, None before the first write."""
+        record = self._engine.get(LEDGER, _TOTALS)
+        return None if record is None else unwrap(_TOTALS, record, RECORD_VERSION)
+
+    def write(self, records: Mapping[int, bytes], totals: bytes) -> None:
+        """Add or replace records by their number and set the totals, as one batch; the oldest leave.
+
+        Raises:
+            StoreError: The write failed; nothing of it is stored.
+        """
+        batch = self._engine.batch()
+        for number, payload in records.items():
+            key = _key(number)
+            batch.put(LEDGER, key, wrap(key, RECORD_VERSION, payload))
+        if records and max(records) > RECORDS_KEPT:
+            batch.delete_range(LEDGER, _INJECTION_PREFIX, _key(max(records) - RECORDS_KEPT + 1))
+        batch.put(LEDGER, _TOTALS, wrap(_TOTALS, RECORD_VERSION, totals))
+        self._engine.write(batch)
+
+
+def _key(number: int) -> bytes:
+    return _INJECTION_PREFIX + _BE64.pack(number)

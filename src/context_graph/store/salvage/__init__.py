@@ -1,0 +1,1 @@
+"""Copies what a damaged database still holds into a new one. Start reading at `repair`."""

@@ -1,0 +1,1 @@
+"""Keeps sessions: snapshots, events, and the queue of consolidation requests. Start reading at `sessions`."""

@@ -1,0 +1,264 @@
+"""Keeps the events of sessions, those of `doctor`'s canaries, and the log of the requirement gates.
+
+For each session: the records of its events, which of them were applied, and which ask for a capture. A canary
+has only events, which are read back, then removed. The log of the gates holds every refusal, and everything
+that satisfied or lifted a requirement, one JSON object an entry, the newest KEPT of them. People read it
+(`context-graph-cli req log`); the gates never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import orjson
+
+from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.errors import CorruptedIdentityError, InvalidInputError
+from context_graph.model import HookEvent
+from context_graph.store import layout
+from context_graph.store.engine.cursor import Batch
+from context_graph.store.engine.engine import Engine
+from context_graph.store.layout import (
+    EVENTS,
+    REQUIREMENT_LOG_PREFIX,
+    RUNTIME,
+    after,
+    damaged,
+    requirement_log_key,
+    unwrap,
+    wrap,
+)
+from context_graph.store.sessions import records
+
+EVENTS_KEPT: Final = 512
+"""Event records a session keeps at least; some 1 KB each. Digests of applied events are kept for good."""
+TRIM_EVERY: Final = 64
+"""Events between two trims: one range delete for so many events, and at most so many records too many."""
+
+
+class EventLog:
+    """The log in one open engine. Not thread-safe, like the engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def append(
+        self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
+    ) -> None:
+        """The event alone, durable on return; `SessionStore.save_state` follows.
+
+        What it did can be worked out again: a session whose runtime is behind its events is brought up by
+        applying those that are `after` it. With ``capture`` the same batch says that the session's memory is
+        to be refreshed.
+        """
+        batch = self._engine.batch()
+        self.put(batch, session_id, event, seq, dedupe_key)
+        if capture:
+            batch.put(RUNTIME, layout.capture_key(session_id), seq.to_bytes(8, "big"))
+        self._engine.write(batch)
+
+    def is_applied(self, session_id: str, dedupe_key: str) -> bool:
+        """Whether the event of that key has been committed for the session. Cost: one lookup."""
+        return self._engine.get(EVENTS, layout.applied_key(session_id, dedupe_key)) is not None
+
+    def after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
+        """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
+
+        Raises:
+            CorruptedIdentityError: At the first event that can't be read back.
+        """
+        return (event for _, event in self.numbered_after(session_id, seq))
+
+    def numbered_after(self, session_id: str, seq: int) -> Iterator[tuple[int, HookEvent]]:
+        """As `after`, each event with its number in the session."""
+        prefix = layout.event_prefix(session_id)
+        first, end = layout.event_key(session_id, seq + 1), layout.after(prefix)
+        for key, record in self._engine.scan(EVENTS, first, end):
+            yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
+
+    def captures_due(self) -> list[str]:
+        """The sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
+        prefix = layout.CAPTURE_PREFIX
+        found = self._engine.scan(RUNTIME, prefix, layout.after(prefix))
+        return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
+
+    def captured(self, session_id: str) -> None:
+        """The session's memory has been refreshed."""
+        self._engine.delete(RUNTIME, layout.capture_key(session_id))
+
+    def put(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:
+        """Add the event to ``batch``; of those before it more than EVENTS_KEPT go, once in a while."""
+        key = layout.event_key(session_id, seq)
+        batch.put(EVENTS, key, records.encode_event(key, event))
+        batch.put(EVENTS, layout.applied_key(session_id, dedupe_key), seq.to_bytes(8, "big"))
+        if seq % TRIM_EVERY == 0 and seq > EVENTS_KEPT:
+            first_kept = layout.event_key(session_id, seq - EVENTS_KEPT + 1)
+            batch.delete_range(EVENTS, layout.event_prefix(session_id), first_kept)
+
+
+LEFT_MS: Final = 600_000
+"""Age at which a canary's events are nobody's any more: whoever sent them was ended before it looked."""
+
+
+class CanaryEvents:
+    """The events of `doctor`'s canary sessions. Not thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._log = EventLog(engine)
+
+    def append(self, event: HookEvent) -> None:
+        """Record ``event`` as any other is recorded, durable on return; one that is there already once."""
+        session_id, key = event.session_id, event.dedupe_key()
+        if not self._log.is_applied(session_id, key):
+            seq = sum(1 for _ in self._log.after(session_id, 0)) + 1
+            self._log.append(session_id, event=event, seq=seq, dedupe_key=key)
+
+    def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
+        """The canary's events in order, which are removed; with them those that were left ten minutes ago.
+
+        Raises:
+            CorruptedIdentityError: What was written can't be read back.
+            StoreError: It could not be removed.
+        """
+        found = list(self._log.after(session_id, 0))
+        self._remove(session_id)
+        for left in self._left(now_ms):
+            self._remove(left)
+        return found
+
+    def _left(self, now_ms: int) -> set[str]:
+        prefix = layout.event_prefix(CANARY_PREFIX)[:-1]
+        found = set()
+        for key, record in self._engine.scan(EVENTS, prefix, layout.after(prefix)):
+            event = records.decode_event(key, record)
+            if event.at_ms < now_ms - LEFT_MS:
+                found.add(event.session_id)
+        return found
+
+    def _remove(self, session_id: str) -> None:
+        batch = self._engine.batch()
+        for prefix in (layout.event_prefix(session_id), layout.applied_prefix(session_id)):
+            batch.delete_range(EVENTS, prefix, layout.after(prefix))
+        self._engine.write(batch)
+
+
+KEPT: Final = 10_000
+"""Entries; some 200 bytes each."""
+_TRIM_EVERY: Final = 256
+_REMEMBERED: Final = 512
+_VERSION: Final = 1
+_TEXT_CHARS: Final = 500
+_NAMES: Final = 64
+_NAME_CHARS: Final = 100
+_TEXTS: Final = ("kind", "session_id", "event", "tool", "by", "detail", "branch", "project")
+
+
+class RequirementLog:
+    """The log in one open engine. Not thread-safe, like the engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._next: int | None = None
+
+    def append(self, entries: Sequence[Mapping[str, object]], *, once: str = "") -> None:
+        """Store ``entries`` as one batch, in their order; durable on return.
+
+        With ``once`` (an id) nothing is stored if one of the newest _REMEMBERED entries came under that id:
+        a spool that was drained as the owner died is drained again.
+
+        Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept,
+        cut to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of
+        an engine one look-up more.
+
+        Raises:
+            StoreError: If they can't be made durable; none is stored then.
+        """
+        if not entries or (once and self._has(once)):
+            return
+        seq = self._following()
+        batch = self._engine.batch()
+        for number, entry in enumerate(entries, seq):
+            key = requirement_log_key(number)
+            batch.put(EVENTS, key, wrap(key, _VERSION, orjson.dumps(_clean(entry, once))))
+            if number % _TRIM_EVERY == 0 and number > KEPT:
+                batch.delete_range(EVENTS, requirement_log_key(0), requirement_log_key(number - KEPT + 1))
+        self._engine.write(batch)
+        self._next = seq + len(entries)
+
+    def entries(
+        self, *, limit: int = 50, session_id: str = "", requirement: str = ""
+    ) -> list[dict[str, Any]]:
+        """The newest ``limit`` entries first, of one session and about one requirement if they are named.
+
+        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost
+        in silence. Cost: one read an entry that is looked at.
+
+        Raises:
+            InvalidInputError: A limit that is not 1 to KEPT.
+        """
+        if not 1 <= limit <= KEPT:
+            raise InvalidInputError(f"--limit {limit} must be a number from 1 to {KEPT}")
+        found: list[dict[str, Any]] = []
+        for entry in self._newest_first():
+            wanted = not session_id or entry.get("session_id") == session_id
+            if wanted and (not requirement or requirement in entry.get("requirements", ())):
+                found.append(entry)
+                if len(found) == limit:
+                    break
+        # What waited in several files of a spool was not recorded in the order in which it happened.
+        return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
+
+    def _has(self, once: str) -> bool:
+        return any(entry.get("id") == once for entry in islice(self._newest_first(), _REMEMBERED))
+
+    def _newest_first(self) -> Iterator[dict[str, Any]]:
+        end = after(REQUIREMENT_LOG_PREFIX)
+        for key, record in self._engine.scan(EVENTS, end, REQUIREMENT_LOG_PREFIX, reverse=True):
+            try:
+                yield decode_entry(key, record)
+            except CorruptedIdentityError as error:
+                yield {"kind": "damaged", "at_ms": 0, "requirements": [], "detail": str(error)}
+
+    def _following(self) -> int:
+        if self._next is None:
+            end = after(REQUIREMENT_LOG_PREFIX)
+            last = next(iter(self._engine.scan(EVENTS, end, REQUIREMENT_LOG_PREFIX, reverse=True)), None)
+            self._next = 1 if last is None else int.from_bytes(last[0][-8:], "big") + 1
+        return self._next
+
+
+def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
+    """The entry in ``record``.
+
+    Raises:
+        CorruptedIdentityError: If it is damaged or no entry.
+        FormatVersionError: If it was written in another version.
+    """
+    try:
+        entry = orjson.loads(unwrap(key, record, _VERSION))
+    except orjson.JSONDecodeError as error:
+        raise damaged(key, f"entry of the requirement log: {error}") from error
+    if not isinstance(entry, dict):
+        raise damaged(key, "an entry of the requirement log that is no object")
+    return entry
+
+
+def _clean(entry: Mapping[str, object], once: str) -> dict[str, object]:
+    at_ms, names = entry.get("at_ms"), entry.get("requirements")
+    clean: dict[str, object] = {"at_ms": at_ms if isinstance(at_ms, int) and 0 <= at_ms < 1 << 53 else 0}
+    if once:
+        clean["id"] = once[:_NAME_CHARS]
+    for name in _TEXTS:
+        value = entry.get(name)
+        if isinstance(value, str) and value:
+            clean[name] = value[:_TEXT_CHARS].encode("utf-8", "replace").decode()
+    listed = names if isinstance(names, (list, tuple)) else ()
+    clean["requirements"] = [
+        name[:_NAME_CHARS].encode("utf-8", "replace").decode()
+        for name in listed[:_NAMES]
+        if isinstance(name, str)
+    ]
+    return clean

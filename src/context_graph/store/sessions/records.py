@@ -1,0 +1,368 @@
+"""Encodes and decodes the records of sessions: snapshots, events, runtime, goals, evidence, queued requests.
+
+Fixed binary layouts, little-endian, f64 phases and f32 vectors. Field order and kind numbers are on users'
+disks: never renumber; a change takes a new version and a reader for the old one. A value that is not finite
+is refused on writing, with its field named: once stored, it would spoil every number computed from it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, NoReturn
+
+from context_graph.errors import InvalidInputError
+from context_graph.model import (
+    KURAMOTO_N,
+    MAX_TRAJECTORY_LEN,
+    EventKind,
+    HookEvent,
+    SessionIdentitySnapshot,
+)
+from context_graph.store.layout import damaged, id_bytes, snapshot_key, unwrap, wrap
+
+SNAPSHOT_VERSION: Final = 1
+EVENT_VERSION: Final = 1
+AGENT_EVENT_VERSION: Final = 2
+"""As version 1 with one more text, the subagent's id; events of the session itself stay version 1."""
+RUNTIME_VERSION: Final = 1
+GOALS_VERSION: Final = 1
+EVIDENCE_VERSION: Final = 1
+DREAM_VERSION: Final = 1
+
+# Never renumber.
+_KINDS: Final[dict[EventKind, int]] = {
+    EventKind.SESSION_START: 1,
+    EventKind.PRE_TOOL: 2,
+    EventKind.POST_TOOL: 3,
+    EventKind.POST_TOOL_FAILURE: 4,
+    EventKind.PROMPT_SUBMIT: 5,
+    EventKind.STOP: 6,
+    EventKind.PRE_COMPACT: 7,
+    EventKind.SESSION_END: 8,
+    EventKind.PERMISSION_REQUEST: 9,
+    EventKind.SUBAGENT_STOP: 10,
+    EventKind.PROMPT_EXPANSION: 11,
+    EventKind.PERMISSION_DENIED: 12,
+}
+_KIND_OF: Final = {number: kind for kind, number in _KINDS.items()}
+_SUCCESS: Final[dict[bool | None, int]] = {False: 0, True: 1, None: 2}
+_SUCCESS_OF: Final = {number: success for success, number in _SUCCESS.items()}
+
+# timestamp_ms, coupling, 13 phases | 6 + 1 scalars, 13 purpose | trajectory entries, id bytes, previous bytes
+_SNAPSHOT: Final = struct.Struct(f"<qd{KURAMOTO_N}d7f{KURAMOTO_N}fBHH")
+_SCALARS: Final = (
+    "cross_session_ic",
+    "last_ic",
+    "crisis_threshold",
+    "consciousness",
+    "integration",
+    "reflection",
+    "differentiation",
+)
+_SCALARS_AT: Final = 2 + KURAMOTO_N
+_PURPOSE_AT: Final = _SCALARS_AT + len(_SCALARS)
+_NO_PREVIOUS: Final = 0xFFFF
+
+# kind, success, at_ms, duration_ms, lengths of the texts
+_EVENT_TEXTS: Final = (
+    "session_id",
+    "event_id",
+    "tool_name",
+    "tool_use_id",
+    "prompt_id",
+    "input_text",
+    "output_text",
+    "source",
+    "reason",
+    "previous_session_id",
+    "cwd",
+)
+_AGENT_EVENT_TEXTS: Final = (*_EVENT_TEXTS, "agent_id")
+_EVENT: Final = struct.Struct(f"<BBqq{len(_EVENT_TEXTS)}H")
+_AGENT_EVENT: Final = struct.Struct(f"<BBqq{len(_AGENT_EVENT_TEXTS)}H")
+_SEQ: Final = struct.Struct("<Q")
+# kind, at_ms, IC after it, value
+_EVIDENCE: Final = struct.Struct("<Bqfd")
+_EVIDENCE_KINDS: Final = {1: "ic_delta", 2: "session_end"}  # never renumber
+
+
+class SnapshotHead(NamedTuple):
+    """What a listing needs of a snapshot, read without its vectors."""
+
+    session_id: str
+    timestamp_ms: int
+    previous_session_id: str | None
+    last_ic: float
+    consciousness: float
+    cross_session_ic: float
+
+
+class Evidence(NamedTuple):
+    """One thing a caller of the library reported about a session (D3.4)."""
+
+    kind: str
+    """``ic_delta`` (value: the capped delta) or ``session_end`` (value: the duration, ms)."""
+    at_ms: int
+    ic: float
+    """Identity continuity after it, [0, 1]."""
+    value: float
+
+
+def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
+    """The record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
+
+    Raises:
+        InvalidInputError: If a vector has the wrong length, or a value is not finite or no number; names it.
+    """
+    session_id = id_bytes(snapshot.session_id)
+    previous = b""
+    if snapshot.previous_session_id is not None:
+        previous = id_bytes(snapshot.previous_session_id)
+    _require_shape(snapshot)
+    scalars = [getattr(snapshot, name) for name in _SCALARS]
+    try:
+        head = _SNAPSHOT.pack(
+            snapshot.timestamp_ms,
+            snapshot.coupling,
+            *snapshot.kuramoto_phases,
+            *scalars,
+            *snapshot.purpose_vector,
+            len(snapshot.trajectory),
+            len(session_id),
+            _NO_PREVIOUS if snapshot.previous_session_id is None else len(previous),
+        )
+        flat = list(chain.from_iterable(snapshot.trajectory))
+        trajectory = struct.pack(f"<{len(flat)}f", *flat)
+        # One sum tells whether anything in it is NaN or infinite; which one is worked out only then.
+        if not math.isfinite(sum(flat) + sum(snapshot.kuramoto_phases) + sum(snapshot.purpose_vector)):
+            _blame(snapshot)
+        if not math.isfinite(sum(scalars) + snapshot.coupling):
+            _blame(snapshot)
+    except (struct.error, OverflowError, TypeError, ValueError) as error:
+        _blame(snapshot, error)
+    payload = b"".join((head, session_id, previous, trajectory))
+    return wrap(snapshot_key(snapshot.session_id), SNAPSHOT_VERSION, payload)
+
+
+def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
+    """The snapshot in ``record``, which was read from ``key``.
+
+    Raises:
+        FormatVersionError: Written in a version this build does not know.
+        CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
+    """
+    payload = unwrap(key, record, SNAPSHOT_VERSION)
+    fields, session_id, previous, rest = _head(key, payload)
+    entries = fields[_PURPOSE_AT + KURAMOTO_N]
+    if entries > MAX_TRAJECTORY_LEN or len(rest) != entries * KURAMOTO_N * 4:
+        raise damaged(key, f"{len(rest)} bytes of trajectory for {entries} entries")
+    flat = struct.unpack(f"<{entries * KURAMOTO_N}f", rest)
+    snapshot = SessionIdentitySnapshot(
+        session_id=session_id,
+        timestamp_ms=fields[0],
+        previous_session_id=previous,
+        kuramoto_phases=list(fields[2:_SCALARS_AT]),
+        coupling=fields[1],
+        purpose_vector=list(fields[_PURPOSE_AT : _PURPOSE_AT + KURAMOTO_N]),
+        trajectory=[list(flat[at : at + KURAMOTO_N]) for at in range(0, len(flat), KURAMOTO_N)],
+        **dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True)),
+    )
+    if not math.isfinite(sum(fields[1 : _PURPOSE_AT + KURAMOTO_N]) + sum(flat)):
+        raise damaged(key, "a value that is not finite")
+    return snapshot
+
+
+def decode_head(key: bytes, record: bytes) -> SnapshotHead:
+    """The first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
+
+    Raises:
+        FormatVersionError, CorruptedIdentityError: As decode_snapshot.
+    """
+    fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
+    scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
+    return SnapshotHead(
+        session_id,
+        fields[0],
+        previous,
+        scalars["last_ic"],
+        scalars["consciousness"],
+        scalars["cross_session_ic"],
+    )
+
+
+def encode_event(key: bytes, event: HookEvent) -> bytes:
+    """The record of ``event`` for ``key``.
+
+    Raises:
+        InvalidInputError: If a text has more than 65,535 bytes or a number does not fit; names the field.
+    """
+    # surrogatepass: a working folder may hold bytes that are no UTF-8, which Python carries as surrogates.
+    version, layout_of, names = _event_layout(AGENT_EVENT_VERSION if event.agent_id else EVENT_VERSION)
+    texts = [getattr(event, name).encode("utf-8", "surrogatepass") for name in names]
+    for name, text in zip(names, texts, strict=True):
+        if len(text) > 0xFFFF:
+            raise InvalidInputError(f"{name} has {len(text)} bytes, an event record holds 65535; cut it")
+    try:
+        head = layout_of.pack(
+            _KINDS[event.kind], _SUCCESS[event.success], event.at_ms, event.duration_ms, *map(len, texts)
+        )
+    except struct.error as error:
+        raise InvalidInputError(f"at_ms {event.at_ms} or duration_ms {event.duration_ms}: {error}") from error
+    return wrap(key, version, head + b"".join(texts))
+
+
+def _event_layout(version: int) -> tuple[int, struct.Struct, tuple[str, ...]]:
+    """(version, fixed fields, names of the texts) of an event record."""
+    if version == AGENT_EVENT_VERSION:
+        return version, _AGENT_EVENT, _AGENT_EVENT_TEXTS
+    return version, _EVENT, _EVENT_TEXTS
+
+
+def decode_event(key: bytes, record: bytes) -> HookEvent:
+    """The event in ``record``, which was read from ``key``. Raises as decode_snapshot."""
+    wanted = AGENT_EVENT_VERSION if record[:1] == bytes([AGENT_EVENT_VERSION]) else EVENT_VERSION
+    payload = unwrap(key, record, wanted)
+    _, layout_of, names = _event_layout(wanted)
+    try:
+        kind, success, at_ms, duration_ms, *lengths = layout_of.unpack_from(payload)
+        texts: dict[str, Any] = {}
+        at = layout_of.size
+        for name, length in zip(names, lengths, strict=True):
+            texts[name] = payload[at : at + length].decode("utf-8", "surrogatepass")
+            at += length
+        if at != len(payload):
+            raise ValueError(f"{len(payload)} bytes, its texts need {at}")
+        return HookEvent(
+            kind=_KIND_OF[kind],
+            success=_SUCCESS_OF[success],
+            at_ms=at_ms,
+            duration_ms=duration_ms,
+            **texts,
+        )
+    except (struct.error, ValueError, KeyError) as error:
+        raise damaged(key, f"event content: {error}") from error
+
+
+def encode_runtime(key: bytes, state: bytes) -> bytes:
+    """The record of a session's live state, opaque to the store."""
+    return wrap(key, RUNTIME_VERSION, state)
+
+
+def decode_runtime(key: bytes, record: bytes) -> bytes:
+    """The live state in ``record``. Raises as decode_snapshot."""
+    return unwrap(key, record, RUNTIME_VERSION)
+
+
+def encode_goals(key: bytes, seq: int, goals: bytes) -> bytes:
+    """The record of a goal checkpoint taken after the event of sequence ``seq``."""
+    return wrap(key, GOALS_VERSION, _SEQ.pack(seq) + goals)
+
+
+def decode_goals(key: bytes, record: bytes) -> tuple[int, bytes]:
+    """(seq, goals) in ``record``. Raises as decode_snapshot."""
+    payload = unwrap(key, record, GOALS_VERSION)
+    if len(payload) < _SEQ.size:
+        raise damaged(key, "a goal checkpoint without its sequence number")
+    return _SEQ.unpack_from(payload)[0], payload[_SEQ.size :]
+
+
+def encode_evidence(key: bytes, evidence: Iterable[Evidence]) -> bytes:
+    """The record of a session's evidence, oldest first."""
+    numbers = {name: number for number, name in _EVIDENCE_KINDS.items()}
+    rows = (_EVIDENCE.pack(numbers[row.kind], row.at_ms, row.ic, row.value) for row in evidence)
+    return wrap(key, EVIDENCE_VERSION, b"".join(rows))
+
+
+def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
+    """The evidence in ``record``, oldest first. Raises as decode_snapshot."""
+    payload = unwrap(key, record, EVIDENCE_VERSION)
+    try:
+        return [
+            Evidence(_EVIDENCE_KINDS[kind], at_ms, ic, value)
+            for kind, at_ms, ic, value in _EVIDENCE.iter_unpack(payload)
+        ]
+    except (struct.error, KeyError) as error:
+        raise damaged(key, f"evidence content: {error}") from error
+
+
+def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
+    """The record of a queued consolidation request: a JSON object.
+
+    Raises:
+        InvalidInputError: If ``request`` holds what JSON can't.
+    """
+    try:
+        text = json.dumps(dict(request), allow_nan=False, separators=(",", ":"), sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"dream request: {error}") from error
+    return wrap(key, DREAM_VERSION, text.encode())
+
+
+def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
+    """The request in ``record``. Raises as decode_snapshot."""
+    try:
+        request = json.loads(unwrap(key, record, DREAM_VERSION))
+    except ValueError as error:
+        raise damaged(key, f"dream request: {error}") from error
+    if not isinstance(request, dict):
+        raise damaged(key, "a dream request that is no object")
+    return request
+
+
+def _head(key: bytes, payload: bytes) -> tuple[tuple[Any, ...], str, str | None, bytes]:
+    """Fixed fields, session id, previous id and the rest of a snapshot's payload."""
+    try:
+        fields = _SNAPSHOT.unpack_from(payload)
+        id_length, previous_length = fields[-2:]
+        at = _SNAPSHOT.size + id_length
+        session_id = payload[_SNAPSHOT.size : at].decode()
+        previous = None
+        if previous_length != _NO_PREVIOUS:
+            previous = payload[at : at + previous_length].decode()
+            at += previous_length
+        if key != snapshot_key(session_id) or at > len(payload):
+            raise ValueError(f"holds the id {session_id!r}")
+    except (struct.error, ValueError, InvalidInputError) as error:
+        raise damaged(key, f"snapshot content: {error}") from error
+    return fields, session_id, previous, payload[at:]
+
+
+def _require_shape(snapshot: SessionIdentitySnapshot) -> None:
+    if len(snapshot.trajectory) > MAX_TRAJECTORY_LEN:
+        raise InvalidInputError(
+            f"trajectory has {len(snapshot.trajectory)} entries, at most {MAX_TRAJECTORY_LEN} are stored"
+        )
+    vectors = (snapshot.kuramoto_phases, snapshot.purpose_vector, *snapshot.trajectory)
+    if set(map(len, vectors)) == {KURAMOTO_N}:
+        return
+    for name, vector in _vectors(snapshot):
+        if len(vector) != KURAMOTO_N:
+            raise InvalidInputError(f"{name} has {len(vector)} values, must have {KURAMOTO_N}")
+
+
+def _vectors(snapshot: SessionIdentitySnapshot) -> Iterable[tuple[str, Sequence[float]]]:
+    yield "kuramoto_phases", snapshot.kuramoto_phases
+    yield "purpose_vector", snapshot.purpose_vector
+    for index, vector in enumerate(snapshot.trajectory):
+        yield f"trajectory[{index}]", vector
+
+
+def _blame(snapshot: SessionIdentitySnapshot, error: Exception | None = None) -> NoReturn:
+    """Name the field of ``snapshot`` that can't be stored."""
+    named = [(name, getattr(snapshot, name)) for name in ("coupling", *_SCALARS)]
+    for name, vector in _vectors(snapshot):
+        named.extend((f"{name}[{index}]", value) for index, value in enumerate(vector))
+    for name, value in named:
+        try:
+            # f32 for all: what is beyond it overflows on packing, and phases and coupling are small.
+            struct.pack("<f", value)
+            fits = math.isfinite(value)
+        except (struct.error, OverflowError, TypeError):
+            fits = False
+        if not fits:
+            raise InvalidInputError(f"{name} is {value!r}; it must be a finite number") from error
+    raise InvalidInputError(f"timestamp_ms {snapshot.timestamp_ms!r} must be in [0, 2**63)") from error

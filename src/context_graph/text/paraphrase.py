@@ -1,0 +1,345 @@
+"""Compares two short texts by rules over their words: do they mean the same, or contradict each other?
+
+Cautious on purpose: a wrong "these contradict each other" costs more than a missed one, and a merge of two
+memories that differ costs more than two copies. Word order tells who does what to whom, so where a rule
+leaves a doubt the texts differ. docs/adr/0021-duplicates.md says what it finds and misses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from context_graph.text.english import ORDERED, spelt
+from context_graph.text.meaning import Meaning, Word, read_meaning
+
+MAX_CHARS: Final = 4000
+"""Of each text that are compared for a contradiction; the rest must be of like length."""
+MAX_OPPOSED_WORDS: Final = 60
+"""Longer texts say many things: one differing number in them is no contradiction."""
+MIN_SHARED_WORDS: Final = 3
+MAX_WORDS: Final = 80
+"""Of a sentence that is compared in other forms."""
+MAX_REWORDED: Final = 40
+"""Sentences that are told in other words, one by one; texts in which more are differ."""
+MAX_MOVED: Final = 4
+"""Words of a possessor, and between it and what it has."""
+
+Words = Sequence[Word]
+_Phrases = frozenset[tuple[str, tuple[tuple[str, bool], ...]]]
+_BEGINS: Final = ("", False)
+_CLAUSES: Final = frozenset(
+    [
+        *("", "to", "when", "until", "because", "before", "after", "while", "since"),
+        *("unless", "though", "although", "than", "versus", "or"),
+    ]
+)
+"""Marks of clauses, which go on up to the next mark or comma; phrases of others end before `the` and `we`."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<quoted>"[^"\n]{1,200}"|`[^`\n]{1,200}`)|(?P<sign>[=:<>]+)"""
+    r"""|(?P<word>(?:\w[\w%]*+|%[\w%]++|[@#$%][@#$./:+-]{0,32}+[\w%]++)(?:[@#$./:+-]{1,200}+[\w%]++)*+)"""
+)
+_DIGITS: Final = re.compile(r"\b\d++\b")
+_NUMBER: Final = re.compile(r"[$#]?\d[\d.,]*+(?:[a-z%]{0,3})")
+_ASSERTS: Final = frozenset(["is", "are", "be", "equals", "=", ":", "to", "at", "exactly"])
+"""What stands before a number that is asserted; `step 3` and `run 4` only name."""
+_OPPOSITES: Final = frozenset(
+    map(
+        frozenset,
+        [
+            *(
+                ("enabled", "disabled"),
+                ("enables", "disables"),
+                ("true", "false"),
+                ("yes", "no"),
+                ("on", "off"),
+            ),
+            *(("allowed", "forbidden"), ("allowed", "denied"), ("allows", "forbids"), ("always", "never")),
+            *(("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported")),
+            *(("synchronous", "asynchronous"), ("mutable", "immutable"), ("public", "private")),
+        ],
+    )
+)
+
+
+def _tokens(text: str) -> list[str]:
+    """Words, numbers, names, quotations and signs of assignment, in lower case, negations spelt out."""
+    return [
+        found[0].lower().rstrip(".:") or found[0]
+        for found in _TOKEN.finditer(spelt(text[:MAX_CHARS]).replace("cannot", "can not"))
+    ]
+
+
+def same_meaning(one: str, other: str) -> bool:
+    """Whether two texts say the same, maybe in other words or another order.
+
+    They do not when they differ in a number, path, id or quotation, in a negation, or in any word that
+    carries meaning, however like they are (D5.2: such memories never merge).
+
+    Cost: some 3 us a word; next to nothing where the texts are equal or give other numbers.
+    """
+    return one == other or (_numbers(one) == _numbers(other) and same(read_meaning(one), read_meaning(other)))
+
+
+def _numbers(text: str) -> list[str]:
+    """The text's numbers, sorted, except those in words (k8s): equal meanings have equal numbers."""
+    return sorted(_DIGITS.findall(text))
+
+
+def same(one: Meaning, other: Meaning) -> bool:
+    """`same_meaning` for texts that were already read."""
+    if one.text == other.text:
+        return True
+    return (
+        bool(one.key)
+        and one.key == other.key
+        and one.past == other.past
+        and (one.optional <= other.optional or other.optional <= one.optional)
+        and _same_exact(one, other)
+        and _same_sentences(one, other)
+    )
+
+
+def _same_exact(one: Meaning, other: Meaning) -> bool:
+    """Whether ids, paths and quotations are the same to the letter.
+
+    Their case does not count where one text as a whole was put into another case: then plain words tell so.
+    """
+    if one.exact == other.exact:
+        return True
+    whole = any(text in (text.lower(), text.upper(), text.title()) for text in (one.text, other.text))
+    ours, theirs = (sorted(filter(str.isalpha, text.text.split()[1:])) for text in (one, other))
+    return (
+        whole
+        and sorted(map(str.lower, one.exact)) == sorted(map(str.lower, other.exact))
+        and ours != theirs
+        and sorted(map(str.lower, ours)) == sorted(map(str.lower, theirs))
+    )
+
+
+def _same_sentences(one: Meaning, other: Meaning) -> bool:
+    """Whether both have the same sentences, in whatever order."""
+    there = Counter(map(_phrases, other.sentences))
+    ours = []
+    for sentence in one.sentences:
+        phrases = _phrases(sentence)
+        if there[phrases]:
+            there[phrases] -= 1
+        else:
+            ours.append(sentence)
+    theirs = []
+    for sentence in other.sentences:
+        phrases = _phrases(sentence)
+        if there[phrases]:
+            there[phrases] -= 1
+            theirs.append(sentence)
+    if len(ours) != len(theirs) or len(ours) > MAX_REWORDED:
+        return False
+    optional = one.optional | other.optional
+    for sentence in ours:
+        at = next((at for at, twin in enumerate(theirs) if _reworded(sentence, twin, optional)), None)
+        if at is None:
+            return False
+        del theirs[at]
+    return True
+
+
+def _phrases(words: Words) -> _Phrases:
+    """The words by the mark that their phrase begins with, in order: `for X we use Y` is `we use Y for X`.
+
+    A phrase may move, but not past another with the same mark: `from A to B` is not `from B to A`, and what
+    has no mark keeps its order, which says who does what to whom.
+    """
+    found: dict[str, list[tuple[str, bool]]] = {}
+    mark = ""
+    for word in _listed(words):
+        if word.mark or word.fronted or (word.definite and mark not in _CLAUSES):
+            mark = word.mark
+            if mark:
+                found.setdefault(mark, []).append(_BEGINS)
+        found.setdefault(mark, []).append((word.word, word.be and word.past))
+    return frozenset((mark, tuple(phrase)) for mark, phrase in found.items())
+
+
+def _listed(words: Words) -> Words:
+    """``words`` with the members of each list in one order: `a, b and c`, of a word each."""
+    if not any(word.joined for word in words) or any(word.word in ORDERED for word in words):
+        return words
+    result = list(words)
+    start = 0
+    for end in range(1, len(words) + 1):
+        if end < len(words) and not words[end].mark and (words[end].joined or words[end].fronted):
+            continue
+        ends = end == len(words) or words[end].mark or words[end].be or not start
+        if ends and any(word.joined for word in words[start + 1 : end]):
+            names = sorted(word.word for word in words[start:end])
+            result[start:end] = [
+                word._replace(word=name, joined=False, fronted=word.fronted and word is words[start])
+                for word, name in zip(words[start:end], names, strict=True)
+            ]
+        start = end
+    return result
+
+
+def _reworded(one: Words, other: Words, optional: frozenset[str]) -> bool:
+    if _bag(one) != _bag(other):
+        return False
+    if _in_order(one) == _in_order(other):
+        return True
+    if max(len(one), len(other)) > MAX_WORDS:
+        return False
+    theirs = list(_forms(other, optional))
+    return any(
+        _phrases(_possessive(ours, there)) == _phrases(_possessive(there, ours))
+        for ours in _forms(one, optional)
+        for there in theirs
+    )
+
+
+def _bag(words: Words) -> list[str]:
+    return sorted(word.word for word in words)
+
+
+def _in_order(words: Words) -> list[tuple[str, str, bool]]:
+    return [(word.word, word.mark, word.be and word.past) for word in words]
+
+
+def _forms(words: Words, optional: frozenset[str]) -> Iterator[Words]:
+    """The sentence, and its active form and its turned form where it has them."""
+    yield words
+    yield from _active(words, optional)
+    yield from _turned(words)
+
+
+def _active(words: Words, optional: frozenset[str]) -> Iterator[Words]:
+    """`B is called by A in C` -> `A calls B in C`; where a text has `we`, `B is called` -> `we call B`."""
+    verb = next((at for at, word in enumerate(words) if word.be and word.past), None)
+    if verb is None:
+        return
+    start = max((at for at in range(verb + 1) if words[at].fronted), default=0)
+    patient = [words[verb]._replace(be=False, fronted=False), *_bare(words[start:verb])]
+    agent = next((at for at in range(verb + 1, len(words)) if words[at].mark == "by"), None)
+    if agent is None:
+        if "we" in optional and start < verb:
+            yield [*words[:start], *patient, *words[verb + 1 :]]
+        return
+    end = next((at for at in range(agent + 1, len(words)) if words[at].mark or words[at].fronted), len(words))
+    yield [*words[:start], *_bare(words[agent:end]), *patient, *words[verb + 1 : agent], *words[end:]]
+
+
+def _turned(words: Words) -> Iterator[Words]:
+    """`the owner of X is A` -> `A is the owner of X`, and back."""
+    at = next((at for at, word in enumerate(words) if word.be), None)
+    if not at or sum(word.be for word in words) > 1 or words[at].past or words[at].mark:
+        return
+    left, right = words[:at], words[at:]
+    if any(word.fronted for word in (*left[1:], *right)) or any(" " in word.word for word in right):
+        return
+    if any(word.definite or word.mark == "'s" for word in words):
+        turned = [right[0]._replace(be=False, fronted=left[0].fronted), *right[1:]]
+        yield [*turned, left[0]._replace(be=True, fronted=False), *left[1:]]
+
+
+def _bare(words: Words) -> list[Word]:
+    """The words without the connective before the first of them."""
+    return [words[0]._replace(mark="", be=False, fronted=False), *words[1:]] if words else []
+
+
+def _possessive(words: Words, other: Words) -> list[Word]:
+    """``words`` with `X's Y` put as `Y of X`, and `X Y` as `Y of X` or `Y for X`, where the other does."""
+    result = list(words)
+    for at, word in enumerate(other):
+        if word.mark not in ("of", "for") or at == 0:
+            continue
+        found = _possessor(result, other, at)
+        if found is not None:
+            start, size, head = found
+            owner = [
+                result[start]._replace(mark=word.mark, fronted=False),
+                *result[start + 1 : start + size],
+            ]
+            had = [result[start + size]._replace(mark=result[start].mark, fronted=result[start].fronted)]
+            had += result[start + size + 1 : head + 1]
+            had[0] = had[0]._replace(be=result[start].be, definite=result[start].definite)
+            result[start : head + 1] = [*had, *owner]
+    return result
+
+
+def _possessor(words: Words, other: Words, at: int) -> tuple[int, int, int] | None:
+    """Where the words after `of` at ``at`` stand before what they have: (start, words, place of the head)."""
+    head = other[at - 1].word
+    for start, word in enumerate(words):
+        if word.word != other[at].word or word.mark in ("of", "for"):
+            continue
+        size = 1
+        while (
+            size < MAX_MOVED
+            and start + size < len(words)
+            and at + size < len(other)
+            and words[start + size].word == other[at + size].word
+            and words[start + size].mark == other[at + size].mark == ""
+        ):
+            size += 1
+        for last in range(start + size, min(start + size + MAX_MOVED, len(words))):
+            if words[last].mark not in (("", "'s") if last == start + size else ("",)) or words[last].fronted:
+                break
+            if words[last].word == head:
+                if words[start + size].mark == "'s":  # a message for Ada is not Ada's
+                    return (start, size, last) if other[at].mark == "of" else None
+                alike = _is_next(words, last + 1) == _is_next(other, at + size)
+                return (start, size, last) if alike else None
+    return None
+
+
+def _is_next(words: Words, at: int) -> bool:
+    """Whether a form of `be` follows: as in `the gateway timeout is 5`, not in `Alice manages Bob`."""
+    return at < len(words) and words[at].be
+
+
+def opposition(one: str, other: str) -> str | None:
+    """What contradicts between two otherwise equal texts; None if they don't contradict plainly.
+
+    Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
+    """
+    first, second = _tokens(one), _tokens(other)
+    if max(len(first), len(second)) > MAX_OPPOSED_WORDS or first == second:
+        return None
+    start = _shared(first, second)
+    end = _shared(first[start:][::-1], second[start:][::-1])
+    if start + end < MIN_SHARED_WORDS:
+        return None
+    ours, theirs = first[start : len(first) - end], second[start : len(second) - end]
+    if _is_negation(ours, theirs) or _is_negation(theirs, ours):
+        return "one denies what the other says"
+    if len(ours) != 1 or len(theirs) != 1:
+        return None
+    return _opposed(ours[0], theirs[0], first[start - 1] if start else "")
+
+
+def _opposed(ours: str, theirs: str, before: str) -> str | None:
+    if frozenset((ours, theirs)) in _OPPOSITES:
+        return f"{ours} / {theirs}"
+    numbers = _NUMBER.fullmatch(ours) and _NUMBER.fullmatch(theirs)
+    return f"{ours} / {theirs}" if numbers and before in _ASSERTS else None
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for ours, theirs in zip(one, other, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+def _is_negation(plain: Sequence[str], denied: Sequence[str]) -> bool:
+    """Whether ``denied`` is ``plain`` with a negation: `` / not``, ``uses / does not use``."""
+    if not plain:
+        return list(denied) in (["not"], ["never"], ["no", "longer"], ["do", "not"])
+    if len(plain) == 1 and len(denied) == 3 and denied[0] in ("does", "do", "did") and denied[1] == "not":
+        stem = denied[2]
+        return plain[0] in (stem, stem + "s", stem + "es", stem + "d", stem + "ed", stem[:-1] + "ies")
+    return False

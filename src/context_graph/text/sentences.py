@@ -1,0 +1,172 @@
+"""Splits texts into sentences, list items, blocks of code and informative words; shortens them to a name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+from context_graph.text.stop_words import STOP_WORDS
+
+MAX_CHARS: Final = 65_536
+SHORT: Final = 2000
+"""Characters up to which a text's words are kept for the next time."""
+_FENCE: Final = re.compile(r"^\s*+(```|~~~)")
+_ITEM: Final = re.compile(r"^\s*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s++|>\s?)")
+_SENTENCE: Final = re.compile(r"(?<=[a-z0-9)\]\"'`][.!?]) (?=[A-Z\"'`(\[0-9])|(?<=[。！？])")
+_STARTS_CODE: Final = re.compile(
+    r"\s*+(?:def \w++\(|class \w++[(:{]|async \w|import [\w.]++;?$|from [\w.]++ import |return\b|@\w|"
+    r"#include|\$ \w|[{}\])]++[;,)]*+\s*+$|(?:SELECT|INSERT|CREATE|UPDATE) |"
+    r"(?P<block>(?:if|for|while|with|try|else|elif)\b)|(?P<call>(?:pub )?(?:fn|func|function)\b)|"
+    r"(?P<value>(?:let|const|var)\b)|(?P<body>(?:struct|impl|enum|interface)\b))"
+)
+_SIGN_AFTER: Final = {"call": "(", "value": "=", "body": "{"}
+"""What must stand somewhere behind such a word."""
+_ASSIGNS: Final = re.compile(r"\s*+[\w.\[\]]++\s*+(?:[-+*/]?=|:=)\s*+\S")
+_INDENTED: Final = re.compile(r"^(?: {2,}+|\t)\S")
+_WORD: Final = re.compile(r"[^\W_]{2,}|\d")
+_COMMON: Final = frozenset(word.decode() for word in STOP_WORDS)
+_ENDINGS: Final = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s")
+
+_HEADING: Final = re.compile(r"^[\s#>*\-+]*+(?:\d++[.)]\s++)?|[*`]{1,3}")
+_STOP: Final = re.compile(r"(?<=[.!?])\s")
+_NAMED_CHARS: Final = 4000
+"""Of a text in which its name is looked for."""
+
+
+class Kind(Enum):
+    """What a segment is."""
+
+    SENTENCE = "sentence"
+    ITEM = "item"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a text."""
+
+    text: str
+    kind: Kind
+
+
+@lru_cache(maxsize=128)  # one answer asks for those of a memory up to three times
+def segments(content: str) -> tuple[Segment, ...]:
+    """The parts of ``content`` in order; together they hold all of its words.
+
+    Code is what stands between fences, or two and more lines in a row that look like it; its lines stay as
+    they are. Everything else is on one line each.
+    """
+    found: list[Segment] = []
+    prose: list[str] = []
+    code: list[str] = []
+    fence = ""
+    for line in content[:MAX_CHARS].splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            code.append(line)
+            if mark and mark[1] == fence:
+                fence = ""
+                _close_code(found, prose, code)
+        elif mark:
+            _close_code(found, prose, code)
+            fence, code = mark[1], [line]
+        elif _is_code(line, after_code=bool(code)):
+            code.append(line)
+        else:
+            _close_code(found, prose, code)
+            prose.append(line)
+    _close_code(found, prose, code)
+    _close_prose(found, prose)
+    return tuple(found)
+
+
+def _is_code(line: str, *, after_code: bool) -> bool:
+    if not line.strip():
+        return False
+    if after_code and line[0] in " \t" and _INDENTED.match(line):
+        return True
+    return _starts_code(line) or _ends_code(line.rstrip()) or _ASSIGNS.match(line) is not None
+
+
+def _starts_code(line: str) -> bool:
+    found = _STARTS_CODE.match(line)
+    if found is None:
+        return False
+    if found.lastgroup == "block":
+        return line.rstrip().endswith((":", "{"))
+    return found.lastgroup is None or _SIGN_AFTER[found.lastgroup] in line
+
+
+def _ends_code(line: str) -> bool:
+    """Whether a line without spaces at its end ends as code does: `;`, `{`, `=>`, a backslash, `):`."""
+    return line.endswith((";", "{", "=>", "\\")) or (line.endswith(":") and line[:-1].rstrip().endswith(")"))
+
+
+def _close_code(found: list[Segment], prose: list[str], code: list[str]) -> None:
+    """End a run of code lines; a single one outside fences is no block, but part of the prose."""
+    if not code:
+        return
+    if len(code) == 1 and not _FENCE.match(code[0]):
+        prose.append(code[0])
+    else:
+        _close_prose(found, prose)
+        found.append(Segment("\n".join(line.rstrip() for line in code), Kind.CODE))
+    code.clear()
+
+
+def _close_prose(found: list[Segment], prose: list[str]) -> None:
+    """Paragraphs become sentences; list items and headings stand for themselves."""
+    paragraph: list[str] = []
+    for line in [*prose, ""]:
+        item = _ITEM.match(line)
+        if (item or not line.strip()) and paragraph:
+            joined = " ".join(" ".join(paragraph).split())
+            found += [Segment(part, Kind.SENTENCE) for part in _SENTENCE.split(joined) if part]
+            paragraph.clear()
+        if item:
+            text = " ".join(line[item.end() :].split())
+            found += [Segment(text, Kind.ITEM)] if text else []
+        elif line.strip():
+            paragraph.append(line)
+    prose.clear()
+
+
+def telling_words(text: str) -> frozenset[str]:
+    """The text's words in lower case without endings and stop words: roughly, its subject."""
+    return _known_words(text) if len(text) <= SHORT else _words(text)
+
+
+@lru_cache(maxsize=1024)
+def _known_words(text: str) -> frozenset[str]:
+    return _words(text)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _COMMON)
+
+
+@lru_cache(maxsize=32_768)
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def short_name(content: str, limit: int = 48) -> str:
+    """A name for a memory, taken from its text: its first heading or sentence, cut after a word."""
+    lines = (_HEADING.sub("", line).strip() for line in content[:_NAMED_CHARS].splitlines())
+    first = next((line for line in lines if line), content.strip())
+    return shortened(" ".join(_STOP.split(first)[0].split()).rstrip(" .:;,"), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters, cut after a word and then marked with an ellipsis."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    at_word = kept.rsplit(" ", 1)[0] if " " in kept[limit // 2 :] else kept
+    return at_word.rstrip(" ,;:([{\"'") + "…"

@@ -1,0 +1,138 @@
+"""Sends one request to the owner and reads its reply; starts the owner if need be."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from context_graph import __version__
+from context_graph.config import Location, socket_path
+from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
+from context_graph.wire.client.connection import connect, exchange
+from context_graph.wire.client.silent import look_at
+from context_graph.wire.client.spawn import find_owner_command, start_owner, wait_free, wait_ready
+from context_graph.wire.frames import ENV_NAMES, YIELDING, Reply, Request, encode_request
+
+
+def request(
+    verb: str,
+    params: Mapping[str, object],
+    body: bytes = b"",
+    *,
+    location: Location,
+    autostart: bool = True,
+    timeout_s: float = 5.0,
+    env: Mapping[str, str] | None = None,
+) -> Reply:
+    """Ask the owner of ``location.root``; start one first if none answers, unless told not to.
+
+    An owner that is older than this package is waited out and replaced. The request carries one
+    event id for all its tries, so that it is applied once.
+
+    Args:
+        params: The command's long options without dashes.
+        timeout_s: For everything together: start, hand-over, answer.
+        env: Where the session id and the request-scoped settings are read from; os.environ if None.
+
+    Returns:
+        The reply, whatever its exit code says.
+
+    Raises:
+        OwnerUnavailableError: No owner answers and none could be started, or it ended in between;
+            says what was tried and what to do.
+        DeadlineExceededError: The owner took the request and did not answer in time.
+        MalformedFrameError, FrameTooLargeError: The request or the reply is no frame.
+    """
+    end = time.monotonic() + timeout_s
+    env = os.environ if env is None else env
+    asked = _request(verb, params, body, location, timeout_s, env)
+    frame = encode_request(asked)
+    yielded = False
+    while True:
+        connection = _reach(location.root, end, env if autostart else None)
+        try:
+            reply = exchange(connection, frame, end)
+        except DeadlineExceededError as error:
+            raise silent(location.root, error) from error
+        except ConnectionError as error:
+            # It went while we spoke to it; what it may have applied it will know again by its id.
+            if not autostart or time.monotonic() >= end:
+                raise OwnerUnavailableError(
+                    f"the owner of {location.root} ended during the request ({error}); "
+                    f"{location.root / 'log' / 'owner.log'} may say why"
+                ) from error
+            continue
+        finally:
+            connection.close()
+        if not reply.flags & YIELDING:
+            return reply
+        if not autostart:
+            raise OwnerUnavailableError(
+                f"the owner of {location.root} was older than {__version__} and has left; "
+                "`context-graph-cli owner start` starts a new one"
+            )
+        if yielded:
+            command = " ".join(find_owner_command(env))
+            raise OwnerUnavailableError(
+                f"the owner that {command!r} starts is older than this client, {__version__}; "
+                "let CONTEXT_GRAPH_PYTHON name the interpreter of the same installation"
+            )
+        yielded = True
+        wait_free(location.root, end)
+
+
+def _reach(root: Path, end: float, start_env: Mapping[str, str] | None) -> socket.socket:
+    """A connection; with ``start_env`` an owner is started where none is."""
+    while True:
+        connection = connect(root, end)
+        if connection is not None:
+            return connection
+        if start_env is None:
+            raise OwnerUnavailableError(
+                f"no owner listens at {socket_path(root)}; `context-graph-cli owner start` starts one"
+            )
+        with start_owner(root, start_env) as starting:
+            wait_ready(root, end, starting)
+
+
+def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
+    """``error`` with what is known of an owner that took a request and does not answer."""
+    try:
+        seen = look_at(root)
+    except OSError:
+        return error
+    if seen is None:
+        return error
+    return DeadlineExceededError(f"{seen.text()}; {seen.cure()}")
+
+
+def _request(
+    verb: str,
+    params: Mapping[str, object],
+    body: bytes,
+    location: Location,
+    timeout_s: float,
+    env: Mapping[str, str],
+) -> Request:
+    try:
+        cwd: Path | None = Path(os.getcwd())
+    except FileNotFoundError:  # the working folder was deleted
+        cwd = None
+    return Request(
+        verb=verb,
+        event_id=secrets.token_hex(16),
+        params=params,
+        body=body,
+        store=location.store,
+        project=location.project,
+        session_env=env.get("CLAUDE_CODE_SESSION_ID", ""),
+        cwd=cwd,
+        env={name: env[name] for name in ENV_NAMES if name in env},
+        deadline_ms=min(int(timeout_s * 1000), 0xFFFFFFFF),
+        at_ms=time.time_ns() // 1_000_000,
+        version=__version__,
+    )

@@ -1,0 +1,115 @@
+"""Writes the tables of docs/mcp.md and docs/commands.md from the operations' definitions.
+
+    python tools/reference.py          # rewrites both pages where they differ
+    python tools/reference.py --check  # says which differ, and ends with 1
+
+In docs/mcp.md each tool's table, in docs/commands.md that of each `memory` command; the sentences around them
+are written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from context_graph.cli.memory.commands import app
+from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations.memories import Filters
+from context_graph.operations.parameters import Parameter, choices, parameters
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+SHARED = {
+    "--db-path": "[store](#shared-options)",
+    "--json": "JSON instead of lines for people",
+}
+
+
+def tool_table(arguments: Any) -> list[str]:
+    """The parameters of a tool."""
+    rows = [
+        f"| `{one.name}` | {'required: ' if one.required else ''}{_meaning(one)} |"
+        for one in parameters(arguments)
+        if one.extra("only") != "command"
+    ]
+    return ["| parameter | meaning |", "|---|---|", *rows]
+
+
+def _meaning(one: Parameter) -> str:
+    words = one.words
+    if one.name == "filters":
+        words += " " + ", ".join(f"`{each.name}`" for each in parameters(Filters)) + "."
+    if one.kind is int and one.meta.ge is not None:
+        words += f" {one.meta.ge} to {one.meta.le:,}."
+    if known := choices(one.kind):
+        words += f" One of {', '.join(known)}."
+    if one.default not in (None, "", ()):
+        words += f" Default: {_json(one.default)}."
+    return words
+
+
+def _json(value: Any) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def command_table(command: Any) -> list[str]:
+    """The arguments and options of a command."""
+    rows = ["| option | meaning |", "|---|---|"]
+    for one in command.params:
+        if one.name == "help":
+            continue
+        words = SHARED.get(one.opts[0]) or one.help
+        if one.param_type_name == "argument":
+            rows.append(f"| `{one.metavar}` | {words} |")
+            continue
+        names = choices(one.type_descriptor.annotation)
+        value = "\\|".join(names) if names else one.metavar
+        default = "" if one.default in (None, False, "") else f" Default: `{one.default}`."
+        rows.append(f"| `{one.opts[0]}{'' if one.is_flag else f' {value}'}` | {words}{default} |")
+    return rows
+
+
+def rewritten(page: str, tables: dict[str, list[str]]) -> str:
+    """``page`` with the first table of each section, or none, replaced by that section's of ``tables``."""
+    parts = re.split(r"^(### `[^`]+`\n)", page, flags=re.MULTILINE)
+    for at in range(1, len(parts), 2):
+        rows = tables.get(parts[at][5:-2])
+        if rows:
+            table = "".join(f"{row}\n" for row in rows)
+            before, mark, rest = parts[at + 1].partition("\n|")
+            after = re.sub(r"\A(?:.*\n)(?:\|.*\n)*", "", rest)
+            parts[at + 1] = f"{before}\n{table}{after}" if mark else before
+    return "".join(parts)
+
+
+def pages() -> dict[Path, str]:
+    """Both pages as they should be."""
+    tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
+    tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
+    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    tables = {f"memory {name}": command_table(one) for name, one in commands.items()}
+    made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
+    return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
+
+
+def main() -> int:
+    """Write the pages, or with --check say what differs."""
+    stale = {path: text for path, text in pages().items() if path.read_text(encoding="utf-8") != text}
+    for path, text in stale.items():
+        print(f"{path.name}: {'differs' if '--check' in sys.argv else 'written'}")
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
