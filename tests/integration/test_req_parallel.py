@@ -16,7 +16,7 @@ PROCESSES = 64
 
 _CHILD = """
 import os, sys
-from context_graph.gates import commands
+from context_graph.gates.commands import commands
 from context_graph.gates.event import GateEvent
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.commands.command_context import CommandContext

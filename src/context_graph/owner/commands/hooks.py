@@ -148,8 +148,7 @@ def _pre_tool(one: _Answering) -> Reply:
         return one.say(HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
     applied = call.context.sessions.apply(event)
     live = applied.live
-    if event.tool_use_id and event.tool_name.startswith("mcp__"):
-        call.context.note_tool_use(event.tool_use_id, live.snapshot.session_id)
+    call.context.note_tool_use(event)
     line = brief_line(live.metrics if live.has_evidence else None)
     if not one.for_claude:
         return one.say(one.output(live, line))

@@ -13,7 +13,7 @@ import orjson
 from context_graph.config import Settings
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import ContextGraphError, StoreError
-from context_graph.model import EventKind
+from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.brief_cache import BriefCache
@@ -121,12 +121,14 @@ class StoreContext:
         """The number of the memory's last change; None while nobody has used it here."""
         return None if self._memory is None else self._memory.seq
 
-    def note_tool_use(self, tool_use_id: str, session_id: str) -> None:
-        """Remember this tool use's session for the MCP call that follows, which knows the id but no
-        session.
-        """
-        others = (one for one in self._tool_sessions.pop(tool_use_id, ()) if one != session_id)
-        self._tool_sessions[tool_use_id] = (session_id, *others)[:_SAME_ID_MAX]
+    def note_tool_use(self, event: HookEvent) -> None:
+        """Remember the session of a call of an MCP tool: the call that follows knows its id but no session."""
+        tool_use_id = event.tool_use_id
+        if event.kind is not EventKind.PRE_TOOL or not (tool_use_id and event.tool_name.startswith("mcp__")):
+            return
+        known = self._tool_sessions.pop(tool_use_id, ())
+        others = (session for session in known if session != event.session_id)
+        self._tool_sessions[tool_use_id] = (event.session_id, *others)[:_SAME_ID_MAX]
         while len(self._tool_sessions) > _TOOL_USES_MAX:
             self._tool_sessions.popitem(last=False)
 
@@ -225,6 +227,7 @@ class StoreContext:
             self.sessions.start(event)
         else:
             self.sessions.apply(event)
+            self.note_tool_use(event)
 
     def _note_project(self) -> None:
         if self.project is None:
