@@ -122,7 +122,7 @@ class StoreContext:
         return None if self._memory is None else self._memory.seq
 
     def note_tool_use(self, event: HookEvent) -> None:
-        """Remember the session of a call of an MCP tool: the call that follows knows its id but no session."""
+        """Remember whose call of an MCP tool this is: what follows knows its id but no session."""
         tool_use_id = event.tool_use_id
         if event.kind is not EventKind.PRE_TOOL or not (tool_use_id and event.tool_name.startswith("mcp__")):
             return
