@@ -9,7 +9,7 @@ import itertools
 
 import pytest
 from benches.scale import scaled
-from tests.agent_events import LABELS, SHADER, TARIFF
+from tests.support.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph.identity import consciousness, continuity, ego, live
 from context_graph.identity.live import LiveSession

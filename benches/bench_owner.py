@@ -27,7 +27,7 @@ from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
 from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
 
-OWNER = Path(__file__).parents[1] / "tests" / "integration" / "echo_owner.py"
+OWNER = Path(__file__).parents[1] / "tests" / "support" / "echo_owner.py"
 IDLE_S = 2.0
 
 # The least that asyncio's Protocol classes can do: same frames, no decoding, no log.

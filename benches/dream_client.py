@@ -3,7 +3,7 @@
 
     python benches/dream_client.py [--turns 5] [--memories 10000] [--json FILE]
 
-Needs the client and its driver (tests/realclient_support.py). Each session runs one tool; what counts is the
+Needs the client and its driver (tests/support/real_client.py). Each session runs one tool; what counts is the
 time from its last result to its exit, in which it runs the hooks of its session's end.
 """
 
@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches.dream_store import make
 from benches.processes import CLI, live_env
 from benches.report import described, grid, machine, options, save
-from tests.owner_dreams import Owner
-from tests.realclient_support import CLIENT, DRIVER, drive
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_consolidations import Owner
+from tests.support.real_client import CLIENT, DRIVER, drive
 
 TURNS: list[Any] = [{"tool": "Bash", "input": {"command": "echo deployed"}}, "Deployed."]
 CASES = ("off", "light")

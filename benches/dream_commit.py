@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benches.report import described, grid, machine, options, peak_mib, save
-from tests.memory_support import WHY, open_memex
+from tests.support.memories import WHY, open_memex
 
 from context_graph.consolidation.commit import Prepared, commit
 from context_graph.consolidation.plan import Merge, Mode, Plan, Prune

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from tests.faults.report import pytest_terminal_summary  # noqa: F401  # the table of the fault tests
-from tests.support import Cli
+from tests.support.cli import Cli
 
 if TYPE_CHECKING:
-    from tests.mcp_support import Peer
+    from tests.support.mcp_client import Peer
 
 # The same inputs at each run, so that a change is judged by what it changes; `make fuzz` looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -54,7 +54,7 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 @pytest.fixture
 def peer(cli: Cli) -> Iterator[Peer]:
     """A client of the memory tools in ``cli``'s project."""
-    from tests.mcp_support import connected  # the SDK takes its time to import, and few tests want it
+    from tests.support.mcp_client import connected  # the SDK takes its time to import, and few tests want it
 
     with connected(cli) as made:
         yield made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.setting_docs import setting_docs
+from tests.support.setting_docs import setting_docs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 

@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.realclient_support import drive, last_messages, needs_client, text_of
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, last_messages, needs_client, text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

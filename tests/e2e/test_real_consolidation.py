@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.realclient_support import drive, needs_client
-from tests.session_support import memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, needs_client
+from tests.support.sessions import memory, remember
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

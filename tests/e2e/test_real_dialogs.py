@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.realclient_support import drive, needs_client
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, needs_client
+from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

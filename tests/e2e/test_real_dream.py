@@ -1,6 +1,6 @@
 """A real client's session whose end is followed by a consolidation, and what that costs the client: nothing.
 
-Skipped with a word where the client and its driver are not there (tests/realclient_support.py).
+Skipped with a word where the client and its driver are not there (tests/support/real_client.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.owner_dreams import Owner, twins, until
-from tests.realclient_support import drive, needs_client
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_consolidations import Owner, twins, until
+from tests.support.real_client import drive, needs_client
+from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

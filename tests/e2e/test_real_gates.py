@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gate_support import GateProject
-from tests.realclient_support import drive, last_messages, needs_client, text_of
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import GateProject
+from tests.support.real_client import drive, last_messages, needs_client, text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

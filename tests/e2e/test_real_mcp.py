@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.realclient_support import drive, needs_client
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, needs_client
 
 from context_graph.memory.context.quoting import TRUST
 

@@ -1,6 +1,6 @@
 """Memory through the real Claude Code client: one session stores, works and ends; the next one is told.
 
-Skipped with a word where the client and its driver are not there (tests/realclient_support.py).
+Skipped with a word where the client and its driver are not there (tests/support/real_client.py).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.realclient_support import drive, needs_client
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, needs_client
+from tests.support.sessions import memory
 
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
 

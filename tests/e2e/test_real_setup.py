@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.realclient_support import drive, fired_and_stored, needs_client, watching
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.real_client import drive, fired_and_stored, needs_client, watching
+from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gate_support import GateProject
-from tests.realclient_support import drive, last_messages, needs_client
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import GateProject
+from tests.support.real_client import drive, last_messages, needs_client
+from tests.support.sessions import memory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

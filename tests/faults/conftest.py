@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.faults.world import World
-from tests.support import Cli
+from tests.support.cli import Cli
 
 
 @pytest.fixture

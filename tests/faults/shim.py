@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["Shim", "compile_library"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.shim import compile_library
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["Steps"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.faults.shim import Shim
 from tests.faults.world import LONG, World
-from tests.support import Cli
+from tests.support.cli import Cli
 
 DAY = 86_400.0
 JUMPS = (3600.0, -3600.0, 40 * DAY, -40 * DAY, 10 * 365 * DAY, -5 * 365 * DAY, 0.0)

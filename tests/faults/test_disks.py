@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.faults.shim import Shim
 from tests.faults.world import LONG, World
-from tests.support import Cli
+from tests.support.cli import Cli
 
 SESSIONS = 4
 

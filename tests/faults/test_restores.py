@@ -13,8 +13,8 @@ import pytest
 from tests.faults.report import Log, Row
 from tests.faults.steps import Steps
 from tests.faults.world import LONG, SEED
-from tests.session_support import hook, memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, memory, remember
 
 from context_graph.backup.make import probe
 from context_graph.config import data_root, store_dir

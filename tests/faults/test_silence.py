@@ -7,10 +7,10 @@ import statistics
 import time
 from pathlib import Path
 
-from tests.integration.owner_harness import wait_until
-from tests.req_support import git
-from tests.session_support import hook
-from tests.support import Cli, stopped
+from tests.support.cli import Cli, stopped
+from tests.support.gates.in_process import git
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import hook
 
 
 def pid_of(cli: Cli) -> int:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.session_support import hook, memory, work_session
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import hook, memory, work_session
 
 STAND_IN = Path(__file__).with_name("stuck_owner.py")
 

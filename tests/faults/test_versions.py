@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.faults.world import LONG, World
-from tests.integration.owner_harness import wait_until
-from tests.mcp_support import connected
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import connected
+from tests.support.owner_harness import wait_until
 
 from context_graph import __version__
 from context_graph.config import lock_path

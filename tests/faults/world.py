@@ -22,8 +22,8 @@ from typing import Any
 from uuid import UUID
 
 from tests.faults.report import Log, Row
-from tests.memory_support import open_memex
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.memories import open_memex
 
 from context_graph.config import Location, data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.faults.world import owner_pid
-from tests.support import Cli
+from tests.support.cli import Cli
 
 from context_graph.config import data_root, socket_path, store_dir
 from context_graph.errors import WireError

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tests.faults.report import Row
 from tests.faults.world import SEED
-from tests.integration.owner_harness import PROGRAM, OwnerHarness
-from tests.memory_support import open_memex
+from tests.support.memories import open_memex
+from tests.support.owner_harness import PROGRAM, OwnerHarness
 
 from context_graph.memory.memex import Memex
 from context_graph.redact import Redactor, load_redactor

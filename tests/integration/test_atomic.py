@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from tests.faults.writes import Writes
-from tests.integration.changes import CHANGES, SESSION, TEXTS, build
-from tests.memory_support import WHY, open_memex
-from tests.run_support import judge, raw
+from tests.support.consolidation import judge, raw
+from tests.support.memories import WHY, open_memex
+from tests.support.store_changes import CHANGES, SESSION, TEXTS, build
 
 from context_graph.memory.memex import Memex
 from context_graph.store.graph.records import Op
@@ -53,7 +53,7 @@ def strike(writes: Writes, folder: Path, name: str, at: int, *, kills: bool) -> 
     """Make the change with the fault at that write; what it told, None when it was killed."""
     words = [name, str(folder / "store"), str(writes.control), str(at), str(int(kills))]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.changes", *words],
+        [sys.executable, "-m", "tests.support.store_changes", *words],
         env={**os.environ, **writes.env, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.owner_dreams import until
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_consolidations import until
 
 UNIT = "context-graph-owner.service"
 

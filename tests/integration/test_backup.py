@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.session_support import hook, memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, memory, remember
 
 from context_graph.backup.make import probe
 from context_graph.wire import lockfile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.memory_support import WHY
+from tests.support.memories import WHY
 
 from context_graph.memory.memex import Memex
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.faults.writes import Writes
-from tests.integration.owner_harness import wait_until
-from tests.session_support import context_of, hook, memory, remember, work_session
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.config import data_root, store_dir
 from context_graph.memory.context.quoting import FENCE_OPEN

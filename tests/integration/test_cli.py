@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import Cli
+from tests.support.cli import Cli
 
 from context_graph.config import data_root, store_dir
 

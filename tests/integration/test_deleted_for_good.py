@@ -13,12 +13,12 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.memory_support import REDACTOR, WHY, again, open_memex
-from tests.run_support import Merge, Prune, exported, judge, prepared_of, run
-from tests.session_support import memory, remember, run_folders
-from tests.store_support import run as run_python
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.consolidation import Merge, Prune, exported, judge, prepared_of, run
+from tests.support.memories import REDACTOR, WHY, again, open_memex
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import memory, remember, run_folders
+from tests.support.store import run as run_python
 
 from context_graph.config import data_root, store_dir
 from context_graph.consolidation.commit import commit
@@ -226,7 +226,7 @@ _KILLED = """
     import os, sys
     from pathlib import Path
     from uuid import UUID
-    from tests.memory_support import open_memex
+    from tests.support.memories import open_memex
     from context_graph.store.graph.scrub import Scrubber
     memex = open_memex(Path(sys.argv[1]))
     Scrubber.scrub = lambda self, *given: os.kill(os.getpid(), 9)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.session_support import hook, memory, remember, work_session
-from tests.support import Cli, stopped
+from tests.support.cli import Cli, stopped
+from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
 from context_graph.cli.output.doctor_text import findings_text

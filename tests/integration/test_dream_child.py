@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.dream_support import FACTS, planted
-from tests.memory_support import fill
-from tests.store_support import damage, largest
+from tests.support.consolidation import FACTS, planted
+from tests.support.memories import fill
+from tests.support.store import damage, largest
 
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, commit

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.session_support import memory, remember, run_folders
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import memory, remember, run_folders
 
 OLD = ("--occurred-at", "2025-01-31T09:30:00Z")
 FACTS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.dream_support import FACTS, folders, planted
-from tests.memory_support import WHY, fill, open_memex
+from tests.support.consolidation import FACTS, folders, planted
+from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation.consolidate import consolidate
 from context_graph.consolidation.plan import Mode

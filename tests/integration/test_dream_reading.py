@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benches.snapshots import of_memories
-from tests.memory_support import WHY, fill, open_memex
+from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation import messages, snapshot
 from context_graph.consolidation.messages import DATABASE

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.owner_dreams import Owner, twins, until
-from tests.session_support import hook
-from tests.support import Cli, stopped
+from tests.support.cli import Cli, stopped
+from tests.support.owner_consolidations import Owner, twins, until
+from tests.support.sessions import hook
 
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.store.sessions.sessions import SessionStore

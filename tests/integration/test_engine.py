@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import damage, in_a_namespace, largest, run
+from tests.support.store import damage, in_a_namespace, largest, run
 
 from context_graph.errors import (
     DatabaseCorruptionError,

@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.store_support import damage, largest, noise, run
+from tests.support.store import damage, largest, noise, run
 
 from context_graph.errors import (
     DatabaseCorruptionError,

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.req_support import Gate
-from tests.session_support import hook
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.in_process import Gate
+from tests.support.sessions import hook
 
 from context_graph.gates.commands import commands
 from context_graph.wire.environment import KEPT_NAMES, KEPT_PREFIXES, kept_environment

@@ -16,9 +16,9 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory_support import REDACTOR, open_memex
-from tests.session_support import memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.memories import REDACTOR, open_memex
+from tests.support.sessions import memory, remember
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange.exporting import export_page, markdown_page

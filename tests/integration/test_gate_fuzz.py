@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.gate_support import EVENTS, A, decided_by
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import EVENTS, A, decided_by
 
 EXAMPLES = int(os.environ.get("CONTEXT_GRAPH_FUZZ_EXAMPLES", "12"))
 REQUIREMENTS = r"""

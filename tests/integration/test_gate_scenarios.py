@@ -1,6 +1,6 @@
 """Behaviour of the gates as users meet it, scenario by scenario, with an owner and from files alone.
 
-A step's word is a method of World or a function of EXTRA; the scenarios are in tests.gate_scenarios.
+A step's word is a method of World or a function of EXTRA; the scenarios are in tests.support.gates.scenarios.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.gate_scenarios import PLAN, SCENARIOS, VERIFY, rules
-from tests.gate_support import GateProject, Hosts, decided_by
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import GateProject, Hosts, decided_by
+from tests.support.gates.scenarios import PLAN, SCENARIOS, VERIFY, rules
 
 
 @dataclass

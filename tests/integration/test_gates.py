@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.gate_support import A, B, GateProject, decided_by, no_owner
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import A, B, GateProject, decided_by, no_owner
 
 from context_graph.wire import lockfile
 

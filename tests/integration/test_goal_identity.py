@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.agent_events import SHADER, TARIFF
-from tests.memory_support import REDACTOR, WHY
+from tests.support.agent_events import SHADER, TARIFF
+from tests.support.memories import REDACTOR, WHY
 
 from context_graph.config import Settings
 from context_graph.consolidation.plan import Goal, GoalLevel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.session_support import hook, memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, memory
 
 
 @pytest.mark.parametrize("closing", ['"', ""], ids=["closed", "open"])

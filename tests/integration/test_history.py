@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.memory_support import REDACTOR, WHY, fill, open_memex
-from tests.run_support import FAMILIES, Merge, Prune, exported, judge, raw, run
-from tests.store_support import opened_until_killed
+from tests.support.consolidation import FAMILIES, Merge, Prune, exported, judge, raw, run
+from tests.support.memories import REDACTOR, WHY, fill, open_memex
+from tests.support.store import opened_until_killed
 
 from context_graph.errors import GraphQueryError, InvalidParamsError, MissingColumnFamilyError
 from context_graph.memory.memex import Memex

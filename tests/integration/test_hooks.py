@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.support import Cli, stopped
+from tests.support.cli import Cli, stopped
 
 from context_graph.config import data_root
 

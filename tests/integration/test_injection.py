@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.session_support import context_of, hook, memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import context_of, hook, memory, remember
 
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import OwnerHarness, wait_until
 from tests.integration.test_owner_lines import Lines, attach, message
+from tests.support.owner_harness import OwnerHarness, wait_until
 
 LONG_MS = 30_000
 

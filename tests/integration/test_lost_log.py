@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.session_support import hook, memory, remember
-from tests.store_support import run
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import hook, memory, remember
+from tests.support.store import run
 
 from context_graph.config import data_root, store_dir
 from context_graph.store.layout import EVENTS, RUNTIME

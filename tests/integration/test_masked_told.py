@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.mcp_support import connected
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import connected
 
 SECRET = "Tr0ub4dor99"
 JWT = ".".join(("eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.mcp_support import Peer, connected
-from tests.session_support import memory, run_folders
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import Peer, connected
+from tests.support.owner_harness import wait_until
+from tests.support.sessions import memory, run_folders
 
 from context_graph import Memex
 from context_graph.config import lock_path, socket_path

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import pytest
 from mcp.types import ErrorData
-from tests.mcp_support import Peer, connected
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import Peer, connected
 
 from context_graph.store.graph_layout import NODES
 from context_graph.store.layout import wrap

@@ -14,9 +14,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from tests.mcp_support import Peer, connected
-from tests.session_support import memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import Peer, connected
+from tests.support.sessions import memory
 
 from context_graph import Memex, __version__
 from context_graph.config import lock_path

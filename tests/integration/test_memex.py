@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.memory_support import WHY, again, by_pages, fill, open_memex
+from tests.support.memories import WHY, again, by_pages, fill, open_memex
 
 from context_graph import Memex
 from context_graph.errors import (

@@ -12,8 +12,8 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from tests.memory_support import WHY, again, fill, open_memex
-from tests.store_support import run
+from tests.support.memories import WHY, again, fill, open_memex
+from tests.support.store import run
 
 from context_graph import Memex
 from context_graph.errors import (
@@ -331,7 +331,7 @@ def test_derived_state_after_a_kill_equals_that_made_from_the_records(tmp_path: 
     code = """
         import os, sys
         from pathlib import Path
-        from tests.memory_support import fill, open_memex
+        from tests.support.memories import fill, open_memex
         memex = open_memex(Path(sys.argv[1]))
         made = fill(memex, 60)
         memex.link(made[0].id, made[1].id)

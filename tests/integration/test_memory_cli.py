@@ -9,8 +9,8 @@ import signal
 import subprocess
 
 import pytest
-from tests.session_support import hook, memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, memory, remember
 
 from context_graph.memory.capture import capture_id
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.memory_support import WHY, break_record, fill, open_memex
-from tests.store_support import in_a_namespace, run
+from tests.support.memories import WHY, break_record, fill, open_memex
+from tests.support.store import in_a_namespace, run
 
 from context_graph.errors import (
     ContextGraphError,
@@ -30,7 +30,7 @@ def test_the_log_may_be_in_another_folder_and_is_found_there_after_a_crash(tmp_p
     code = """
         import os, sys
         from pathlib import Path
-        from tests.memory_support import fill, open_memex
+        from tests.support.memories import fill, open_memex
         memex = open_memex(Path(sys.argv[1]), wal_dir=Path(sys.argv[2]))
         fill(memex, 30)
         os.kill(os.getpid(), 9)
@@ -57,7 +57,7 @@ def test_repair_reads_logs_where_they_are_and_leaves_them_alone(tmp_path: Path) 
     code = """
         import os, sys
         from pathlib import Path
-        from tests.memory_support import fill, open_memex
+        from tests.support.memories import fill, open_memex
         fill(open_memex(Path(sys.argv[1]), wal_dir=Path(sys.argv[2])), 30)
         os.kill(os.getpid(), 9)
     """
@@ -73,7 +73,7 @@ def test_without_a_log_a_kill_loses_what_was_not_flushed(tmp_path: Path) -> None
     code = """
         import os, sys
         from pathlib import Path
-        from tests.memory_support import fill, open_memex
+        from tests.support.memories import fill, open_memex
         memex = open_memex(Path(sys.argv[1]), wal=sys.argv[2] == "on")
         fill(memex, 100)
         os.kill(os.getpid(), 9)
@@ -106,7 +106,7 @@ FULL_DISK = """
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], check=True)
     from context_graph.errors import StoreError, StoreFullError
     from context_graph.memory.faults import rpc_fault
-    from tests.memory_support import WHY, open_memex
+    from tests.support.memories import WHY, open_memex
     memex = open_memex(folder / "s")
     made = []
     def store(number):
@@ -166,7 +166,7 @@ NO_RIGHTS = """
     import os, pickle, sys  # RocksDict imports pickle when it opens, and this user can't read Python's folder
     from pathlib import Path
     import context_graph.memory.memex
-    from tests.memory_support import open_memex
+    from tests.support.memories import open_memex
     from context_graph.errors import StoreReadOnlyError
     from context_graph.memory.faults import rpc_fault
     if os.geteuid() == 0:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import opened_until_killed
+from tests.support.store import opened_until_killed
 
 from context_graph.errors import (
     DatabaseCorruptionError,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.memory_support import break_record, fill, open_memex
-from tests.store_support import damage, largest, run
+from tests.support.memories import break_record, fill, open_memex
+from tests.support.store import damage, largest, run
 
 from context_graph.errors import (
     CorruptedMemoryError,
@@ -232,7 +232,7 @@ def test_a_record_of_a_later_version_names_node_and_version(tmp_path: Path) -> N
 WRITER = """
     import os, sys
     from pathlib import Path
-    from tests.memory_support import break_record, fill, open_memex
+    from tests.support.memories import break_record, fill, open_memex
     memex = open_memex(Path(sys.argv[1]))
     memex.flush()
     fill(memex, int(sys.argv[2]))

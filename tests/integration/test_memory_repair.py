@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from tests.integration.test_reindex import Backwards
-from tests.memory_support import WHY, break_record, fill, open_memex
-from tests.run_support import Merge, Prune, judge, run
-from tests.store_support import damage, noise
-from tests.store_support import run as run_python
+from tests.support.consolidation import Merge, Prune, judge, run
+from tests.support.memories import WHY, break_record, fill, open_memex
+from tests.support.store import damage, noise
+from tests.support.store import run as run_python
 
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex

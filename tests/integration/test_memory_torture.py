@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from tests.faults.report import Row
-from tests.memory_support import by_pages, open_memex
+from tests.support.memories import by_pages, open_memex
 
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
@@ -30,7 +30,7 @@ WRITERS = 50
 VICTIM = """
     import os, random, sys, threading
     from pathlib import Path
-    from tests.memory_support import WHY, fill, open_memex
+    from tests.support.memories import WHY, fill, open_memex
 
     folder, writers, number = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     memex = open_memex(folder)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.owner_harness import OwnerHarness, wait_until
+from tests.support.owner_harness import OwnerHarness, wait_until
 
 from context_graph.errors import OwnerUnavailableError, StoreFullError
 from context_graph.model import SessionIdentitySnapshot

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import WAIT_S, OwnerHarness, wait_until
+from tests.support.owner_harness import WAIT_S, OwnerHarness, wait_until
 
 from context_graph.owner.socket.lines import LINE_MAX
 from context_graph.wire.frames import Request, decode_reply, encode_request

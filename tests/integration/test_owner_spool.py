@@ -13,14 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.integration.owner_harness import wait_until
-from tests.integration.spool_drainer import applied
+from tests.support import spool_drainer
+from tests.support.owner_harness import wait_until
+from tests.support.spool_drainer import applied
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
 from context_graph.owner.sessions.spool import REJECTED_LOG, DrainReport, drain, has_pending, pending
 from context_graph.wire.spool import EVENTS_LOG, SpoolRecord, decode_line, encode_record
 
-DRAINER = Path(__file__).with_name("spool_drainer.py")
+DRAINER = Path(spool_drainer.__file__)
 
 WRITER = """
 import fcntl, os, sys

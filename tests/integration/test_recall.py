@@ -9,7 +9,7 @@ from threading import Thread
 from uuid import uuid4
 
 import pytest
-from tests.memory_support import WHY, open_memex
+from tests.support.memories import WHY, open_memex
 
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.filters import RecallFilters

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.memory_support import WHY, open_memex
+from tests.support.memories import WHY, open_memex
 
 from context_graph.kernels import ranking
 from context_graph.kernels.reference import dense as _reference_dense

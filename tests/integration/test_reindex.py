@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tests.memory_support import REDACTOR, WHY, open_memex
+from tests.support.memories import REDACTOR, WHY, open_memex
 from typing_extensions import Buffer
 
 from context_graph import Memex
@@ -132,7 +132,7 @@ def test_what_is_removed_meanwhile_leaves_no_vector_behind(tmp_path: Path, other
 KILLED = """
 import os, sys
 from tests.integration.test_reindex import Backwards
-from tests.memory_support import open_memex
+from tests.support.memories import open_memex
 memex = open_memex(sys.argv[1])
 steps = int(sys.argv[2])
 for _ in range(steps):

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 from rocksdict import Options, Rdict
-from tests.store_support import break_record, commit, damage, largest, noise, run, snapshot
+from tests.support.store import break_record, commit, damage, largest, noise, run, snapshot
 
 from context_graph.errors import (
     DatabaseCorruptionError,
@@ -248,7 +248,7 @@ def test_a_lost_current_file_costs_nothing(db: Path, target: Path, content: byte
 KILLED_WRITER = """
     import os, sys
     from context_graph.store.sessions.sessions import SessionStore
-    from tests.store_support import commit
+    from tests.support.store import commit
     store = SessionStore.open(sys.argv[1])
     for number in range(int(sys.argv[2])):
         commit(store, f"{number:08x}-session", 1)

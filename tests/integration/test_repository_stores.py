@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support import Cli
+from tests.support.cli import Cli
 
 from context_graph.config import data_root, store_key
 from context_graph.gates.state.git import find_repo

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.gate_support import A, B, GateProject, no_owner
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import A, B, GateProject, no_owner
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 

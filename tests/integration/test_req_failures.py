@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.req_support import A, B, Gate
+from tests.support.gates.in_process import A, B, Gate
 
 from context_graph.gates.commands import commands
 from context_graph.gates.event import GateResult

@@ -16,7 +16,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.req_support import A, B, Gate
+from tests.support.gates.in_process import A, B, Gate
 
 from context_graph.errors import UsageError
 from context_graph.gates.cache import GateCache

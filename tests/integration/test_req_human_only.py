@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.req_support import A, B, Gate, git, named
+from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, setup

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.req_support import A, B, Gate, clients, git, named
+from tests.support.gates.in_process import A, B, Gate, clients, git, named
 
 from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands

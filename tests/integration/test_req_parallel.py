@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.req_support import Gate
+from tests.support.gates.in_process import Gate
 
 from context_graph.gates.commands import commands, upkeep
 from context_graph.gates.state import journal

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.req_support import A, Gate, git, named
+from tests.support.gates.in_process import A, Gate, git, named
 
 from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands

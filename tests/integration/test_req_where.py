@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.req_support import A, B, Gate, git, named
+from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.gates.commands import commands
 from context_graph.gates.decide.where import command_folders

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.faults.report import Row
-from tests.memory_support import WHY, open_memex
-from tests.run_support import judge, raw
+from tests.support.consolidation import judge, raw
+from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
 
@@ -24,8 +24,8 @@ MEMORIES = 160
 VICTIM = """
     import os, sys
     from pathlib import Path
-    from tests.memory_support import open_memex
-    from tests.run_support import run
+    from tests.support.memories import open_memex
+    from tests.support.consolidation import run
     from tests.integration.test_run_torture import changes_of
 
     memex = open_memex(Path(sys.argv[1]))
@@ -44,7 +44,7 @@ VICTIM = """
 
 def changes_of(memex: Memex) -> dict[str, list[object]]:
     """Merges, prunes, weights and links over a third of the store, the same each time."""
-    from tests.run_support import Merge, NewLink, Prune, Reweight
+    from tests.support.consolidation import Merge, NewLink, Prune, Reweight
 
     ids = [one.node.id for one in memex.stored_after()]
     edges = sorted(memex.all_edges(), key=lambda edge: edge.id)
@@ -71,7 +71,7 @@ def _fill(folder: Path) -> dict[tuple[str, bytes], bytes]:
 
 def _after(folder: Path, before: dict[tuple[str, bytes], bytes]) -> dict[tuple[str, bytes], bytes]:
     """What a run makes of it; and that undoing leads back."""
-    from tests.run_support import run
+    from tests.support.consolidation import run
 
     with open_memex(folder) as memex:
         done = run(memex, **changes_of(memex))

@@ -10,8 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.memory_support import WHY, fill, open_memex
-from tests.run_support import (
+from tests.support.consolidation import (
     Merge,
     NewLink,
     Prune,
@@ -22,6 +21,7 @@ from tests.run_support import (
     raw,
     run,
 )
+from tests.support.memories import WHY, fill, open_memex
 
 from context_graph.consolidation.commit import Prepared, commit
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.memory_support import WHY, open_memex
+from tests.support.memories import WHY, open_memex
 
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph.scrub import MERGE_EVERY, RUN_TABLES, SMALL_BYTES, merge_small_tables, tables

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.memory_support import WHY, open_memex
+from tests.support.memories import WHY, open_memex
 
 from context_graph import Memex
 from context_graph.errors import EmbeddingDataError, EmbeddingUnavailableError

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 import typer
 from mcp import MCPError
-from tests.mcp_support import connected
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import connected
 
 from context_graph.claude.hooks.hook_input import Wire
 from context_graph.claude.settings.events import EVENTS

@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.store_support import START_MS, commit, event, keys, snapshot
+from tests.support.store import START_MS, commit, event, keys, snapshot
 
 from context_graph.errors import (
     CorruptedIdentityError,

@@ -6,7 +6,7 @@ import statistics
 import time
 
 import pytest
-from tests.store_support import START_MS, break_record, snapshot
+from tests.support.store import START_MS, break_record, snapshot
 
 from context_graph.errors import (
     InvalidInputError,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.store_support import break_record, run, snapshot
+from tests.support.store import break_record, run, snapshot
 
 from context_graph.errors import (
     CorruptedIdentityError,

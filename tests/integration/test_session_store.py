@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.store_support import START_MS, break_record, commit, event, keys, snapshot
+from tests.support.store import START_MS, break_record, commit, event, keys, snapshot
 
 from context_graph.errors import (
     CorruptedIdentityError,

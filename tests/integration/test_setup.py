@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support import Cli
+from tests.support.cli import Cli
 
 from context_graph.claude.install.entries import (
     ALLOWED,

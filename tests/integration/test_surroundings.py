@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.session_support import hook, memory
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, memory
 
 from context_graph.config import store_dir
 from context_graph.store.engine.failures import damaged_database

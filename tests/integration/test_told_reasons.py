@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.owner_harness import wait_until
 from tests.integration.test_mcp_dreams import fill
-from tests.mcp_support import connected
-from tests.owner_dreams import Owner
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import connected
+from tests.support.owner_consolidations import Owner
+from tests.support.owner_harness import wait_until
 
 from context_graph.errors import (
     ContextGraphError,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.report import Row
-from tests.support import Cli
+from tests.support.cli import Cli
 
 from context_graph.config import data_root, lock_path, store_dir
 from context_graph.model import EventKind, HookEvent

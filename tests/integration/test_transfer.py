@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store_support import break_record, snapshot
+from tests.support.store import break_record, snapshot
 
 from context_graph.errors import (
     CorruptedIdentityError,

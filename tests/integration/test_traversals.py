@@ -7,10 +7,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.mcp_support import connected
-from tests.memory_support import WHY, open_memex
-from tests.session_support import context_of, hook, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import connected
+from tests.support.memories import WHY, open_memex
+from tests.support.sessions import context_of, hook, remember
 
 from context_graph.consolidation.consolidate import consolidate
 from context_graph.consolidation.plan import Mode

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.gate_support import GateProject
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.installed import GateProject
 
 REQUIREMENTS = """
 version: "1.0"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agent_events import LABELS, SHADER, TARIFF
+from tests.support.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph import kernels as _kernels
 from context_graph.identity.ego import _CODING, SPACES

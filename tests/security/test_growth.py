@@ -11,7 +11,7 @@ from uuid import UUID
 
 import orjson
 import pytest
-from tests.hard_texts import Text, hard_texts, why_not_linear
+from tests.support.patterns.hard_texts import Text, hard_texts, why_not_linear
 
 from context_graph.claude.hooks.hook_input import parse_hook_input
 from context_graph.claude.settings.json_edit import parse_json_text

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.mcp_support import Peer
-from tests.session_support import context_of, hook, remember, work_session
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.mcp_client import Peer
+from tests.support.sessions import context_of, hook, remember, work_session
 
 from context_graph.cli.output.shown import shown
 from context_graph.memory.context.quoting import FENCE_CLOSE, FENCE_OPEN, TRUST

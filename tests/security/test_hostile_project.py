@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from tests.req_support import Gate
-from tests.session_support import hook, memory, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.gates.in_process import Gate
+from tests.support.sessions import hook, memory, remember
 
 from context_graph.config import load_settings, project_top
 from context_graph.gates.shell import patterns

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.session_support import hook, remember
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.sessions import hook, remember
 
 from context_graph.config import socket_path
 from context_graph.errors import OwnerUnavailableError

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from tests.hard_texts import hard_texts, why_not_linear
-from tests.pattern_proof import why_not_one_pass
-from tests.pattern_support import Found, locals_in, modules, patterns_in, said
+from tests.support.patterns.hard_texts import hard_texts, why_not_linear
+from tests.support.patterns.in_source import Found, locals_in, modules, patterns_in, said
+from tests.support.patterns.one_pass import why_not_one_pass
 
 from context_graph.text.patterns import Linear, PatternError, linear
 

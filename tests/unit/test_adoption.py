@@ -8,7 +8,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agent_events import LABELS, SHADER, TARIFF
+from tests.support.agent_events import LABELS, SHADER, TARIFF
 
 from context_graph.identity.ego import SPACES
 from context_graph.identity.live import LiveSession

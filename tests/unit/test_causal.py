@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from tests.topic_support import TOPICS, node_id, snapshot_of, talk, texts_on
+from tests.support.topics import TOPICS, node_id, snapshot_of, talk, texts_on
 
 from context_graph.consolidation.finders import causal
 from context_graph.consolidation.finders.causal import links

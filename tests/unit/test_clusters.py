@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.topic_support import TOPICS, node_id, snapshot_of, talk, texts_on
+from tests.support.topics import TOPICS, node_id, snapshot_of, talk, texts_on
 
 from context_graph.consolidation.finders import clusters
 from context_graph.consolidation.finders.clusters import (

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.agent_events import LABELS, SHADER, TARIFF
+from tests.support.agent_events import LABELS, SHADER, TARIFF
 from tools import fit_identity, score_drift
 from tools.drift_data import load_cases, load_sessions
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.agent_events import SHADER, TARIFF
+from tests.support.agent_events import SHADER, TARIFF
 
 from context_graph.identity.consciousness import coupling_for
 from context_graph.identity.ego import CALIBRATION, SPACES, Comparison, EventReader, Goals, Purpose

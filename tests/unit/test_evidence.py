@@ -7,7 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
-from tests.memory_support import open_memex
+from tests.support.memories import open_memex
 
 from context_graph import Memex
 from context_graph.memory.index.blend import asks_nothing

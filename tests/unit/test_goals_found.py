@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import orjson
 import pytest
-from tests.topic_support import TOPICS, snapshot_of, talk, texts_on
+from tests.support.topics import TOPICS, snapshot_of, talk, texts_on
 
 from context_graph.consolidation import plan
 from context_graph.consolidation.finders import goals

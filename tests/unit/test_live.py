@@ -8,7 +8,7 @@ from array import array
 from dataclasses import replace
 
 import pytest
-from tests.agent_events import LABELS, SHADER, TARIFF, prompt, tool
+from tests.support.agent_events import LABELS, SHADER, TARIFF, prompt, tool
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.brief import COLD_BRIEF, brief_line

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory_support import REDACTOR
+from tests.support.memories import REDACTOR
 
 from context_graph.claude.hooks.origin import WRAPPERS, is_typed, own_words
 from context_graph.model import HookEvent

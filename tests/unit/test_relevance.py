@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.memory_support import open_memex
+from tests.support.memories import open_memex
 
 from context_graph import Memex
 from context_graph.memory.context.relevance import Asked, floor_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.req_support import A, B
+from tests.support.gates.in_process import A, B
 
 from context_graph.gates.state.session_ids import alias_of, candidates, problem, safe_name, same_session
 

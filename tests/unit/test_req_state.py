@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.req_support import A, B
+from tests.support.gates.in_process import A, B
 
 from context_graph.gates.files import Locked, LockTimeoutError
 from context_graph.gates.state.state import MAX_SESSIONS, BranchState, arming, is_current, satisfaction, use

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.setting_docs import setting_docs
+from tests.support.setting_docs import setting_docs
 
 from context_graph.config import Settings, load_settings
 from context_graph.config.settings import with_request_env

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.plain_commands import LEAVES_ALONE
-from tests.touching_commands import TAKES_AWAY
+from tests.support.gates.commands_allowed import LEAVES_ALONE
+from tests.support.gates.commands_denied import TAKES_AWAY
 
 from context_graph.gates.decide.touching import Touch, touch
 from context_graph.gates.shell.protected import Protected

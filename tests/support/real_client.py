@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from tests.realclient.installed import VERSION, why_not
 from tests.realclient.told import requests_of
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["drive", "fired_and_stored", "last_messages", "needs_client", "text_of", "watching"]
 
-_DRIVER = Path(__file__).parent / "realclient" / "run.py"
+_DRIVER = Path(__file__).parents[1] / "realclient" / "run.py"
 
 _KINDS = {
     "SessionStart": "session-start",

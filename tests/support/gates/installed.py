@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["EVENTS", "A", "Answer", "B", "GateProject", "Hosts", "decided_by", "no_owner"]
 

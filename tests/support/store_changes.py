@@ -1,6 +1,6 @@
 """Changes of a store that must be whole or not at all, each in a process of its own, for test_atomic.py.
 
-    python -m tests.integration.changes NAME STORE CONTROL AT KILLS
+    python -m tests.support.store_changes NAME STORE CONTROL AT KILLS
 
 It opens the store, arms the fault, makes the change, disarms, and says as JSON what came of it. A change that
 failed is made once more with the fault gone, in the same process.
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.writes import Writes
-from tests.memory_support import WHY, open_memex
-from tests.run_support import Merge, NewLink, Prune, prepared_of
-from tests.store_support import START_MS, event, snapshot
+from tests.support.consolidation import Merge, NewLink, Prune, prepared_of
+from tests.support.memories import WHY, open_memex
+from tests.support.store import START_MS, event, snapshot
 
 from context_graph.consolidation.commit import commit
 from context_graph.errors import StoreError

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_session"]
 

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.memory_support import open_memex
-from tests.support import Cli
+from tests.support.cli import Cli
+from tests.support.memories import open_memex
 
 from context_graph.config import Location, locate
 from context_graph.errors import OwnerUnavailableError

@@ -10,7 +10,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import CallToolResult, ErrorData
-from tests.support import Cli
+from tests.support.cli import Cli
 
 __all__ = ["Peer", "connected"]
 

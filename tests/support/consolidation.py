@@ -1,10 +1,15 @@
-"""Consolidations for tests: plans of a store's own memories, and everything that a store holds."""
+"""Consolidations for tests: a store with something of each kind to do, plans, and all that a store holds."""
 
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from uuid import UUID
+
+from tests.support.memories import WHY
 
 from context_graph.consolidation.commit import Prepared, Result, commit
 from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
@@ -13,11 +18,65 @@ from context_graph.memory.memex import Memex
 from context_graph.store import graph_layout as layout
 from context_graph.store.layout import FORMAT_KEY
 
+__all__ = [
+    "FACTS",
+    "FAMILIES",
+    "Merge",
+    "NewLink",
+    "Prune",
+    "Reweight",
+    "exported",
+    "folders",
+    "judge",
+    "plan_of",
+    "planted",
+    "prepared_of",
+    "raw",
+    "run",
+]
+
 FAMILIES = (
     *(layout.NODES, layout.EMBEDDINGS, layout.ACCESS, layout.EDGES),
     *(layout.INDEX, layout.TOMBSTONES, layout.META),
 )
 """Those that an undo must leave as they were; log and history go on."""
+
+DAY_MS = 86_400_000
+
+FACTS = (
+    "The deploy of the orders service runs from the main branch through the release workflow",
+    "Backups of the billing database are written to the cold bucket every night by the cron host",
+    "The parser keeps comments because the formatter must print them where they stood",
+    "Alice prefers short answers with the command first and the reason after it",
+    "Cache entries of the catalogue expire when the price list changes, never by age",
+    "The integration tests start a real broker since a fake one hid the reordering bug",
+    "Access tokens of the gateway rotate through the vault and are never written to logs",
+    "The search index is rebuilt from the event log after a change of the analyser",
+)
+EMPTY = ("ok thanks", "hello", "great, thank you!")
+
+
+def planted(memex: Memex, *, days: int = 10) -> dict[str, list[UUID]]:
+    """Facts, duplicates of the first two of them by case and spaces, and words that say nothing."""
+    at_ms = time.time_ns() // 1_000_000 - days * DAY_MS
+
+    def keep(texts: Sequence[str], **given: object) -> list[UUID]:
+        items = [
+            {"content": text, "rationale": WHY, "occurred_at_ms": at_ms + number, **given}
+            for number, text in enumerate(texts)
+        ]
+        return [node.id for node in memex.store_many(items)]
+
+    return {
+        "facts": keep(FACTS),
+        "duplicates": keep([FACTS[0].upper(), f"  {FACTS[1]}.  "], importance=0.25),
+        "empty": keep(EMPTY, importance=0.1),
+    }
+
+
+def folders(store: Path) -> list[Path]:
+    """What runs left in the store's folder."""
+    return sorted((store / "dream").glob("*"))
 
 
 def plan_of(memex: Memex, **changes: Any) -> Plan:
@@ -86,18 +145,3 @@ def judge(memex: Memex, *, whole_log: bool = True) -> None:
     assert len(memex.core.derived.index) == len(rows)
     for name in ("entropy", "coherence", "memories", "connectedness", "conflict", "novelty"):
         assert abs(getattr(anew, name) - getattr(figures, name)) < 1e-9, (name, anew, figures)
-
-
-__all__ = [
-    "Merge",
-    "NewLink",
-    "Prune",
-    "Reweight",
-    "Sequence",
-    "exported",
-    "judge",
-    "plan_of",
-    "prepared_of",
-    "raw",
-    "run",
-]
