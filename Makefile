@@ -87,10 +87,10 @@ torture: build ## Fault suite, long: kills, pauses, disks, clocks, descriptors, 
 
 torture-short: build ## The same with a few rounds each, as CI runs it with all tests
 	mkdir -p artifacts && rm -f artifacts/torture.log
-	$(BIN)/python -m pytest -m "not torture" tests/faults tests/integration/test_torture.py tests/integration/test_run_torture.py tests/integration/test_memory_torture.py -p no:xdist
+	$(BIN)/python -m pytest -m "not torture" tests/faults tests/integration/owner/test_torture.py tests/integration/consolidation/test_run_torture.py tests/integration/memory/test_torture.py -p no:xdist
 
 fuzz: build ## Frames, hook input, records, MCP messages, gates, with many inputs each
-	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/test_gate_fuzz.py
+	HYPOTHESIS_PROFILE=new CONTEXT_GRAPH_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -p no:xdist --timeout=0 tests/fuzz tests/integration/gates/test_hook_fuzz.py
 
 mutants: build ## Put faults into a copy of the source, one at a time: some test must fail for each
 	$(BIN)/python tools/mutants.py

@@ -66,7 +66,7 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
-_ATOMIC: Final = "tests/integration/test_atomic.py::test_a_change_is_whole_or_not_there"
+_ATOMIC: Final = "tests/integration/store/test_atomic.py::test_a_change_is_whole_or_not_there"
 
 MUTANTS: Final = (
     Mutant(
@@ -134,7 +134,7 @@ MUTANTS: Final = (
         "        if capture:\n            batch.put(",
         "        if capture and not session_id:\n            batch.put(",
         (
-            "tests/integration/test_capture.py::"
+            "tests/integration/memory/test_capture.py::"
             "test_a_kill_between_answer_and_capture_loses_nothing_and_doubles_nothing",
         ),
     ),
@@ -144,7 +144,7 @@ MUTANTS: Final = (
         "src/context_graph/store/graph/undo_batch.py",
         "            back = _with_uses(back, now)\n",
         "            pass\n",
-        ("tests/integration/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),
+        ("tests/integration/consolidation/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),
     ),
     Mutant(
         "U5",
@@ -152,7 +152,7 @@ MUTANTS: Final = (
         "src/context_graph/memory/editing.py",
         "    stones = [stone, *(replace(stone, id=twin.node.id) for twin in together.twins)]\n",
         "    stones = [stone]\n",
-        ("tests/integration/test_deleted_for_good.py",),
+        ("tests/integration/memory/test_deleted_for_good.py",),
     ),
     Mutant(
         "R2",
@@ -160,7 +160,7 @@ MUTANTS: Final = (
         "src/context_graph/owner/sessions/hook_call.py",
         "    return redactor.redact(text[:_SHORT_CHARS]) if len(text) > _HARMLESS_CHARS else text\n",
         "    return text[:_SHORT_CHARS]\n",
-        ("tests/integration/test_secrets_on_disk.py",),
+        ("tests/integration/redact/test_secrets_on_disk.py",),
     ),
     Mutant(
         "R4",
@@ -168,7 +168,7 @@ MUTANTS: Final = (
         "src/context_graph/memory/editing.py",
         "    return replace(stone, reason=core.redactor.redact(stone.reason))\n",
         "    return stone\n",
-        ("tests/integration/test_secrets_on_disk.py", "tests/unit/test_redact_imported.py"),
+        ("tests/integration/redact/test_secrets_on_disk.py", "tests/unit/redact/test_imported.py"),
     ),
     Mutant(
         "Q3",
@@ -176,7 +176,7 @@ MUTANTS: Final = (
         "src/context_graph/memory/index/blend.py",
         "    question: float = -0.3\n",
         "    question: float = 0.0\n",
-        ("tests/integration/test_blend.py",),
+        ("tests/integration/memory/test_blend.py",),
     ),
     Mutant(
         "Q4",
@@ -184,7 +184,7 @@ MUTANTS: Final = (
         "src/context_graph/memory/index/blend.py",
         "    session: float = 0.5\n",
         "    session: float = 0.0\n",
-        ("tests/integration/test_blend.py",),
+        ("tests/integration/memory/test_blend.py",),
     ),
     Mutant(
         "S5",
@@ -192,7 +192,7 @@ MUTANTS: Final = (
         "src/context_graph/owner/sessions/spool.py",
         "if not _lock(handle) or not same_file(handle, path) or not _settled(handle, path):",
         "if not _lock(handle) or not _settled(handle, path):",
-        ("tests/integration/test_owner_spool.py",),
+        ("tests/integration/owner/test_spool.py",),
     ),
 )
 

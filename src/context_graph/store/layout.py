@@ -1,7 +1,8 @@
 """Defines the database's column families and keys, and the envelope around every record.
 
-Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/test_layout.py and
-the golden files hold them). A new kind of record takes a new prefix; a changed payload takes a new version.
+Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/store/test_layout.py
+and the golden files hold them). A new kind of record takes a new prefix; a changed payload takes a new
+version.
 
 Envelope of every record, integers little-endian: u8 version, u32 payload length, payload, u32 CRC-32. The
 checksum covers the key as well, so a record that was copied under another key is refused like a damaged one.

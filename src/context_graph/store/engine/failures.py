@@ -1,7 +1,7 @@
 """Classifies a database's failures: the only reader of RocksDB's error texts.
 
 RocksDict raises bare Exceptions, so the text is all there is. Each text that is matched here was seen
-from rocksdict 0.3.29 and has a test with the real failure in tests/integration/test_engine.py.
+from rocksdict 0.3.29 and has a test with the real failure in tests/integration/store/test_engine.py.
 """
 
 from __future__ import annotations

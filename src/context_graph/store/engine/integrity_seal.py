@@ -1,11 +1,11 @@
 """Detects, before a database is opened, damage that RocksDB would accept silently.
 
-Measured on RocksDB 9.8 (rocksdict 0.3.29), each case reproduced in tests/integration/test_engine_damage.py
-and test_lost_log.py. A MANIFEST cut at most offsets opens, older or empty, and the tables it no longer names
-are then deleted. A log record whose type byte flips to one of the recyclable kinds makes opening loop for
-ever. A log that is missing or cut is taken for one that ends there. Neither paranoid checks nor any mode of
-log recovery shows the first two (tried with the same version), and RocksDB's check for the third covers only
-synced logs.
+Measured on RocksDB 9.8 (rocksdict 0.3.29), each case reproduced by test_engine_damage.py and test_lost_log.py
+in tests/integration/store. A MANIFEST cut at most offsets opens, older or empty, and the tables it no longer
+names are then deleted. A log record whose type byte flips to one of the recyclable kinds makes opening loop
+for ever. A log that is missing or cut is taken for one that ends there. Neither paranoid checks nor any mode
+of log recovery shows the first two (tried with the same version), and RocksDB's check for the third covers
+only synced logs.
 
 So the engine keeps a seal beside the database (the MANIFEST as last seen, and the sequence number), and walks
 the record headers of MANIFEST and write-ahead logs. It also keeps a mark: the numbers of the last write and

@@ -131,7 +131,7 @@ def test_what_is_removed_meanwhile_leaves_no_vector_behind(tmp_path: Path, other
 
 KILLED = """
 import os, sys
-from tests.integration.test_reindex import Backwards
+from tests.integration.memory.test_reindex import Backwards
 from tests.support.memories import open_memex
 memex = open_memex(sys.argv[1])
 steps = int(sys.argv[2])
@@ -149,7 +149,7 @@ def test_killed_at_any_step_it_goes_on_from_there(tmp_path: Path, other: Backwar
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "s"), str(steps)],
         timeout=60,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == -signal.SIGKILL
     switched = steps == 4

@@ -14,7 +14,7 @@ from tests.support.sessions import hook
 from context_graph.gates.commands import commands
 from context_graph.wire.environment import KEPT_NAMES, KEPT_PREFIXES, kept_environment
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "environment.txt"
+GOLDEN = Path(__file__).parents[2] / "golden" / "environment.txt"
 SECRETS = {
     "ANTHROPIC_API_KEY": "sk-planted-1",
     "CLAUDE_CODE_MESSAGING_TOKEN": "planted-2",

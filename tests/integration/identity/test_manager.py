@@ -313,7 +313,7 @@ def test_the_documented_library_runs_as_a_users_program(tmp_path: Path) -> None:
     The cosine of the two vectors is 0.8, the phases are those that a session begins with; a session that
     continues another has its vector, so the link is r.
     """
-    page = (Path(__file__).resolve().parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "library.md").read_text(encoding="utf-8")
     (code,) = re.findall(
         r"```python\n(from context_graph import SessionIdentityManager.*?)```", page, re.DOTALL
     )

@@ -22,7 +22,7 @@ from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
 from context_graph.store.sessions import records
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "snapshot_v1.bin"
+GOLDEN = Path(__file__).parents[2] / "golden" / "snapshot_v1.bin"
 KEY = layout.snapshot_key("11111111-2222-3333-4444-555555555555")
 
 

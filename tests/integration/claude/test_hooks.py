@@ -19,7 +19,7 @@ from context_graph.config import data_root
 
 BRIEF = re.compile(r"^\[C:(CON|EMG|FRG|DOR|HYP) r=\d\.\d\d IC=\d\.\d\d\]$")
 COLD = "[C:? r=? IC=?]"
-SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "golden" / "hook_output.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "golden" / "hook_output.schema.json").read_text())
 KINDS = (
     "session-start",
     "pre-tool",

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from tests.integration.test_owner_lines import Lines, attach, message
+from tests.integration.owner.test_lines import Lines, attach, message
 from tests.support.owner_harness import OwnerHarness, wait_until
 
 LONG_MS = 30_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from context_graph.redact import Redactor
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "secrets.tsv"
+GOLDEN = Path(__file__).parents[2] / "golden" / "secrets.tsv"
 MARK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 FRAGMENT = 8
 """Characters of a secret that may not survive in one piece."""

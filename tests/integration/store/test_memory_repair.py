@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_reindex import Backwards
+from tests.integration.memory.test_reindex import Backwards
 from tests.support.consolidation import Merge, Prune, judge, run
 from tests.support.memories import WHY, break_record, fill, open_memex
 from tests.support.store import damage, noise

@@ -26,7 +26,7 @@ VICTIM = """
     from pathlib import Path
     from tests.support.memories import open_memex
     from tests.support.consolidation import run
-    from tests.integration.test_run_torture import changes_of
+    from tests.integration.consolidation.test_run_torture import changes_of
 
     memex = open_memex(Path(sys.argv[1]))
     open_run = [one.token for one in memex.runs() if one.undone_by is None and one.mode != "undo"]

@@ -260,7 +260,7 @@ KILLED_WRITER = """
 def killed(db: Path) -> Path:
     """All records are in the log: the writer was killed before its first table."""
     db.parent.mkdir()
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     code = f"import sys; sys.path.insert(0, {str(root)!r})\n" + textwrap.dedent(KILLED_WRITER)
     assert run(code, db, SESSIONS).returncode == -9
     return db

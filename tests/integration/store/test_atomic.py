@@ -25,7 +25,7 @@ from context_graph.store.graph.records import Op
 from context_graph.store.layout import EVENTS, RUNTIME, SESSION_IDENTITY, SYSTEM
 from context_graph.store.sessions.sessions import SessionStore
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MOST = 40
 """Writes of one change; more would be a loop."""
 

@@ -103,7 +103,7 @@ def test_the_next_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> 
 
 KILLED = """
 import os, sys, threading
-from tests.integration.test_second import Initials, with_model
+from tests.integration.memory.test_second_vectors import Initials, with_model
 model = Initials()
 memex = with_model(sys.argv[1], model)
 class Dies(list):
@@ -120,7 +120,7 @@ threading.Event().wait(20)
 def test_a_kill_loses_no_memory_and_hardly_any_work(tmp_path: Path) -> None:
     """REQ-CORE-008: the watermark is durable; at most one batch is done again."""
     command = [sys.executable, "-c", KILLED, str(tmp_path / "s")]
-    done = subprocess.run(command, timeout=60, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, timeout=60, cwd=Path(__file__).parents[3])
     assert done.returncode == -9
     model = Initials()
     with with_model(tmp_path / "s", model) as memex:

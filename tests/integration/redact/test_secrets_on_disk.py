@@ -28,7 +28,7 @@ from context_graph.config import data_root, store_dir
 from context_graph.mcp.tools import memory_tools
 from context_graph.store.sessions.sessions import SessionStore
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "secrets.tsv"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "secrets.tsv"
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
 
 

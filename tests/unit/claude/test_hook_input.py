@@ -27,7 +27,7 @@ from context_graph.claude.hooks.hook_output import FORMATS, HookOutput, render_o
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.model import ConsciousnessMeasures, DriftMetrics, EventKind, ICClassification
 
-SCHEMA = json.loads((Path(__file__).parent.parent / "golden" / "hook_output.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "golden" / "hook_output.schema.json").read_text())
 
 
 def parse(kind: EventKind, body: object = b"", **params: object) -> HookInput:

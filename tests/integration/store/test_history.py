@@ -24,7 +24,7 @@ from context_graph.store.layout import FORMAT_KEY, SYSTEM, after
 from context_graph.store.salvage.repair import salvage
 from context_graph.store.schema import keeps_history, open_database
 
-OLD = Path(__file__).resolve().parents[1] / "golden" / "store_layout_1.tar.xz"
+OLD = Path(__file__).resolve().parents[2] / "golden" / "store_layout_1.tar.xz"
 DAY_MS = 86_400_000
 
 

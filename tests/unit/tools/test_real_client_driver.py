@@ -16,7 +16,7 @@ from tests.realclient.installed import VERSION
 from tests.realclient.model import ScriptedModel
 from tests.realclient.told import requests_of, summary_of
 
-DRIVER = Path(__file__).resolve().parents[1] / "realclient"
+DRIVER = Path(__file__).resolve().parents[2] / "realclient"
 
 
 def run(name: str, folder: Path, path: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -25,7 +25,7 @@ from context_graph.store.layout import FAMILIES, SYSTEM
 from context_graph.store.schema import gain_memory, has_memory, open_database
 from context_graph.store.sessions.sessions import SessionStore
 
-OLD = Path(__file__).resolve().parents[1] / "golden" / "store_0_1_0.tar.xz"
+OLD = Path(__file__).resolve().parents[2] / "golden" / "store_0_1_0.tar.xz"
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from context_graph.store.graph.node_records import (
 )
 from context_graph.store.layout import wrap
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 NODE_ID = UUID("550e8400-e29b-41d4-a716-446655440000")
 CLUSTER = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 METADATA = {"file": "src/auth.py", "lines": [3, 9], "nested": {"ok": True, "none": None}}

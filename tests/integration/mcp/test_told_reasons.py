@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_mcp_dreams import fill
+from tests.integration.mcp.test_consolidation_tools import fill
 from tests.support.cli import Cli
 from tests.support.mcp_client import connected
 from tests.support.owner_consolidations import Owner

@@ -22,7 +22,7 @@ FACTS = [
     "The parser of dates lives in src/dates.py and takes ISO 8601 only",
     "Deploys run from the main branch on Tuesdays, never from a feature branch",
 ]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def fill(cli: Cli) -> list[str]:
