@@ -6,11 +6,11 @@ ERR-CORE, TC-CORE), all that they name. A test names what it proves in its docst
 
 from __future__ import annotations
 
-from tests.contract.requirement import Requirement
-from tests.contract.requirements_core import CORE
-from tests.contract.requirements_core_cases import CORE_CASES
-from tests.contract.requirements_hooks import HOOKS
-from tests.contract.requirements_session import SESSION
+from tests.contract.requirements.core import CORE
+from tests.contract.requirements.core_cases import CORE_CASES
+from tests.contract.requirements.hooks import HOOKS
+from tests.contract.requirements.requirement import Requirement
+from tests.contract.requirements.session import SESSION
 
 __all__ = ["REQUIREMENTS"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.requirement import Requirement
+from tests.contract.requirements.requirement import Requirement
 
 __all__ = ["HOOKS"]
 
