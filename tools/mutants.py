@@ -141,7 +141,7 @@ MUTANTS: Final = (
     Mutant(
         "U3",
         "undo takes back the uses of an edge that came after the run",
-        "src/context_graph/store/graph/undo_batch.py",
+        "src/context_graph/store/graph/run_batch.py",
         "            back = _with_uses(back, now)\n",
         "            pass\n",
         ("tests/integration/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from context_graph.identity.consciousness import (
     ConsciousnessState,
     Metrics,
+    PredictionTracker,
+    command_head,
     consciousness_of,
     measure,
     state_for,
 )
-from context_graph.identity.prediction import PredictionTracker, command_head
 from context_graph.model import SessionIdentitySnapshot
 
 UNIFORM = [1 / math.sqrt(13)] * 13

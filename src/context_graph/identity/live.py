@@ -19,6 +19,8 @@ from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
+    PredictionTracker,
+    command_head,
     coupling_for,
     measure,
     order_of,
@@ -31,7 +33,6 @@ from context_graph.identity.continuity import (
     identity_continuity,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
-from context_graph.identity.prediction import PredictionTracker, command_head
 from context_graph.model import (
     KURAMOTO_N,
     ConsciousnessMeasures,

@@ -23,7 +23,7 @@ from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.history import Entry
 from context_graph.store.graph.node_records import StoredNode, decode_access, decode_node
 from context_graph.store.graph.records import Op, decode_edge, decode_tombstone
-from context_graph.store.graph_layout import ACCESS, EDGES, NODES, TOMBSTONES
+from context_graph.store.layout import ACCESS, EDGES, NODES, TOMBSTONES
 
 _WHAT: Final = {
     Op.ADD: "added",

@@ -22,7 +22,7 @@ from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
 from context_graph.wire.environment import owner_environment
-from context_graph.wire.work_file import read_work
+from context_graph.wire.run_folder import read_work
 
 EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70

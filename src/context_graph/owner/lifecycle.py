@@ -19,9 +19,7 @@ from context_graph.config import Settings, lock_path, socket_path
 from context_graph.owner.lock import bind
 from context_graph.owner.socket.server import OwnerServer
 from context_graph.watchdog import Piece
-from context_graph.wire.lockfile import same_file
-from context_graph.wire.silence import forget_troubles
-from context_graph.wire.work_file import WorkFile
+from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file
 
 if TYPE_CHECKING:
     from context_graph.owner.service import OwnerService

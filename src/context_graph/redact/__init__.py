@@ -6,7 +6,6 @@ shapes), ``keyed`` (values after telling names), ``headers`` (what follows Autho
 rules; ``deferred`` waits for them and counts. Start reading at ``detector``.
 """
 
-from context_graph.redact.deferred import Tally, TextRedactor, load_redactor
-from context_graph.redact.detector import Redactor
+from context_graph.redact.detector import Redactor, Tally, TextRedactor, load_redactor
 
 __all__ = ["Redactor", "Tally", "TextRedactor", "load_redactor"]

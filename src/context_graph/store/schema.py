@@ -15,9 +15,12 @@ from context_graph.errors import StoreError
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.failures import damaged_database
 from context_graph.store.engine.tuning import MIB, Durability, FamilyTuning, Schema, Tuning
-from context_graph.store.graph_layout import (
+from context_graph.store.layout import (
     BEGUN_KEY,
     EMBEDDINGS,
+    FAMILIES,
+    FORMAT_KEY,
+    FORMAT_VERSION,
     HISTORY,
     LAYOUT_1,
     LAYOUT_1_FAMILIES,
@@ -25,8 +28,9 @@ from context_graph.store.graph_layout import (
     MEMORY_KEY,
     MEMORY_LAYOUT,
     NODES,
+    SYSTEM,
+    wrap,
 )
-from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM, wrap
 
 _MEMORY: Final = FamilyTuning(2 * MIB, table_bytes=16 * MIB, level_bytes=64 * MIB, large=True)
 STORE: Final = Schema(
@@ -66,7 +70,7 @@ def keeps_history(engine: Engine) -> bool:
 
 
 def gain_memory(engine: Engine) -> None:
-    """Make those of the families of `graph_layout` that this store does not have yet.
+    """Make those of the families of memories that this store does not have yet.
 
     The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
     store that has no memory yet, or one of the layout before, with empty families that the next call

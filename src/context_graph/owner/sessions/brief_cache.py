@@ -27,7 +27,7 @@ from context_graph.wire.brief import (
     first_slot,
     session_bytes,
 )
-from context_graph.wire.lockfile import same_file
+from context_graph.wire.run_folder import same_file
 
 
 class BriefCache:

@@ -25,7 +25,7 @@ from context_graph.errors import (
     UsageError,
     WireError,
 )
-from context_graph.wire.lockfile import same_file
+from context_graph.wire.run_folder import same_file
 from context_graph.wire.spool import EVENTS_LOG, MAX_LINE_BYTES, SpoolRecord, decode_line
 
 REJECTED_LOG: Final = "rejected.log"

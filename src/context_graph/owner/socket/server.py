@@ -28,9 +28,10 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
     is_late,
+    peer_pid,
+    peer_uid,
 )
-from context_graph.wire.peer import peer_pid, peer_uid
-from context_graph.wire.silence import forget_silence
+from context_graph.wire.run_folder import forget_silence
 
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint

@@ -16,6 +16,7 @@ missing from the logs is noted in another file; the store continues with what is
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import secrets
@@ -31,6 +32,7 @@ from typing import Any, Final, NamedTuple
 from context_graph.errors import DatabaseCorruptionError, LogReplayError, StoreError
 from context_graph.store.engine.failures import REPAIR, shut_file, translate
 
+_LOG: Final = logging.getLogger(__name__)
 SEAL: Final = "seal.json"
 LOG_NOTE: Final = "wal_dir"
 """File in the database's folder: where its write-ahead logs are, when not beside its tables."""
@@ -363,7 +365,11 @@ def losses(folder: Path) -> list[dict[str, Any]]:
 
 
 def note_losses(folder: Path, found: list[str]) -> None:
-    """Record losses, to be reported; of many only the newest. Best effort on a full disk."""
+    """Log losses and record them, to be reported; of many only the newest. Best effort on a full disk."""
+    if not found:
+        return
+    for one in found:
+        _LOG.error("%s: %s; what is there is used", folder, one)
     at_ms = time.time_ns() // 1_000_000
     kept = [*losses(folder), *({"at_ms": at_ms, "what": one, "told": False} for one in found)]
     _write_losses(folder, kept[-LOSSES_KEPT:])

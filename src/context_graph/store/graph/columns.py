@@ -34,8 +34,7 @@ from context_graph.store.graph.records import (
     payload_of,
 )
 from context_graph.store.graph.vector_table import VectorTable
-from context_graph.store.graph_layout import ACCESS, EDGES, NODES, edge_key
-from context_graph.store.layout import after
+from context_graph.store.layout import ACCESS, EDGES, NODES, after, edge_key
 
 _LOG: Final = logging.getLogger(__name__)
 

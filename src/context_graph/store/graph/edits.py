@@ -16,9 +16,8 @@ from typing import Final, NamedTuple
 
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Write
-from context_graph.store.engine.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.engine import Engine, Write
 from context_graph.store.graph.history import HistoryTable, Image
 from context_graph.store.graph.node_records import (
     Access,
@@ -38,7 +37,7 @@ from context_graph.store.graph.records import (
     encode_tombstone,
 )
 from context_graph.store.graph.tables import edge_removal, edge_writes
-from context_graph.store.graph_layout import ACCESS, EDGES, INDEX, LOG, META, NODES, TOMBSTONES
+from context_graph.store.layout import ACCESS, EDGES, INDEX, LOG, META, NODES, TOMBSTONES
 
 Slot = tuple[bytes, bytes, str]
 """Source, target and relationship; there is at most one edge of each."""

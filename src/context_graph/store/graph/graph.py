@@ -15,7 +15,7 @@ from typing import Any, Final
 from context_graph.errors import CorruptedMemoryError, GraphQueryError, MemoryFormatError, StoreError
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.graph import records
@@ -36,7 +36,7 @@ from context_graph.store.graph.reader import GraphReader, counted
 from context_graph.store.graph.records import Counters
 from context_graph.store.graph.scrub import Scrubber
 from context_graph.store.graph.tables import edge_writes
-from context_graph.store.graph_layout import ACCESS, META, TOMBSTONES, key_name
+from context_graph.store.layout import ACCESS, META, TOMBSTONES, key_name
 from context_graph.store.schema import gain_memory, has_memory, keeps_history, open_database
 
 _LOG: Final = logging.getLogger(__name__)

@@ -16,8 +16,7 @@ import orjson
 from context_graph.errors import CorruptedMemoryError, InvalidParamsError, MemoryFormatError
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import Tombstone
-from context_graph.store.graph_layout import key_name
-from context_graph.store.layout import open_envelope, wrap
+from context_graph.store.layout import key_name, open_envelope, wrap
 
 OTHER_VERSION: Final = 1
 """Of every record but a node's."""

@@ -19,12 +19,10 @@ from uuid import UUID
 
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.edge import Direction, GraphEdge, TraversedPath
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Batch, Write
-from context_graph.store.engine.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.engine import Batch, Engine, Write
 from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
-from context_graph.store.graph_layout import EDGES, LEDGER, META
-from context_graph.store.layout import after, unwrap, wrap
+from context_graph.store.layout import EDGES, LEDGER, META, after, unwrap, wrap
 
 MAX_PATHS: Final = 1024
 """Records kept; when there are more, the quarter that was taken least goes."""

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from context_graph.errors import StoreError
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Batch, Write
-from context_graph.store.engine.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.engine import Batch, Engine, Write
 from context_graph.store.graph import records
 from context_graph.store.graph.node_records import decode_embedding, encode_embedding
 from context_graph.store.graph.records import OTHER_VERSION, payload_of
-from context_graph.store.graph_layout import EMBEDDINGS, META
-from context_graph.store.layout import after, wrap
+from context_graph.store.layout import EMBEDDINGS, META, after, wrap
 
 PROVIDER_KEY: Final = b"provider"
 VECTORS_KEY: Final = b"vectors"

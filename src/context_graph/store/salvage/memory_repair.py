@@ -13,7 +13,7 @@ from typing import Final
 
 from context_graph.errors import CorruptedMemoryError, InvalidInputError
 from context_graph.model.memory import TOMBSTONE_LOST, Tombstone
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph import records
 from context_graph.store.graph.edits import index_keys
@@ -23,19 +23,20 @@ from context_graph.store.graph.history import (
     SUBJECT_PREFIX,
     decode_begun,
     decode_entry,
+    decode_run,
     subject_key,
 )
 from context_graph.store.graph.node_records import decode_access, decode_embedding, decode_node
 from context_graph.store.graph.reader import GraphReader, counted
 from context_graph.store.graph.records import Op, payload_of
-from context_graph.store.graph.runs import decode_run
 from context_graph.store.graph.tables import edge_removal, edge_writes
 from context_graph.store.graph.vector_table import PROVIDER_KEY, SECOND_KEY, VECTORS_KEY
-from context_graph.store.graph_layout import (
+from context_graph.store.layout import (
     ACCESS,
     BEGUN_KEY,
     EDGES,
     EMBEDDINGS,
+    FORMAT_KEY,
     HISTORY,
     INDEX,
     LEDGER,
@@ -43,8 +44,9 @@ from context_graph.store.graph_layout import (
     META,
     NODES,
     TOMBSTONES,
+    after,
+    unwrap,
 )
-from context_graph.store.layout import FORMAT_KEY, after, unwrap
 
 BATCH_ENTRIES: Final = 256
 _NUMBERED_BYTES: Final = 10

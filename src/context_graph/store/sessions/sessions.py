@@ -2,7 +2,7 @@
 
 Every save is one atomic batch, so a reader after any crash sees a session wholly before or wholly after an
 event (REQ-SESSION-05, invariants 5 to 7). Keys are in `layout`, records in `records`, events
-in `event_log`, queued requests in `dream_queue`, export and import in `transfer`.
+and queued requests in `event_log`, export and import in `transfer`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from context_graph.errors import (
 )
 from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.store import layout
-from context_graph.store.engine.cursor import Batch
-from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.engine.tuning import Durability, Tuning
 from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
-from context_graph.store.sessions.dream_queue import ConsolidationQueue
-from context_graph.store.sessions.event_log import EventLog, RequirementLog
+from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
 
 EVIDENCE_KEPT: Final = 50
 
