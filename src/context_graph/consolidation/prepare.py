@@ -21,7 +21,7 @@ from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
 from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
-from context_graph.store.engine.engine import Write
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
     Edit,
     Group,

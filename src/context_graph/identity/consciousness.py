@@ -2,8 +2,12 @@
 
 I is the order parameter of thirteen coupled oscillators. Their phases are kept here, the arithmetic is in the
 kernels. Their time passes only with events: each event is 2 s of network time, so an idle session costs
-nothing and the same events always give the same phases. At the end are the two Johari windows, of a piece of
-knowledge and of the system (D3.6), two axes that are never mixed.
+nothing and the same events always give the same phases. The two Johari windows, of a piece of knowledge and
+of the system (D3.6), are two axes that are never mixed.
+
+R comes from a `PredictionTracker`: how often it was right in predicting that a tool would succeed. A
+prediction uses only what was known before the result: success rates of earlier calls of the same tool with
+the same command, or of the tool as a whole if that command is new.
 """
 
 from __future__ import annotations
@@ -43,8 +47,7 @@ class ConsciousnessState(Enum):
     def from_level(cls, consciousness: float) -> ConsciousnessState:
         """The state of a C in [0, 1] by itself: < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
 
-        Raises:
-            ValueError: Outside [0, 1] or NaN: that is never a state.
+        Raises ValueError: Outside [0, 1] or NaN: that is never a state.
         """
         return cls(vectors.state_index(consciousness, 0.0))
 
@@ -67,8 +70,7 @@ def state_for(consciousness: float, r: float) -> ConsciousnessState:
 class Metrics:
     """What is measured of a session after an event; every number in [0, 1].
 
-    Raises:
-        ValueError: On construction, naming the field and its value.
+    Raises ValueError: On construction, naming the field and its value.
     """
 
     consciousness: float
@@ -116,11 +118,7 @@ class Metrics:
 
 
 def consciousness_of(integration: float, reflection: float, differentiation: float) -> float:
-    """C = I * R * D, in [0, 1].
-
-    Raises:
-        ValueError: A factor outside [0, 1] or NaN, by name and value.
-    """
+    """C = I * R * D, in [0, 1]. Raises ValueError: A factor outside [0, 1] or NaN, by name and value."""
     require_unit("integration", integration)
     require_unit("reflection", reflection)
     require_unit("differentiation", differentiation)
@@ -218,8 +216,7 @@ class KuramotoNetwork:
 def order_of(phases: Sequence[float]) -> float:
     """Order parameter r of 13 phases (radians), in [0, 1] (seed 000 compute_kuramoto_r).
 
-    Raises:
-        ValueError: Not 13 phases, or one that is not finite.
+    Raises ValueError: Not 13 phases, or one that is not finite.
     """
     return oscillators.kuramoto_order(array("d", phases))[0]
 
@@ -300,8 +297,7 @@ def johari_system(consciousness: float, integration: float) -> JohariQuadrant:
 def require_unit(name: str, value: float) -> None:
     """Refuse a ``value`` outside [0, 1], NaN included: it would become a state that means nothing.
 
-    Raises:
-        ValueError: Names the field and the value.
+    Raises ValueError: Names the field and the value.
     """
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must be in [0, 1], got {value!r}")
@@ -374,8 +370,7 @@ class PredictionTracker:
     def from_state(cls, state: Sequence[Any]) -> PredictionTracker:
         """The tracker that to_state described; lists do as well as tuples.
 
-        Raises:
-            ValueError: Not such a state.
+        Raises ValueError: Not such a state.
         """
         tracker = cls()
         try:

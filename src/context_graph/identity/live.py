@@ -121,10 +121,8 @@ class LiveSession:
         """The session that gave these bytes; replay_goals what came after the goals were written.
 
         Without ``runtime`` (an imported snapshot) the alignments are those of its purpose vector. Without
-        ``goals`` the next event is the first.
-
-        Raises:
-            CorruptedIdentityError: Bytes that can't be read; nothing is guessed in their place.
+        ``goals`` the next event is the first. Raises CorruptedIdentityError: Bytes that can't be read;
+        nothing is guessed in their place.
         """
         live = cls(snapshot)
         if goals is not None:
@@ -439,8 +437,7 @@ def encode_runtime(runtime: Runtime) -> bytes:
 def decode_runtime(packed: bytes) -> Runtime:
     """The runtime that encode_runtime gave.
 
-    Raises:
-        CorruptedIdentityError: Not such bytes, a later version, or numbers no session can have.
+    Raises CorruptedIdentityError: Not such bytes, a later version, or numbers no session can have.
     """
     if packed[: len(_MAGIC)] != _MAGIC:
         raise CorruptedIdentityError(

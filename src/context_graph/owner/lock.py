@@ -14,10 +14,10 @@ from typing import Final
 from context_graph import __version__
 from context_graph.config import fnv1a64, lock_path, log_dir, socket_path
 from context_graph.errors import OwnerError
+from context_graph.owner.sessions.brief_cache import HEADER, HEADER_USED
+from context_graph.owner.sessions.spool import SPOOL_VERSION
 from context_graph.wire import run_folder
-from context_graph.wire.brief import HEADER, HEADER_USED
 from context_graph.wire.frames import WIRE_VERSION
-from context_graph.wire.spool import SPOOL_VERSION
 
 # Exit codes of a refused start, from sysexits.h.
 EXIT_CANNOT_CREATE: Final = 73
@@ -47,8 +47,7 @@ def fingerprint() -> str:
 def prepare_folders(root: Path) -> None:
     """Create what the owner needs under ``root``, private to the user.
 
-    Raises:
-        StartRefusedError: If the root can't be written, or a folder belongs to someone else.
+    Raises StartRefusedError: If the root can't be written, or a folder belongs to someone else.
     """
     try:
         os.makedirs(root, mode=_PRIVATE, exist_ok=True)
@@ -97,8 +96,7 @@ def lock_root(root: Path, handed: int | None) -> int:
 def bind(root: Path) -> socket.socket:
     """The listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
 
-    Raises:
-        StartRefusedError: If something that is not a stale socket of ours is in its place.
+    Raises StartRefusedError: If something that is not a stale socket of ours is in its place.
     """
     path = socket_path(root)
     _clear_stale(path)

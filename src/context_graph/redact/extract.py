@@ -106,8 +106,7 @@ def _sample_pieces() -> list[bytes]:
 def to_re2(pattern: str, flags: int = 0) -> str:
     """``pattern`` of Python's ``re`` in RE2's dialect, matching at least as much.
 
-    Raises:
-        ValueError: If RE2 does not take it after all rewriting.
+    Raises ValueError: If RE2 does not take it after all rewriting.
     """
     text = _without_verbose(pattern) if flags & re.VERBOSE else pattern
     text = _without_lookarounds(text).replace(r"\Z", r"\z")

@@ -72,13 +72,10 @@ def keeps_history(engine: Engine) -> bool:
 def gain_memory(engine: Engine) -> None:
     """Make those of the families of memories that this store does not have yet.
 
-    The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
-    store that has no memory yet, or one of the layout before, with empty families that the next call
-    takes over.
-
-    Raises:
-        DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
-        StoreError: Read-only, or the write failed.
+    The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a store
+    that has no memory yet, or one of the layout before, with empty families that the next call takes over.
+    Raises DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
+    Raises StoreError: Read-only, or the write failed.
     """
     there = engine.get(SYSTEM, MEMORY_KEY)
     if there == MEMORY_LAYOUT:

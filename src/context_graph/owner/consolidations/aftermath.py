@@ -76,8 +76,7 @@ def follow_up(
 ) -> None:
     """Finish a run with that result and the goals that the store has since.
 
-    Raises:
-        StoreError, OSError: Something of it could not be written; the run stands all the same.
+    Raises StoreError, OSError: Something of it could not be written; the run stands all the same.
     """
     answer_requests(context, job.started_ms, log)
     if goals:
@@ -101,9 +100,7 @@ def answer_requests(context: StoreContext, before_ms: int, log: logging.Logger) 
     the crises that made them.
 
     A crisis is closed before its request is removed: a death in between causes one run more, never one less.
-
-    Raises:
-        StoreError: What is left on the queue is answered by the next run.
+    Raises StoreError: What is left on the queue is answered by the next run.
     """
     context.settle()  # runtimes are written below: none may be ahead of its session
     answered = 0
@@ -189,10 +186,8 @@ def alignments(
 def adopt_goals(context: StoreContext, goals: Sequence[Goal]) -> int:
     """Let the sessions in use adopt the goals that they work for, durably; returns how many did.
 
-    It changes IC and purpose vector of none of them (`LiveSession.adopt`). Cost: some 5 ms a session.
-
-    Raises:
-        StoreError: It could not be written; the session is then as it was.
+    It changes IC and purpose vector of none of them (`LiveSession.adopt`). Cost: some 5 ms a session. Raises
+    StoreError: It could not be written; the session is then as it was.
     """
     best = sorted(goals, key=lambda goal: -goal.confidence)[:_GOALS]
     told = [texts for texts in (_texts(context, goal) for goal in best) if texts]

@@ -306,8 +306,7 @@ class Consolidations:
     ) -> Job:
         """A job that passes the gate, with the consciousness of that session, or of the one saved last.
 
-        Raises:
-            InvalidParamsError: A parameter that is none; a mode that is wanted strictly and C forbids.
+        Raises InvalidParamsError: A parameter that is none; a mode that is wanted strictly and C forbids.
         """
         from context_graph.consolidation import request
 

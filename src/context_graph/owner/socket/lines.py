@@ -14,15 +14,11 @@ import select
 import socket
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from context_graph.mcp.endpoint import Endpoint
 from context_graph.mcp.rpc import INVALID_REQUEST, Notification, Request, RpcError, failure, parse
-from context_graph.owner.socket.connection import Channel
-
-if TYPE_CHECKING:
-    from context_graph.owner.socket.server import OwnerServer
-
+from context_graph.owner.socket.connection import Channel, Server
 
 LINE_MAX: Final = 2 * 1024 * 1024
 """Bytes of one message: 65,536 characters, each escaped twice (12 bytes), and ample room around them."""
@@ -55,16 +51,15 @@ class LineConnection(Channel):
         self,
         connected: socket.socket,
         endpoint: Endpoint,
-        server: OwnerServer,
+        server: Server,
         loop: asyncio.AbstractEventLoop,
         *,
         name: str,
         plain: bool = False,
         rest: bytes = b"",
     ) -> None:
-        super().__init__(connected, loop)
+        super().__init__(connected, server, loop)
         self._endpoint = endpoint
-        self._server = server
         self.name = name
         """For the log: which store."""
         self._plain = plain
@@ -254,7 +249,7 @@ class LineConnection(Channel):
             return
         self._began = began
         self._send(data)
-        self._server.line_served(self, self._received, len(data), self._loop.time() - began)
+        self._server.line_served(self.name, self._received, len(data), self._loop.time() - began)
         self._received = 0
 
     def _sent(self) -> None:

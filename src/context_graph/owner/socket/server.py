@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from context_graph import __version__
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
 from context_graph.owner.log import OwnerStatus, request_line
-from context_graph.owner.socket.connection import Answer, Connection, Upgrade
+from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.wire.frames import (
     HEADER_BYTES,
     SPOOL_IT,
@@ -36,7 +36,6 @@ from context_graph.wire.run_folder import forget_silence
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
     from context_graph.owner.service import OwnerService
-    from context_graph.owner.socket.lines import LineConnection
 
 EXIT_BUSY: Final = 75
 """Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
@@ -104,7 +103,7 @@ class OwnerServer:
         self._quiet = quiet
         self._listener: socket.socket | None = None
         self._tidying: asyncio.TimerHandle | None = None
-        self._connections: set[Connection | LineConnection] = set()
+        self._connections: set[Channel] = set()
 
     @property
     def clients(self) -> int:
@@ -186,17 +185,17 @@ class OwnerServer:
             return
         self._adopt(connected, endpoint, data, plain=True, name="plain")
 
-    def line_served(self, connection: LineConnection, received: int, sent: int, took_s: float) -> None:
+    def line_served(self, name: str, received: int, sent: int, took_s: float) -> None:
         """Count and log one message of a line connection, and do what can wait until after its answer."""
         self._status.count("mcp", took_s * 1000.0)
-        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", connection.name, took_s * 1000.0, received, sent)
+        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", name, took_s * 1000.0, received, sent)
         self._settle()
 
-    def expired(self, connection: Connection | LineConnection) -> None:
+    def expired(self, connection: Channel) -> None:
         """Note that a client took too long over a frame or a reply."""
         self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
 
-    def closed(self, connection: Connection | LineConnection) -> None:
+    def closed(self, connection: Channel) -> None:
         """A connection has ended."""
         self._connections.discard(connection)
         if not self._connections:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rocksdict import (
     BottommostLevelCompaction,
@@ -47,7 +47,7 @@ from context_graph.store.engine.opening import (
     prepare_folder,
     require_utf8,
 )
-from context_graph.store.engine.tuning import DEFAULT_TUNING, Durability, Schema, Tuning
+from context_graph.store.engine.tuning import DEFAULT_TUNING, Durability, Schema, Tuning, Write
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -260,16 +260,15 @@ class Engine:
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """A consistent copy of the database in the new folder ``path`` (hard links where possible).
 
-        Raises:
-            StoreError: If ``path`` exists.
+        Raises StoreError: If ``path`` exists.
         """
         call(self.path, Checkpoint(self._open_db()).create_checkpoint, os.fspath(path))
 
     def reopen(self) -> None:
         """Close and open again, in place: after a failed write RocksDB refuses every further one.
 
-        What was acknowledged is in the log, so nothing of it is lost. Scans in progress end. Raises as `open`;
-        reading then goes on as far as it can, and `reopen` may be tried again.
+        What was acknowledged is in the log, so nothing of it is lost. Scans in progress end. Raises as
+        `open`; reading then goes on as far as it can, and `reopen` may be tried again.
         """
         self._release()
         try:
@@ -290,9 +289,8 @@ class Engine:
     def close(self) -> None:
         """Flush and close; scans in progress end with StoreClosedError. Safe to call twice.
 
-        Raises:
-            StoreFullError, StoreError: If the last flush failed; the database is closed all the same, and
-                its log still holds what was not flushed.
+        Raises StoreFullError, StoreError: If the last flush failed; the database is closed all the same, and
+        its log still holds what was not flushed.
         """
         if self._db is None:
             return
@@ -357,9 +355,8 @@ _ROWS: Final = 1024
 class Cursor(Iterator[tuple[bytes, bytes]]):
     """Keys and values in order, of the database as it was when the scan began.
 
-    Raises:
-        DatabaseCorruptionError: At the first damaged block, instead of ending there.
-        StoreClosedError: When the engine was closed meanwhile.
+    Raises DatabaseCorruptionError: At the first damaged block, instead of ending there. Raises
+    StoreClosedError: When the engine was closed meanwhile.
     """
 
     __slots__ = ("__weakref__", "_iter", "_left", "_path", "_reverse", "_until")
@@ -424,15 +421,6 @@ def _seek(cursor: RdictIter, start: bytes, until: bytes, reverse: bool) -> None:
         cursor.prev()
 
 
-class Write(NamedTuple):
-    """One record that is put, or removed."""
-
-    family: str
-    key: bytes
-    value: bytes | None
-    """None removes it."""
-
-
 class Batch:
     """Writes that become visible and durable together, or not at all. Used once."""
 
@@ -490,11 +478,7 @@ class Batch:
 
 
 def require_bytes(*values: object) -> None:
-    """Refuse arguments that RocksDict would misinterpret.
-
-    Raises:
-        TypeError: One of them is no bytes.
-    """
+    """Refuse arguments that RocksDict would misinterpret. Raises TypeError: One of them is no bytes."""
     for value in values:
         if type(value) is not bytes:
             raise TypeError(f"keys and values are bytes, got {type(value).__name__}")

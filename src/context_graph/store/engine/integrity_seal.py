@@ -90,8 +90,7 @@ def log_bytes(path: Path) -> int:
 def log_folder(path: Path) -> Path:
     """Where the write-ahead logs of the database at ``path`` are: as its note says, else beside its tables.
 
-    Raises:
-        LogReplayError: The noted folder is gone, and what was not flushed with it.
+    Raises LogReplayError: The noted folder is gone, and what was not flushed with it.
     """
     try:
         noted = Path(os.fsdecode((path / LOG_NOTE).read_bytes().rstrip(b"\n")))
@@ -110,10 +109,8 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
 
     Logs that a crash left stay where they are, and are used there: RocksDB would not look for them anywhere
     else. They move at the first opening after a clean close. A folder with logs in it that is not noted is of
-    a database that was at this path before (a restore keeps it): this one gets another.
-
-    Raises:
-        StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
+    a database that was at this path before (a restore keeps it): this one gets another. Raises
+    StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
     """
     known = log_folder(path)
     wanted = path if root is None else Path(os.path.abspath(root)) / _log_name(path)
@@ -144,11 +141,9 @@ def _log_name(path: Path) -> str:
 def check_files(path: Path) -> None:
     """Refuse a database whose CURRENT, MANIFEST or logs can't be trusted to open.
 
-    Cost: one pass over the MANIFEST, and over the headers of logs (empty after a clean close).
-
-    Raises:
-        DatabaseCorruptionError: Names the file and what is wrong with it.
-        StoreReadOnlyError: A file may not be read by this user, which says nothing of what is in it.
+    Cost: one pass over the MANIFEST, and over the headers of logs (empty after a clean close). Raises
+    DatabaseCorruptionError: Names the file and what is wrong with it. Raises StoreReadOnlyError: A file may
+    not be read by this user, which says nothing of what is in it.
     """
     try:
         _check_files(path)
@@ -169,8 +164,7 @@ def _check_files(path: Path) -> None:
 def check_sequence(path: Path, sequence: int) -> None:
     """Refuse a database that has gone back behind the sequence number of its seal.
 
-    Raises:
-        DatabaseCorruptionError: Writes that had been there when it was last seen are gone.
+    Raises DatabaseCorruptionError: Writes that had been there when it was last seen are gone.
     """
     sealed = _read_seal(path)
     known = sealed.get("sequence") if sealed else None

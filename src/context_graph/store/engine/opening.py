@@ -49,10 +49,8 @@ def opening(folder: Path, *, read_only: bool) -> Iterator[None]:
     by side.
 
     A reader of a database that somebody has open does not wait. If the folder can't be locked (it is missing,
-    may not be read, or its file system has no locks), nothing is locked: opening it reports the fault.
-
-    Raises:
-        StoreLockedError: Somebody has it open, or has been about to open it for 5 s.
+    may not be read, or its file system has no locks), nothing is locked: opening it reports the fault. Raises
+    StoreLockedError: Somebody has it open, or has been about to open it for 5 s.
     """
     handle = _take(folder, read_only=read_only)
     try:

@@ -83,6 +83,15 @@ class Schema(NamedTuple):
     """Of the families that are set up in another way than is usual."""
 
 
+class Write(NamedTuple):
+    """One record that is put, or removed."""
+
+    family: str
+    key: bytes
+    value: bytes | None
+    """None removes it."""
+
+
 def open_files() -> int:
     """Tables that a database keeps open: fewer where the process may have few descriptors (`ulimit -n`)."""
     return max(LEAST_OPEN_FILES, min(MAX_OPEN_FILES, _file_limit() // 8))

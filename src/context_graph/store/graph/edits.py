@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store import layout
-from context_graph.store.engine.engine import Engine, Write
+from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.history import HistoryTable, Image
 from context_graph.store.graph.node_records import (
     Access,
@@ -173,11 +174,7 @@ def add_edit(
 
 
 def update_edit(store: GraphReader, before: MemoryNode, after: MemoryNode) -> Edit:
-    """A live memory has other fields.
-
-    Raises:
-        InvalidParamsError: A field that no record can hold.
-    """
+    """A live memory has other fields. Raises InvalidParamsError: A field that no record can hold."""
     key = after.id.bytes
     writes = [Write(NODES, key, encode_node(key, after)), *index_writes(before, after)]
     more = Counters(content_bytes=content_bytes(after) - content_bytes(before))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from context_graph.model.edge import GraphEdge
-from context_graph.store.engine.engine import Write
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
     Edit,
     Group,
@@ -65,9 +65,8 @@ def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
 def write_run(store: GraphStore, changes: Changes) -> tuple[Run | None, list[Edit]]:
     """Write a run in one batch and return it with all that it edited; None if there is nothing to write.
 
-    Raises:
-        InvalidParamsError: Details that no record can hold.
-        StoreError: The write failed; nothing of it is stored.
+    Raises InvalidParamsError: Details that no record can hold. Raises StoreError: The write failed; nothing
+    of it is stored.
     """
     before = (Image(META, write.key, store.engine.get(META, write.key)) for write in changes.records)
     pairs = [

@@ -20,7 +20,8 @@ from uuid import UUID
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.edge import Direction, GraphEdge, TraversedPath
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine, Write
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
 from context_graph.store.layout import EDGES, LEDGER, META, after, unwrap, wrap
 
@@ -78,8 +79,7 @@ class EdgeTable:
 def edge_writes(edge: GraphEdge) -> list[Write]:
     """An edge's record, then the keys at its ends that lead to it.
 
-    Raises:
-        InvalidParamsError: A field that no record can hold.
+    Raises InvalidParamsError: A field that no record can hold.
     """
     key = layout.edge_key(edge.id.bytes)
     ends = (Write(EDGES, end, edge.id.bytes) for end in _end_keys(edge))
@@ -179,8 +179,7 @@ class InjectionRecords:
     def newest(self) -> Iterator[tuple[int, bytes]]:
         """(number, record) of all that are kept, newest first.
 
-        Raises:
-            CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
+        Raises CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
         """
         for key, record in self._engine.scan(
             LEDGER, after(_INJECTION_PREFIX), _INJECTION_PREFIX, reverse=True
@@ -195,8 +194,7 @@ class InjectionRecords:
     def write(self, records: Mapping[int, bytes], totals: bytes) -> None:
         """Add or replace records by their number and set the totals, as one batch; the oldest leave.
 
-        Raises:
-            StoreError: The write failed; nothing of it is stored.
+        Raises StoreError: The write failed; nothing of it is stored.
         """
         batch = self._engine.batch()
         for number, payload in records.items():

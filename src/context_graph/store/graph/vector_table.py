@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from context_graph.errors import StoreError
 from context_graph.store import layout
-from context_graph.store.engine.engine import Batch, Engine, Write
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph import records
 from context_graph.store.graph.node_records import decode_embedding, encode_embedding
 from context_graph.store.graph.records import OTHER_VERSION, payload_of
@@ -147,8 +148,7 @@ class VectorTable:
     def put_beside(self, embeddings: Iterable[tuple[int, bytes]], done: int) -> None:
         """Write the new provider's embeddings up to commit ``done``. One batch; commits.
 
-        Raises:
-            StoreError: No change was begun, or the write failed.
+        Raises StoreError: No change was begun, or the write failed.
         """
         migration = self._begun()._replace(done=done)
         batch = self._engine.batch()
@@ -162,8 +162,7 @@ class VectorTable:
     def switch(self) -> None:
         """Make the new embeddings those in use, record their provider, drop the old. One batch; commits.
 
-        Raises:
-            StoreError: No change was begun, or the write failed: then the old ones are still in use.
+        Raises StoreError: No change was begun, or the write failed: then the old ones are still in use.
         """
         migration = self._begun()
         batch = self._engine.batch()

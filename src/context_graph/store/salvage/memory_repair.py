@@ -59,9 +59,8 @@ _HISTORY_RECORDS: Final[dict[bytes, Callable[[bytes, bytes], object]]] = {
 def check_history(key: bytes, record: bytes) -> bool:
     """Decode a record of the history; True for those that are not copied but worked out anew.
 
-    Raises:
-        CorruptedMemoryError, MemoryFormatError: It can't be read.
-        InvalidInputError: It is none of ours.
+    Raises CorruptedMemoryError, MemoryFormatError: It can't be read. Raises InvalidInputError: It is none of
+    ours.
     """
     if key == BEGUN_KEY:
         decode_begun(record)
@@ -99,9 +98,8 @@ _DERIVED_META: Final = (layout.COUNTERS_KEY, b"uid")
 def check_memory(family: str, key: bytes, record: bytes) -> bool:
     """Decode a record of a memory family; True for those that are not copied but worked out anew.
 
-    Raises:
-        CorruptedMemoryError, FormatVersionError, CorruptedIdentityError: It can't be read.
-        InvalidInputError: It is none of ours.
+    Raises CorruptedMemoryError, FormatVersionError, CorruptedIdentityError: It can't be read. Raises
+    InvalidInputError: It is none of ours.
     """
     if family == INDEX or (family == EDGES and not key.startswith(layout.edge_key(b""))):
         return True

@@ -1,9 +1,9 @@
-"""Keeps the events of sessions, those of `doctor`'s canaries, and the log of the requirement gates.
+"""Keeps what events leave in the store: their records, the gates' log, requests for consolidations.
 
 For each session: the records of its events, which of them were applied, and which ask for a capture. A canary
-has only events, which are read back, then removed. The log of the gates holds every refusal, and everything
-that satisfied or lifted a requirement, one JSON object an entry, the newest KEPT of them. People read it
-(`context-graph-cli req log`); the gates never do.
+of `doctor` has only events, which are read back, then removed. The log of the gates holds every refusal, and
+everything that satisfied or lifted a requirement, one JSON object an entry, the newest KEPT of them. People
+read it (`context-graph-cli req log`); the gates never do. Requests wait in a durable queue (D3.7).
 """
 
 from __future__ import annotations
@@ -66,8 +66,7 @@ class EventLog:
     def after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
         """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
 
-        Raises:
-            CorruptedIdentityError: At the first event that can't be read back.
+        Raises CorruptedIdentityError: At the first event that can't be read back.
         """
         return (event for _, event in self.numbered_after(session_id, seq))
 
@@ -119,9 +118,8 @@ class CanaryEvents:
     def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
         """The canary's events in order, which are removed; with them those that were left ten minutes ago.
 
-        Raises:
-            CorruptedIdentityError: What was written can't be read back.
-            StoreError: It could not be removed.
+        Raises CorruptedIdentityError: What was written can't be read back. Raises StoreError: It could not be
+        removed.
         """
         found = list(self._log.after(session_id, 0))
         self._remove(session_id)
@@ -169,12 +167,9 @@ class RequirementLog:
         With ``once`` (an id) nothing is stored if one of the newest _REMEMBERED entries came under that id:
         a spool that was drained as the owner died is drained again.
 
-        Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept,
-        cut to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of
-        an engine one look-up more.
-
-        Raises:
-            StoreError: If they can't be made durable; none is stored then.
+        Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept, cut
+        to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of an
+        engine one look-up more. Raises StoreError: If they can't be made durable; none is stored then.
         """
         if not entries or (once and self._has(once)):
             return
@@ -193,11 +188,9 @@ class RequirementLog:
     ) -> list[dict[str, Any]]:
         """The newest ``limit`` entries first, of one session and about one requirement if they are named.
 
-        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost
-        in silence. Cost: one read an entry that is looked at.
-
-        Raises:
-            InvalidInputError: A limit that is not 1 to KEPT.
+        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost in
+        silence. Cost: one read an entry that is looked at. Raises InvalidInputError: A limit that is not 1 to
+        KEPT.
         """
         if not 1 <= limit <= KEPT:
             raise InvalidInputError(f"--limit {limit} must be a number from 1 to {KEPT}")
@@ -233,9 +226,8 @@ class RequirementLog:
 def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
     """The entry in ``record``.
 
-    Raises:
-        CorruptedIdentityError: If it is damaged or no entry.
-        FormatVersionError: If it was written in another version.
+    Raises CorruptedIdentityError: If it is damaged or no entry. Raises FormatVersionError: If it was written
+    in another version.
     """
     try:
         entry = orjson.loads(unwrap(key, record, _VERSION))

@@ -151,9 +151,8 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
 def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
     """The snapshot in ``record``, which was read from ``key``.
 
-    Raises:
-        FormatVersionError: Written in a version this build does not know.
-        CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
+    Raises FormatVersionError: Written in a version this build does not know. Raises CorruptedIdentityError:
+    Length, checksum or content are wrong; names session, fault and cure.
     """
     payload = unwrap(key, record, SNAPSHOT_VERSION)
     fields, session_id, previous, rest = _head(key, payload)
@@ -179,8 +178,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
 def decode_head(key: bytes, record: bytes) -> SnapshotHead:
     """The first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
 
-    Raises:
-        FormatVersionError, CorruptedIdentityError: As decode_snapshot.
+    Raises FormatVersionError, CorruptedIdentityError: As decode_snapshot.
     """
     fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
     scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
@@ -197,8 +195,7 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
 def encode_event(key: bytes, event: HookEvent) -> bytes:
     """The record of ``event`` for ``key``.
 
-    Raises:
-        InvalidInputError: If a text has more than 65,535 bytes or a number does not fit; names the field.
+    Raises InvalidInputError: If a text has more than 65,535 bytes or a number does not fit; names the field.
     """
     # surrogatepass: a working folder may hold bytes that are no UTF-8, which Python carries as surrogates.
     version, layout_of, names = _event_layout(AGENT_EVENT_VERSION if event.agent_id else EVENT_VERSION)
@@ -292,8 +289,7 @@ def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
 def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
     """The record of a queued consolidation request: a JSON object.
 
-    Raises:
-        InvalidInputError: If ``request`` holds what JSON can't.
+    Raises InvalidInputError: If ``request`` holds what JSON can't.
     """
     try:
         text = json.dumps(dict(request), allow_nan=False, separators=(",", ":"), sort_keys=True)

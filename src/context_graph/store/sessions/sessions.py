@@ -149,10 +149,8 @@ class SessionStore:
         """The snapshot saved last; None in an empty store.
 
         A pointer that is missing or names no session is worked out anew from the time index, newest first,
-        skipping records that can't be read, and repaired.
-
-        Raises:
-            CorruptedIdentityError: The record behind the pointer is damaged, or every record is.
+        skipping records that can't be read, and repaired. Raises CorruptedIdentityError: The record behind
+        the pointer is damaged, or every record is.
         """
         pointer = self._engine.get(SESSION_IDENTITY, LATEST)
         if pointer is not None:
@@ -307,9 +305,7 @@ class SessionStore:
         """One page of sessions, newest first, and the cursor of the next page (None at the end).
 
         A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
-
-        Raises:
-            InvalidInputError: A limit below 1, or a cursor that is none of ours.
+        Raises InvalidInputError: A limit below 1, or a cursor that is none of ours.
         """
         if limit < 1:
             raise InvalidInputError(f"limit {limit} must be at least 1")
@@ -331,8 +327,7 @@ class SessionStore:
     def chain(self, session_id: str, limit: int = 50) -> Chain:
         """The sessions that ``session_id`` continues, itself first, and how the chain ends.
 
-        Raises:
-            SessionNotFoundError: ``session_id`` itself is not there.
+        Raises SessionNotFoundError: ``session_id`` itself is not there.
         """
         rows: list[SessionRow] = []
         seen: set[str] = set()
@@ -359,9 +354,7 @@ class SessionStore:
         """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
         8 hex digits (D1.5).
 
-        Raises:
-            SessionNotFoundError: No session fits.
-            InvalidInputError: Several do; lists them.
+        Raises SessionNotFoundError: No session fits. Raises InvalidInputError: Several do; lists them.
         """
         if self._engine.get(SESSION_IDENTITY, layout.snapshot_key(alias)) is not None:
             return cut_session_id(alias)
@@ -397,18 +390,15 @@ class SessionStore:
     def export(self, session_id: str) -> dict[str, object]:
         """One session as a JSON object by seed field names, with format version and checksum.
 
-        Raises:
-            As load_snapshot.
+        Raises as load_snapshot.
         """
         return transfer.document([self.load_snapshot(session_id)])
 
     def export_all(self, limit: int = 1000, cursor: str | None = None) -> dict[str, object]:
         """Sessions newest first as one JSON object; ``next_cursor`` is in it when there are more.
 
-        Some 12 KB of JSON a session, hence the limit.
-
-        Raises:
-            CorruptedIdentityError: One of them can't be read; `list_sessions` says which ones can.
+        Some 12 KB of JSON a session, hence the limit. Raises CorruptedIdentityError: One of them can't be
+        read; `list_sessions` says which ones can.
         """
         rows, following = self.list_sessions(limit, cursor)
         document = transfer.document([self.load_snapshot(row.session_id) for row in rows])
@@ -419,12 +409,9 @@ class SessionStore:
     def import_(self, document: object, *, overwrite: bool = False) -> list[str]:
         """Store the sessions of an exported document, all or none, and return their ids.
 
-        The latest session stays the latest, unless there was none: then the newest of the document is.
-
-        Raises:
-            InvalidInputError: Names the field, its limit and the cure; or the ids that are there already,
-                without ``overwrite``.
-            FormatVersionError: A document of another format version.
+        The latest session stays the latest, unless there was none: then the newest of the document is. Raises
+        InvalidInputError: Names the field, its limit and the cure; or the ids that are there already, without
+        ``overwrite``. Raises FormatVersionError: A document of another format version.
         """
         snapshots = transfer.read_document(document)
         if not overwrite:
