@@ -28,6 +28,7 @@ from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
+from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
 
 ROUNDS = scaled(2000, 100)
@@ -114,7 +115,7 @@ def test_save_full(store: SessionStore, measure: Callable[..., None]) -> None:
 
 def test_save_full_synced(tmp_path: Path, measure: Callable[..., None]) -> None:
     snapshot = full_snapshot("one")
-    with SessionStore.open(tmp_path / "power", durability="power") as store:
+    with SessionStore.open(tmp_path / "power", tuning=Tuning("power")) as store:
         measure(lambda number: store.save_snapshot(snapshot), rounds=min(200, ROUNDS))
 
 

@@ -57,7 +57,7 @@ def test_state_values_are_the_brief_slots_bytes() -> None:
 )
 def test_the_level_alone_gives_the_state(consciousness, name) -> None:
     """D3.2: cut points of C."""
-    assert ConsciousnessState.from_level(consciousness).name == name
+    assert state_for(consciousness, 0.0).name == name
 
 
 def test_an_order_above_095_is_hypersync_whatever_c_is() -> None:
@@ -70,8 +70,6 @@ def test_an_order_above_095_is_hypersync_whatever_c_is() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -0.001, 1.001])
 def test_no_state_is_made_of_a_number_that_is_none(bad) -> None:
     """D3.2: NaN is an error, never a state."""
-    with pytest.raises(ValueError, match=r"^consciousness must be"):
-        ConsciousnessState.from_level(bad)
     with pytest.raises(ValueError, match=r"^consciousness must be"):
         state_for(bad, 0.5)
     with pytest.raises(ValueError, match=r"^r must be"):

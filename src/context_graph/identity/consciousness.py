@@ -43,25 +43,15 @@ class ConsciousnessState(Enum):
         """The three-letter code of the brief (REQ-SESSION-03)."""
         return _SHORT_NAMES[self.value]
 
-    @classmethod
-    def from_level(cls, consciousness: float) -> ConsciousnessState:
-        """The state of a C in [0, 1] by itself: < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
-
-        Raises ValueError: Outside [0, 1] or NaN: that is never a state.
-        """
-        return cls(vectors.state_index(consciousness, 0.0))
-
 
 _SHORT_NAMES = ("DOR", "FRG", "EMG", "CON", "HYP")
 
 
 def state_for(consciousness: float, r: float) -> ConsciousnessState:
-    """The live state: as from_level, and HYPERSYNC when r > 0.95 (C alone can't pass 0.881).
+    """The state of C and r, both in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
 
-    Raises:
-        ValueError: Either one outside [0, 1] or NaN.
-
-    Source: D3.2.
+    HYP also when r > 0.95: a live session's C can't pass 0.881. Raises ValueError outside [0, 1] and for NaN:
+    that is never a state. Source: D3.2.
     """
     return ConsciousnessState(vectors.state_index(consciousness, r))
 
@@ -70,7 +60,7 @@ def state_for(consciousness: float, r: float) -> ConsciousnessState:
 class Metrics:
     """What is measured of a session after an event; every number in [0, 1].
 
-    Raises ValueError: On construction, naming the field and its value.
+    Raises ValueError on construction, naming the field and its value.
     """
 
     consciousness: float
@@ -118,7 +108,7 @@ class Metrics:
 
 
 def consciousness_of(integration: float, reflection: float, differentiation: float) -> float:
-    """C = I * R * D, in [0, 1]. Raises ValueError: A factor outside [0, 1] or NaN, by name and value."""
+    """C = I * R * D, in [0, 1]. Raises ValueError for a factor outside [0, 1] or NaN, by name and value."""
     require_unit("integration", integration)
     require_unit("reflection", reflection)
     require_unit("differentiation", differentiation)
@@ -208,15 +198,11 @@ class KuramotoNetwork:
         self.coupling = coupling
         return r
 
-    def order(self) -> tuple[float, float]:
-        """(r in [0, 1], mean phase in [0, 2*pi)) of the phases as they are now."""
-        return oscillators.kuramoto_order(self._phases)
-
 
 def order_of(phases: Sequence[float]) -> float:
     """Order parameter r of 13 phases (radians), in [0, 1] (seed 000 compute_kuramoto_r).
 
-    Raises ValueError: Not 13 phases, or one that is not finite.
+    Raises ValueError unless there are 13 finite phases.
     """
     return oscillators.kuramoto_order(array("d", phases))[0]
 
@@ -297,7 +283,7 @@ def johari_system(consciousness: float, integration: float) -> JohariQuadrant:
 def require_unit(name: str, value: float) -> None:
     """Refuse a ``value`` outside [0, 1], NaN included: it would become a state that means nothing.
 
-    Raises ValueError: Names the field and the value.
+    Raises ValueError, naming the field and the value.
     """
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must be in [0, 1], got {value!r}")
@@ -370,7 +356,7 @@ class PredictionTracker:
     def from_state(cls, state: Sequence[Any]) -> PredictionTracker:
         """The tracker that to_state described; lists do as well as tuples.
 
-        Raises ValueError: Not such a state.
+        Raises ValueError for anything else.
         """
         tracker = cls()
         try:

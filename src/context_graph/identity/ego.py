@@ -176,7 +176,7 @@ class Goals:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Goals:
-        """The goals that to_bytes gave. Raises ValueError: Not such bytes, or of another version."""
+        """The goals that to_bytes gave. Raises ValueError for other bytes, or another version."""
         made = cls()
         made._vectors.load_bytes(packed)
         return made
@@ -234,7 +234,7 @@ class Purpose:
         """Estimate the alignments from a purpose vector, if nothing else is known.
 
         A stored vector has length 1, which gives the proportions of the alignments but not their size: the
-        largest is taken for full alignment. Raises ValueError: Not 13 components.
+        largest is taken for full alignment. Raises ValueError unless there are 13.
         """
         pairs = zip(vector, self._weight, strict=True)
         coded = [value / math.sqrt(weight) for value, weight in pairs]

@@ -437,7 +437,7 @@ def encode_runtime(runtime: Runtime) -> bytes:
 def decode_runtime(packed: bytes) -> Runtime:
     """The runtime that encode_runtime gave.
 
-    Raises CorruptedIdentityError: Not such bytes, a later version, or numbers no session can have.
+    Raises CorruptedIdentityError for other bytes, a later version, or numbers no session can have.
     """
     if packed[: len(_MAGIC)] != _MAGIC:
         raise CorruptedIdentityError(

@@ -29,7 +29,7 @@ _DELEGATING: Final = frozenset({"Agent", "Task"})
 
 
 class EventKind(StrEnum):
-    """What happened; the values are the CLI's verbs."""
+    """What happened; the values are the CLI's verbs. Their order is on disk: a new kind comes last."""
 
     SESSION_START = "session-start"
     PRE_TOOL = "pre-tool"
@@ -161,10 +161,6 @@ class SessionIdentitySnapshot:
         self.trajectory.append(list(purpose_vector))
         if len(self.trajectory) > MAX_TRAJECTORY_LEN:
             del self.trajectory[: len(self.trajectory) - MAX_TRAJECTORY_LEN]
-
-    def estimated_size(self) -> int:
-        """Upper estimate of the stored record, bytes: 300 for the fixed part and 52 an entry."""
-        return 300 + len(self.trajectory) * KURAMOTO_N * 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -236,7 +236,7 @@ class MemoryNode:
     def validate(self) -> None:
         """Check every field against seed 003's limits, for nodes that come from elsewhere as a whole.
 
-        Raises InvalidParamsError: Names the field and its limit.
+        Raises InvalidParamsError, naming the field and its limit.
         """
         check_content(self.content)
         check_rationale(self.rationale)
@@ -303,7 +303,7 @@ def iso_time(at_ms: int) -> str:
 def instant_ms(text: str) -> int:
     """Unix ms of an ISO 8601 text, without an offset in UTC, cut to whole milliseconds; negative before 1970.
 
-    Raises ValueError: It is none.
+    Raises ValueError for any other text.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
@@ -317,7 +317,7 @@ def instant_ms(text: str) -> int:
 def parse_time(name: str, value: object) -> int:
     """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
 
-    Raises InvalidParamsError: Neither.
+    Raises InvalidParamsError for anything else.
     """
     if type(value) is int and 0 <= value <= LAST_MS:
         return value

@@ -47,7 +47,7 @@ def fingerprint() -> str:
 def prepare_folders(root: Path) -> None:
     """Create what the owner needs under ``root``, private to the user.
 
-    Raises StartRefusedError: If the root can't be written, or a folder belongs to someone else.
+    Raises StartRefusedError if the root can't be written, or a folder belongs to someone else.
     """
     try:
         os.makedirs(root, mode=_PRIVATE, exist_ok=True)
@@ -96,7 +96,7 @@ def lock_root(root: Path, handed: int | None) -> int:
 def bind(root: Path) -> socket.socket:
     """The listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
 
-    Raises StartRefusedError: If something that is not a stale socket of ours is in its place.
+    Raises StartRefusedError if something that is not a stale socket of ours is in its place.
     """
     path = socket_path(root)
     _clear_stale(path)

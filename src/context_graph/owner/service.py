@@ -96,7 +96,7 @@ class OwnerService:
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
 
-        Raises ContextGraphError: For every verb but the hooks', as the command would report it.
+        Raises ContextGraphError for every verb but the hooks', as the command would report it.
         """
         verb = VERBS.get(request.verb)
         if verb is None:

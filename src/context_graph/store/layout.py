@@ -68,7 +68,7 @@ ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 def id_bytes(session_id: str) -> bytes:
     """``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
 
-    Raises InvalidInputError: If it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
+    Raises InvalidInputError if it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
     """
     if not session_id or "\0" in session_id:
         raise InvalidInputError(f"session_id {session_id!r} must have a character and no NUL")
@@ -98,7 +98,7 @@ capture_key = _session_key(CAPTURE_PREFIX)
 def time_key(timestamp_ms: int, session_id: str) -> bytes:
     """``t:`` + 8 raw big-endian bytes + id (D3.5): key order is time order, one entry a session.
 
-    Raises InvalidInputError: If the time is outside [0, 2**63), where byte order would not be time order.
+    Raises InvalidInputError if the time is outside [0, 2**63), where byte order would not be time order.
     """
     return TIME_PREFIX + _ordered("timestamp_ms", timestamp_ms) + id_bytes(session_id)
 
@@ -106,7 +106,7 @@ def time_key(timestamp_ms: int, session_id: str) -> bytes:
 def split_time_key(key: bytes) -> tuple[int, str]:
     """(timestamp_ms, session id) of a ``t:`` key.
 
-    Raises CorruptedIdentityError: If ``key`` is no such key.
+    Raises CorruptedIdentityError if ``key`` is no such key.
     """
     try:
         if not key.startswith(TIME_PREFIX):
@@ -175,7 +175,7 @@ def wrap(key: bytes, version: int, payload: bytes) -> bytes:
 def unwrap(key: bytes, record: bytes, version: int) -> bytes:
     """The payload of ``record``, which was read from ``key``. Cost: one CRC pass.
 
-    Raises FormatVersionError: If it was written in another version; names key and version. Raises
+    Raises FormatVersionError if it was written in another version; names key and version. Raises
     CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
     """
     if len(record) >= ENVELOPE_BYTES and record[0] != version:
@@ -293,7 +293,7 @@ def index_prefix(kind: bytes, value: str = "") -> bytes:
 def index_key(prefix: bytes, created_at_ms: int, seq: int) -> bytes:
     """The place of a memory among those of ``prefix``.
 
-    Raises InvalidParamsError: If the time is outside [0, 2**63), where byte order would not be time order.
+    Raises InvalidParamsError if the time is outside [0, 2**63), where byte order would not be time order.
     """
     if not 0 <= created_at_ms < 1 << 63:
         raise InvalidParamsError.of("created_at_ms", f"is {created_at_ms}, must be in [0, 2**63)")

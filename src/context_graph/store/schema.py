@@ -14,7 +14,7 @@ from typing import Final
 from context_graph.errors import StoreError
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.failures import damaged_database
-from context_graph.store.engine.tuning import MIB, Durability, FamilyTuning, Schema, Tuning
+from context_graph.store.engine.tuning import DEFAULT_TUNING, MIB, FamilyTuning, Schema, Tuning
 from context_graph.store.layout import (
     BEGUN_KEY,
     EMBEDDINGS,
@@ -51,12 +51,11 @@ def open_database(
     path: str | os.PathLike[str],
     *,
     create: bool = True,
-    durability: Durability = "normal",
     read_only: bool = False,
-    tuning: Tuning | None = None,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> Engine:
     """Open a store's database folder ``path``; arguments and errors as Engine.open."""
-    return Engine.open(path, STORE, create=create, durability=durability, read_only=read_only, tuning=tuning)
+    return Engine.open(path, STORE, create=create, read_only=read_only, tuning=tuning)
 
 
 def has_memory(engine: Engine) -> bool:
@@ -74,7 +73,7 @@ def gain_memory(engine: Engine) -> None:
 
     The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a store
     that has no memory yet, or one of the layout before, with empty families that the next call takes over.
-    Raises DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
+    Raises DatabaseCorruptionError if records are there without the marker: it was lost, nothing is made anew.
     Raises StoreError: Read-only, or the write failed.
     """
     there = engine.get(SYSTEM, MEMORY_KEY)

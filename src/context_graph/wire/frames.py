@@ -120,8 +120,8 @@ def is_late(request: Request) -> bool:
 def encode_request(request: Request) -> bytes:
     """The frame of ``request``, fields in the order of their tags, unset fields left out.
 
-    Raises MalformedFrameError: If a field can't be carried (a number out of range, a foreign variable).
-    Raises FrameTooLargeError: If the payload exceeds MAX_PAYLOAD_BYTES.
+    Raises MalformedFrameError if a field can't be carried (a number out of range, a foreign variable).
+    Raises FrameTooLargeError if the payload exceeds MAX_PAYLOAD_BYTES.
     """
     foreign = set(request.env) - ENV_NAMES
     if foreign:
@@ -155,7 +155,7 @@ def encode_request(request: Request) -> bytes:
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
     """The request that ``payload`` (a frame without its 8-byte header) holds; unknown tags are skipped.
 
-    Raises MalformedFrameError: Naming the field that is not of its form.
+    Raises MalformedFrameError, naming the field that is not of its form.
     """
     fields: dict[int, bytes] = {}
     for tag, value in _fields(memoryview(payload)):
@@ -182,7 +182,7 @@ def decode_request(payload: bytes | bytearray | memoryview) -> Request:
 def encode_reply(reply: Reply) -> bytes:
     """The frame of ``reply``.
 
-    Raises MalformedFrameError: If exit_code or flags is outside 0..255. Raises FrameTooLargeError: If the two
+    Raises MalformedFrameError if exit_code or flags is outside 0..255. Raises FrameTooLargeError if the two
     outputs together exceed MAX_PAYLOAD_BYTES.
     """
     try:
@@ -196,7 +196,7 @@ def encode_reply(reply: Reply) -> bytes:
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
     """The reply that ``payload`` (a frame without its 8-byte header) holds.
 
-    Raises MalformedFrameError: If the payload is cut short or longer than its parts.
+    Raises MalformedFrameError if the payload is cut short or longer than its parts.
     """
     data = bytes(payload)
     try:
@@ -213,7 +213,7 @@ def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
 def request_length(header: bytes | bytearray | memoryview) -> int:
     """Payload length that a request's first HEADER_BYTES announce.
 
-    Raises MalformedFrameError: If the magic bytes are not a request's. Raises FrameTooLargeError: If the
+    Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
     length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
     """
     return _length(header, _REQUEST_MAGIC)
@@ -336,7 +336,7 @@ class FrameDecoder:
     def take(self) -> bytes | None:
         """The next whole payload, or None until more bytes come.
 
-        Raises MalformedFrameError, FrameTooLargeError: As soon as the 8-byte header shows it. The stream has
+        Raises MalformedFrameError, FrameTooLargeError as soon as the 8-byte header shows it. The stream has
         no further frame boundary then, so its connection must be closed.
         """
         if self._length is None:
@@ -380,7 +380,7 @@ _XUCRED: Final = struct.Struct("II")
 def peer_uid(connection: socket.socket) -> int:
     """User id of the process that opened the other end.
 
-    Raises OSError: If the kernel does not say; the connection must then not be trusted.
+    Raises OSError if the kernel does not say; the connection must then not be trusted.
     """
     option: int | None = getattr(socket, "SO_PEERCRED", None)
     if option is not None:
@@ -393,7 +393,7 @@ def peer_uid(connection: socket.socket) -> int:
 def peer_pid(connection: socket.socket) -> int:
     """Process id of the other end, as it was when it connected.
 
-    Raises OSError: If the kernel does not say.
+    Raises OSError if the kernel does not say.
     """
     option: int | None = getattr(socket, "SO_PEERCRED", None)
     if option is None:

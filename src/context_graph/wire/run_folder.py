@@ -42,7 +42,7 @@ class Holder:
 def take_lock(path: Path) -> int | None:
     """The locked descriptor of ``path`` (created if missing, close-on-exec), or None if it is held.
 
-    Raises OSError: If the file can't be opened or created.
+    Raises OSError if the file can't be opened or created.
     """
     for _ in range(_LOCK_TRIES):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -64,7 +64,7 @@ def take_lock(path: Path) -> int | None:
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock at this instant.
 
-    Raises OSError: If the file exists but can't be opened.
+    Raises OSError if the file exists but can't be opened.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -125,7 +125,7 @@ def same_file(handle: int, path: Path) -> bool:
 def write_holder(handle: int, holder: Holder) -> None:
     """Write the holder into the locked file.
 
-    Raises OSError: If the disk refuses; the lock holds all the same.
+    Raises OSError if the disk refuses; the lock holds all the same.
     """
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"{holder.pid} {holder.version} {holder.fingerprint}\n".encode(), 0)

@@ -105,7 +105,7 @@ class _Answering:
 def serve(call: Call) -> Reply:
     """The answer to one of VERBS.
 
-    Raises InvalidInputError: A format that there is not, or an input of no documented shape.
+    Raises InvalidInputError for an unknown format, or an input of no documented shape.
     """
     named = call.option("format", "json")
     if named not in FORMATS:

@@ -28,7 +28,7 @@ from context_graph.errors import (
 )
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
-from context_graph.operations.context import Host, OnDone, OnProgress
+from context_graph.operations.context import Host, OnDone
 from context_graph.operations.definitions import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation
@@ -124,35 +124,12 @@ class StoreHost:
         store = self._request.store
         return store is not None and self._dreams.available(store)
 
-    def consolidate(
-        self,
-        params: Mapping[str, Any],
-        *,
-        session_id: str | None,
-        any_state: bool = False,
-        on_progress: OnProgress | None = None,
-        on_done: OnDone | None = None,
-    ) -> Job:
-        return self._dreams.consolidate(
-            self._request,
-            params,
-            session_id=self._clean_id(session_id),
-            any_state=any_state,
-            on_progress=on_progress,
-            on_done=on_done,
-        )
+    def consolidate(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
+        return self._dreams.consolidate(self._request, params, session_id=self._clean_id(session_id), **more)
 
-    def discover_goals(
-        self,
-        params: Mapping[str, Any],
-        *,
-        session_id: str | None,
-        on_progress: OnProgress | None = None,
-        on_done: OnDone | None = None,
-    ) -> Job:
-        session_id = self._clean_id(session_id)
+    def discover_goals(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
         return self._dreams.discover_goals(
-            self._request, params, session_id=session_id, on_progress=on_progress, on_done=on_done
+            self._request, params, session_id=self._clean_id(session_id), **more
         )
 
     def job(self, job_id: str) -> Job:
@@ -189,7 +166,7 @@ class _Context:
 
 
 def body_of(call: Call) -> dict[str, Any]:
-    """The JSON object in the request's body. Raises InvalidInputError: It holds something else."""
+    """The JSON object in the request's body. Raises InvalidInputError if it holds something else."""
     try:
         given = orjson.loads(call.request.body) if call.request.body.strip() else {}
     except orjson.JSONDecodeError as error:
@@ -268,7 +245,7 @@ class McpHost:
     def endpoint(self, request: Request) -> Endpoint:
         """The conversation of a client that attached with ``request``; opens nothing yet.
 
-        Raises InvalidInputError: If the request names no store.
+        Raises InvalidInputError if the request names no store.
         """
         if request.store is None:
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
@@ -278,7 +255,7 @@ class McpHost:
         """The conversation of a client of which only the process is known: its store is that of the
         project it works in, as for every command that is run there.
 
-        Raises OSError: If the process is gone, or not ours to look at.
+        Raises OSError if the process is gone, or not ours to look at.
         """
         env = {**_environ(pid), "CONTEXT_GRAPH_HOME": os.fspath(self._root)}
         place = locate(None, env, Path(os.readlink(f"/proc/{pid}/cwd")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -58,7 +58,7 @@ class LastRun:
         return found if type(found) is int else -1
 
     def write(self, notes: dict[str, Any]) -> None:
-        """Note the run. Raises OSError: it can't be written; the notes in memory hold all the same."""
+        """Note the run. Raises OSError if it can't be written; the notes in memory hold all the same."""
         self.notes = notes
         draft = self._path.with_suffix(".new")
         os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
@@ -76,7 +76,7 @@ def follow_up(
 ) -> None:
     """Finish a run with that result and the goals that the store has since.
 
-    Raises StoreError, OSError: Something of it could not be written; the run stands all the same.
+    Raises StoreError, OSError if something of it could not be written; the run stands all the same.
     """
     answer_requests(context, job.started_ms, log)
     if goals:
@@ -100,7 +100,7 @@ def answer_requests(context: StoreContext, before_ms: int, log: logging.Logger) 
     the crises that made them.
 
     A crisis is closed before its request is removed: a death in between causes one run more, never one less.
-    Raises StoreError: What is left on the queue is answered by the next run.
+    Raises StoreError; the next run answers what is left on the queue.
     """
     context.settle()  # runtimes are written below: none may be ahead of its session
     answered = 0
@@ -208,14 +208,8 @@ def _persist(context: StoreContext, live: LiveSession) -> None:
 
 
 def _texts(context: StoreContext, goal: Goal) -> list[str]:
-    return list(islice(_contents(context, goal.members), _TEXTS))
-
-
-def _contents(context: StoreContext, members: Iterable[UUID]) -> Iterable[str]:
-    for member in members:
-        node = context.memory.get(member)
-        if node is not None:
-            yield node.content[:_TEXT_CHARS]
+    nodes = map(context.memory.get, goal.members)
+    return [node.content[:_TEXT_CHARS] for node in islice(filter(None, nodes), _TEXTS)]
 
 
 def _view(found: Alignment) -> dict[str, Any]:

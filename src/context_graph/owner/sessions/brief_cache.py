@@ -86,7 +86,7 @@ def first_slot(session: bytes) -> int:
 def encode_slot(slot: BriefSlot) -> bytes:
     """The SLOT_BYTES bytes of ``slot``.
 
-    Raises MalformedFrameError: If a text is too long, the line holds a newline, or a number does not fit.
+    Raises MalformedFrameError if a text is too long, the line holds a newline, or a number does not fit.
     """
     line, session = slot.line.encode(), session_bytes(slot.session_id)
     if len(line) > LINE_BYTES or b"\n" in line:
@@ -144,7 +144,7 @@ class BriefCache:
     def put(self, snapshot: SessionIdentitySnapshot, metrics: Metrics, line: str | None) -> None:
         """Show ``line`` for the snapshot's session; None: the session has no evidence yet.
 
-        Raises OSError: If the file can't be written; readers go on seeing the slot as it was. Raises
+        Raises OSError if the file can't be written; readers go on seeing the slot as it was. Raises
         MalformedFrameError: If the line does not fit a slot.
         """
         self.write(

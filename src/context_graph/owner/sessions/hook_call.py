@@ -253,7 +253,7 @@ def entries_of(
     """One log entry per record; ``common`` fills in what a record lacks.
 
     A record is an object as `gates.state.journal` writes it: ``kind`` and ``at`` (Unix seconds), and what is
-    known of requirements, session, tool, branch, by and detail. Raises InvalidInputError: If ``records`` is
+    known of requirements, session, tool, branch, by and detail. Raises InvalidInputError if ``records`` is
     no list of at most _MOST objects.
     """
     if not isinstance(records, list) or len(records) > _MOST:

@@ -119,7 +119,7 @@ class LiveSessions:
     def start(self, event: HookEvent, *, strict: bool = False) -> Applied:
         """Begin or resume the session of a SESSION_START event, as its source says (D3.5).
 
-        Raises CorruptedIdentityError: If ``strict`` and the session to continue can't be read. Otherwise the
+        Raises CorruptedIdentityError if ``strict`` and the session to continue can't be read. Otherwise the
         new session starts unlinked and ``Applied.warning`` says why: its events must go on.
         """
         existing, twin = self.get(event.session_id), self._twins.is_second(event)

@@ -100,7 +100,7 @@ class MemoryHooks:
     def tidy(self) -> None:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near.
 
-        Raises TookTooLong: One of these was ended; see `Chores.do`.
+        Raises TookTooLong if one of these was ended; see `Chores.do`.
         """
         for session_id in list(self._due):
             sealed = self._due.pop(session_id)

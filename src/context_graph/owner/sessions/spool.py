@@ -67,9 +67,11 @@ class SpoolRecord:
 def decode_line(line: bytes) -> SpoolRecord:
     """The record of one line, its newlines optional.
 
-    Raises MalformedFrameError: If the line is torn, damaged, of another version or lacks a field.
+    Raises MalformedFrameError if the line is torn, damaged, of another version or lacks a field.
     """
     line = line.strip(b"\n")
+    if len(line) > MAX_LINE_BYTES:
+        raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
     data = line[_CRC_DIGITS + 1 :]
     try:
         checksum = bytes.fromhex(line[:_CRC_DIGITS].decode("ascii"))
@@ -259,7 +261,7 @@ class _Drain:
         with source:
             for at, line in _lines(source):
                 try:
-                    self._apply(_decoded(line))
+                    self._apply(decode_line(line))
                 except LineSetAsideError:
                     _keep(path.parent / ASIDE_LOG, line, repeated=repeated)
                     self.report.aside += 1
@@ -299,12 +301,6 @@ class _Drain:
         self.report.rejected += 1
         if len(self.report.reasons) < _REASONS:
             self.report.reasons.append(f"{type(error).__name__}: {error}")
-
-
-def _decoded(line: bytes) -> SpoolRecord:
-    if len(line) > MAX_LINE_BYTES:
-        raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
-    return decode_line(line)
 
 
 def _files(spool: Path) -> Iterator[tuple[Path, int]]:

@@ -39,7 +39,7 @@ _SAME_ID_MAX = 4
 class StoreContext:
     """The open store in ``folder``, which is opened or created. Not thread-safe.
 
-    Raises StoreError: If the database can't be opened; its subclass says why.
+    Raises StoreError if the database can't be opened; its subclass says why.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class StoreContext:
     def memory(self) -> Memex:
         """The memories in this store's database, opened when first used; a store without any gains them.
 
-        Raises StoreError: They can't be opened; its subclass says why.
+        Raises StoreError if they can't be opened; its subclass says why.
         """
         if self._memory is None:
             from context_graph.memory.memex import Memex  # the engine of recall: not every owner needs it

@@ -47,7 +47,7 @@ from context_graph.store.engine.opening import (
     prepare_folder,
     require_utf8,
 )
-from context_graph.store.engine.tuning import DEFAULT_TUNING, Durability, Schema, Tuning, Write
+from context_graph.store.engine.tuning import DEFAULT_TUNING, Schema, Tuning, Write
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -80,17 +80,15 @@ class Engine:
         schema: Schema,
         *,
         create: bool = True,
-        durability: Durability = "normal",
         read_only: bool = False,
-        tuning: Tuning | None = None,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> Engine:
         """Open the database folder ``path``.
 
         Args:
             schema: What must be in it, and what a new one is made of.
             create: Make a missing database (complete or not at all, folder 0700).
-            durability: ``normal`` survives the death of every process; ``power`` adds an fsync to each write.
-            tuning: The rest of what is configurable, and ``durability`` with it.
+            tuning: What is configurable.
             read_only: Also possible while another process holds the database; sees it as it is now.
 
         Raises:
@@ -101,7 +99,6 @@ class Engine:
             StoreError: ``path`` is not UTF-8; or as it says.
         """
         folder = Path(os.path.abspath(path))
-        tuning = tuning or Tuning(durability=durability)
         require_utf8(folder)
         if not read_only:
             refuse_held(folder)
@@ -260,7 +257,7 @@ class Engine:
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """A consistent copy of the database in the new folder ``path`` (hard links where possible).
 
-        Raises StoreError: If ``path`` exists.
+        Raises StoreError if ``path`` exists.
         """
         call(self.path, Checkpoint(self._open_db()).create_checkpoint, os.fspath(path))
 
@@ -289,7 +286,7 @@ class Engine:
     def close(self) -> None:
         """Flush and close; scans in progress end with StoreClosedError. Safe to call twice.
 
-        Raises StoreFullError, StoreError: If the last flush failed; the database is closed all the same, and
+        Raises StoreFullError, StoreError if the last flush failed; the database is closed all the same, and
         its log still holds what was not flushed.
         """
         if self._db is None:
@@ -355,7 +352,7 @@ _ROWS: Final = 1024
 class Cursor(Iterator[tuple[bytes, bytes]]):
     """Keys and values in order, of the database as it was when the scan began.
 
-    Raises DatabaseCorruptionError: At the first damaged block, instead of ending there. Raises
+    Raises DatabaseCorruptionError at the first damaged block, instead of ending there. Raises
     StoreClosedError: When the engine was closed meanwhile.
     """
 
@@ -478,7 +475,7 @@ class Batch:
 
 
 def require_bytes(*values: object) -> None:
-    """Refuse arguments that RocksDict would misinterpret. Raises TypeError: One of them is no bytes."""
+    """Refuse arguments that RocksDict would misinterpret. Raises TypeError if one of them is no bytes."""
     for value in values:
         if type(value) is not bytes:
             raise TypeError(f"keys and values are bytes, got {type(value).__name__}")

@@ -90,7 +90,7 @@ def log_bytes(path: Path) -> int:
 def log_folder(path: Path) -> Path:
     """Where the write-ahead logs of the database at ``path`` are: as its note says, else beside its tables.
 
-    Raises LogReplayError: The noted folder is gone, and what was not flushed with it.
+    Raises LogReplayError if the noted folder is gone, and what was not flushed with it.
     """
     try:
         noted = Path(os.fsdecode((path / LOG_NOTE).read_bytes().rstrip(b"\n")))
@@ -142,7 +142,7 @@ def check_files(path: Path) -> None:
     """Refuse a database whose CURRENT, MANIFEST or logs can't be trusted to open.
 
     Cost: one pass over the MANIFEST, and over the headers of logs (empty after a clean close). Raises
-    DatabaseCorruptionError: Names the file and what is wrong with it. Raises StoreReadOnlyError: A file may
+    DatabaseCorruptionError: Names the file and what is wrong with it. Raises StoreReadOnlyError if a file may
     not be read by this user, which says nothing of what is in it.
     """
     try:
@@ -164,7 +164,7 @@ def _check_files(path: Path) -> None:
 def check_sequence(path: Path, sequence: int) -> None:
     """Refuse a database that has gone back behind the sequence number of its seal.
 
-    Raises DatabaseCorruptionError: Writes that had been there when it was last seen are gone.
+    Raises DatabaseCorruptionError if writes that had been there when it was last seen are gone.
     """
     sealed = _read_seal(path)
     known = sealed.get("sequence") if sealed else None

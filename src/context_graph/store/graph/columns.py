@@ -126,7 +126,7 @@ class Columns:
     def content(self, node_id: bytes) -> str:
         """The content of a memory, and nothing else. Cost: 6 us.
 
-        Raises CorruptedMemoryError, MemoryFormatError: It can't be read, or is not there.
+        Raises CorruptedMemoryError, MemoryFormatError if it can't be read, or is not there.
         """
         record = self._engine.get(NODES, node_id)
         if record is None:

@@ -174,7 +174,7 @@ def add_edit(
 
 
 def update_edit(store: GraphReader, before: MemoryNode, after: MemoryNode) -> Edit:
-    """A live memory has other fields. Raises InvalidParamsError: A field that no record can hold."""
+    """A live memory has other fields. Raises InvalidParamsError for a field that no record can hold."""
     key = after.id.bytes
     writes = [Write(NODES, key, encode_node(key, after)), *index_writes(before, after)]
     more = Counters(content_bytes=content_bytes(after) - content_bytes(before))

@@ -323,7 +323,7 @@ class Run:
 
 
 def encode_run(key: bytes, run: Run) -> bytes:
-    """The record of ``run``. Raises InvalidParamsError: more than 1 MiB of details."""
+    """The record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
     return encode_meta(key, msgspec.to_builtins(run))
 
 

@@ -49,7 +49,7 @@ class GraphReader:
     def read(self, node_id: bytes) -> StoredNode | None:
         """The memory of that id, soft-deleted or not; None if there is none. Cost: two lookups, some 15 us.
 
-        Raises CorruptedMemoryError, MemoryFormatError: Its record can't be read. Raises
+        Raises CorruptedMemoryError, MemoryFormatError if its record can't be read. Raises
         DatabaseCorruptionError, ReadFailedError: The database can't.
         """
         try:

@@ -29,7 +29,7 @@ MAX_METADATA_BYTES: Final = 1 << 20
 def encode_json(name: str, content: Mapping[str, Any]) -> bytes:
     """``content`` as JSON.
 
-    Raises InvalidParamsError: It is no JSON object, or has more than 1 MiB; names ``name``.
+    Raises InvalidParamsError if it is no JSON object, or has more than 1 MiB; names ``name``.
     """
     try:
         text = orjson.dumps(content)
@@ -74,7 +74,7 @@ class Cutter:
 def open_record(key: bytes, record: bytes) -> tuple[int, bytes]:
     """(version, payload) of ``record``, which was read from ``key``. Cost: one CRC pass.
 
-    Raises CorruptedMemoryError: Length or checksum don't fit; names the memory, the fault and the cure.
+    Raises CorruptedMemoryError if length or checksum don't fit; names the memory, the fault and the cure.
     """
     return open_envelope(key, record, damaged_memory)
 
@@ -205,7 +205,10 @@ class Counters(NamedTuple):
 
 
 def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
-    """The record of ``edge``. Raises InvalidParamsError: A number or the metadata that no record can hold."""
+    """The record of ``edge``.
+
+    Raises InvalidParamsError for a number or the metadata that no record can hold.
+    """
     relation, profile = text_bytes(edge.relationship_type), edge.neurotransmitter_weights
     metadata = encode_json("metadata", edge.metadata) if edge.metadata else b""
     try:

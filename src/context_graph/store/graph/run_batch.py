@@ -65,8 +65,8 @@ def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
 def write_run(store: GraphStore, changes: Changes) -> tuple[Run | None, list[Edit]]:
     """Write a run in one batch and return it with all that it edited; None if there is nothing to write.
 
-    Raises InvalidParamsError: Details that no record can hold. Raises StoreError: The write failed; nothing
-    of it is stored.
+    Raises InvalidParamsError for details that no record can hold. Raises StoreError if the write failed;
+    nothing of it is stored.
     """
     before = (Image(META, write.key, store.engine.get(META, write.key)) for write in changes.records)
     pairs = [

@@ -103,7 +103,7 @@ def _ranges(keys: Sequence[K]) -> list[tuple[K, K]]:
 def merge_small_tables(engine: Engine) -> int:
     """Make few tables of runs of small ones; how many were merged. Cost: less than 1 ms when there are none.
 
-    Raises StoreError: A compaction failed; nothing is lost by it.
+    Raises StoreError if a compaction failed; nothing is lost by it.
     """
     merged = 0
     for family in engine.families:

@@ -79,7 +79,7 @@ class EdgeTable:
 def edge_writes(edge: GraphEdge) -> list[Write]:
     """An edge's record, then the keys at its ends that lead to it.
 
-    Raises InvalidParamsError: A field that no record can hold.
+    Raises InvalidParamsError for a field that no record can hold.
     """
     key = layout.edge_key(edge.id.bytes)
     ends = (Write(EDGES, end, edge.id.bytes) for end in _end_keys(edge))
@@ -179,7 +179,7 @@ class InjectionRecords:
     def newest(self) -> Iterator[tuple[int, bytes]]:
         """(number, record) of all that are kept, newest first.
 
-        Raises CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
+        Raises CorruptedIdentityError at a record that can't be read back; it names the record and the cure.
         """
         for key, record in self._engine.scan(
             LEDGER, after(_INJECTION_PREFIX), _INJECTION_PREFIX, reverse=True
@@ -194,7 +194,7 @@ class InjectionRecords:
     def write(self, records: Mapping[int, bytes], totals: bytes) -> None:
         """Add or replace records by their number and set the totals, as one batch; the oldest leave.
 
-        Raises StoreError: The write failed; nothing of it is stored.
+        Raises StoreError if the write failed; nothing of it is stored.
         """
         batch = self._engine.batch()
         for number, payload in records.items():

@@ -148,7 +148,7 @@ class VectorTable:
     def put_beside(self, embeddings: Iterable[tuple[int, bytes]], done: int) -> None:
         """Write the new provider's embeddings up to commit ``done``. One batch; commits.
 
-        Raises StoreError: No change was begun, or the write failed.
+        Raises StoreError if no change was begun, or the write failed.
         """
         migration = self._begun()._replace(done=done)
         batch = self._engine.batch()
@@ -162,7 +162,7 @@ class VectorTable:
     def switch(self) -> None:
         """Make the new embeddings those in use, record their provider, drop the old. One batch; commits.
 
-        Raises StoreError: No change was begun, or the write failed: then the old ones are still in use.
+        Raises StoreError if no change was begun, or the write failed: then the old ones are still in use.
         """
         migration = self._begun()
         batch = self._engine.batch()

@@ -59,8 +59,8 @@ _HISTORY_RECORDS: Final[dict[bytes, Callable[[bytes, bytes], object]]] = {
 def check_history(key: bytes, record: bytes) -> bool:
     """Decode a record of the history; True for those that are not copied but worked out anew.
 
-    Raises CorruptedMemoryError, MemoryFormatError: It can't be read. Raises InvalidInputError: It is none of
-    ours.
+    Raises CorruptedMemoryError, MemoryFormatError if it can't be read. Raises InvalidInputError if it is none
+    of ours.
     """
     if key == BEGUN_KEY:
         decode_begun(record)
@@ -98,7 +98,7 @@ _DERIVED_META: Final = (layout.COUNTERS_KEY, b"uid")
 def check_memory(family: str, key: bytes, record: bytes) -> bool:
     """Decode a record of a memory family; True for those that are not copied but worked out anew.
 
-    Raises CorruptedMemoryError, FormatVersionError, CorruptedIdentityError: It can't be read. Raises
+    Raises CorruptedMemoryError, FormatVersionError, CorruptedIdentityError if it can't be read. Raises
     InvalidInputError: It is none of ours.
     """
     if family == INDEX or (family == EDGES and not key.startswith(layout.edge_key(b""))):

@@ -66,7 +66,7 @@ class EventLog:
     def after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
         """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
 
-        Raises CorruptedIdentityError: At the first event that can't be read back.
+        Raises CorruptedIdentityError at the first event that can't be read back.
         """
         return (event for _, event in self.numbered_after(session_id, seq))
 
@@ -118,8 +118,8 @@ class CanaryEvents:
     def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
         """The canary's events in order, which are removed; with them those that were left ten minutes ago.
 
-        Raises CorruptedIdentityError: What was written can't be read back. Raises StoreError: It could not be
-        removed.
+        Raises CorruptedIdentityError if what was written can't be read back. Raises StoreError if it could
+        not be removed.
         """
         found = list(self._log.after(session_id, 0))
         self._remove(session_id)
@@ -169,7 +169,7 @@ class RequirementLog:
 
         Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept, cut
         to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of an
-        engine one look-up more. Raises StoreError: If they can't be made durable; none is stored then.
+        engine one look-up more. Raises StoreError if they can't be made durable; none is stored then.
         """
         if not entries or (once and self._has(once)):
             return
@@ -189,8 +189,8 @@ class RequirementLog:
         """The newest ``limit`` entries first, of one session and about one requirement if they are named.
 
         An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost in
-        silence. Cost: one read an entry that is looked at. Raises InvalidInputError: A limit that is not 1 to
-        KEPT.
+        silence. Cost: one read an entry that is looked at. Raises InvalidInputError for a limit that is not 1
+        to KEPT.
         """
         if not 1 <= limit <= KEPT:
             raise InvalidInputError(f"--limit {limit} must be a number from 1 to {KEPT}")
@@ -226,7 +226,7 @@ class RequirementLog:
 def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
     """The entry in ``record``.
 
-    Raises CorruptedIdentityError: If it is damaged or no entry. Raises FormatVersionError: If it was written
+    Raises CorruptedIdentityError if it is damaged or no entry. Raises FormatVersionError if it was written
     in another version.
     """
     try:

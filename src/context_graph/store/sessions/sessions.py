@@ -24,7 +24,7 @@ from context_graph.errors import (
 from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.store import layout
 from context_graph.store.engine.engine import Batch, Engine
-from context_graph.store.engine.tuning import Durability, Tuning
+from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
@@ -77,14 +77,11 @@ class SessionStore:
         path: str | os.PathLike[str],
         *,
         create: bool = True,
-        durability: Durability = "normal",
         read_only: bool = False,
-        tuning: Tuning | None = None,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> SessionStore:
         """Open the database folder ``path``; arguments and errors as Engine.open."""
-        return cls(
-            open_database(path, create=create, durability=durability, read_only=read_only, tuning=tuning)
-        )
+        return cls(open_database(path, create=create, read_only=read_only, tuning=tuning))
 
     def __enter__(self) -> SessionStore:
         return self
@@ -305,7 +302,7 @@ class SessionStore:
         """One page of sessions, newest first, and the cursor of the next page (None at the end).
 
         A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
-        Raises InvalidInputError: A limit below 1, or a cursor that is none of ours.
+        Raises InvalidInputError for a limit below 1, or a cursor that is none of ours.
         """
         if limit < 1:
             raise InvalidInputError(f"limit {limit} must be at least 1")
@@ -327,7 +324,7 @@ class SessionStore:
     def chain(self, session_id: str, limit: int = 50) -> Chain:
         """The sessions that ``session_id`` continues, itself first, and how the chain ends.
 
-        Raises SessionNotFoundError: ``session_id`` itself is not there.
+        Raises SessionNotFoundError if ``session_id`` itself is not there.
         """
         rows: list[SessionRow] = []
         seen: set[str] = set()
@@ -354,7 +351,8 @@ class SessionStore:
         """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
         8 hex digits (D1.5).
 
-        Raises SessionNotFoundError: No session fits. Raises InvalidInputError: Several do; lists them.
+        Raises SessionNotFoundError if no session fits. Raises InvalidInputError if several do, and lists
+        them.
         """
         if self._engine.get(SESSION_IDENTITY, layout.snapshot_key(alias)) is not None:
             return cut_session_id(alias)
@@ -397,7 +395,7 @@ class SessionStore:
     def export_all(self, limit: int = 1000, cursor: str | None = None) -> dict[str, object]:
         """Sessions newest first as one JSON object; ``next_cursor`` is in it when there are more.
 
-        Some 12 KB of JSON a session, hence the limit. Raises CorruptedIdentityError: One of them can't be
+        Some 12 KB of JSON a session, hence the limit. Raises CorruptedIdentityError if one of them can't be
         read; `list_sessions` says which ones can.
         """
         rows, following = self.list_sessions(limit, cursor)
@@ -411,7 +409,7 @@ class SessionStore:
 
         The latest session stays the latest, unless there was none: then the newest of the document is. Raises
         InvalidInputError: Names the field, its limit and the cure; or the ids that are there already, without
-        ``overwrite``. Raises FormatVersionError: A document of another format version.
+        ``overwrite``. Raises FormatVersionError for a document of another format version.
         """
         snapshots = transfer.read_document(document)
         if not overwrite:
