@@ -146,8 +146,7 @@ def test_commit(store: SessionStore, measure: Callable[..., None], goals: bytes 
             seq=seq,
             dedupe_key=key,
             runtime=runtime,
-            goals=goals,
-            goals_seq=None if goals is None else seq,
+            goals=None if goals is None else (seq, goals),
         )
 
     measure(commit, rounds=ROUNDS if goals is None else min(200, ROUNDS))
@@ -203,7 +202,7 @@ def test_memory_of_twenty_thousand_events(tmp_path: Path, capsys: pytest.Capture
             store.commit_event(
                 SessionIdentitySnapshot(session_id=sid, timestamp_ms=number, trajectory=vectors),
                 event=event, seq=seq, dedupe_key=event.dedupe_key(), runtime=rng.randbytes(3000),
-                goals=rng.randbytes(100_000) if due else None, goals_seq=seq if due else None)
+                goals=(seq, rng.randbytes(100_000)) if due else None)
         print(opened, status("VmRSS"), status("VmHWM"))
     """
     done = subprocess.run(

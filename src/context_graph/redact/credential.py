@@ -1,7 +1,7 @@
 """Distinguishes credentials from ordinary words, and finds random tokens that have no name or prefix.
 
 A person typed a password, a machine drew a token; a sentence about either is neither. These tests look at one
-value and the text next to it, never at a name: keyed.py and headers.py ask them after a name was found.
+value and the text next to it, never at a name: keyed.py asks them after a name was found.
 
 `secret_run` judges bare tokens. A run of random base62 changes character class (upper, lower, digit) at six
 of ten steps; names do at two or three. Kept on purpose: hexadecimal (git and lock-file hashes, digests,

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from context_graph.redact import credential, headers, keyed
+from context_graph.redact import credential, keyed
 from context_graph.redact.credential import CORE_PATTERN, secret_run
 from context_graph.redact.rules import OWN_RULES, Rule, is_cached, load_imported
 from context_graph.text import patterns
@@ -63,9 +63,9 @@ class Redactor:
                 self._add(rule.pattern, options, _spans_of(rule))
         assignment, phrase = keyed.head_patterns(keywords)
         for name, pattern, value_of in (
-            ("authorization", headers.AUTHORIZATION, headers.authorization_value),
-            ("bearer", headers.BEARER, headers.bearer_value),
-            ("cookie", headers.COOKIE, headers.cookie_value),
+            ("authorization", keyed.AUTHORIZATION, keyed.authorization_value),
+            ("bearer", keyed.BEARER, keyed.bearer_value),
+            ("cookie", keyed.COOKIE, keyed.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
         ):

@@ -199,8 +199,7 @@ class LiveSessions:
                 self._store.save_state(
                     live.snapshot,
                     runtime=live.runtime_bytes(),
-                    goals=live.goals_bytes() if due.goals else None,
-                    goals_seq=live.sequence if due.goals else None,
+                    goals=(live.sequence, live.goals_bytes()) if due.goals else None,
                     dream=due.dream,
                 )
                 if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
@@ -286,8 +285,7 @@ class LiveSessions:
             event=event,
             seq=live.sequence,
             dedupe_key=event.dedupe_key(),
-            goals=live.goals_bytes(),
-            goals_seq=live.sequence,
+            goals=(live.sequence, live.goals_bytes()),
         )
         self._keep(live)
         self.publish(live)

@@ -208,8 +208,7 @@ class SessionStore:
         seq: int,
         dedupe_key: str,
         runtime: bytes | None = None,
-        goals: bytes | None = None,
-        goals_seq: int | None = None,
+        goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
         """All that one event changes, as one atomic batch; durable on return (invariants 5 and 6).
@@ -220,15 +219,14 @@ class SessionStore:
             seq: Its number in the session, counted from 1.
             dedupe_key: What `EventLog.is_applied` then answers True for.
             runtime: The live state after the event; None leaves the stored one.
-            goals, goals_seq: A goal checkpoint taken after event ``goals_seq``; both or neither.
+            goals: A goal checkpoint, behind the number of the event that it was taken after.
             dream: A consolidation request to queue with it.
 
-        Raises:
-            As save_snapshot; nothing of the event is stored then.
+        Raises as save_snapshot; nothing of the event is stored then.
         """
         batch = self._engine.batch()
         self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)
-        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._put_state(batch, snapshot, runtime, goals, dream)
         self._engine.write(batch)
 
     def save_state(
@@ -236,13 +234,12 @@ class SessionStore:
         snapshot: SessionIdentitySnapshot,
         *,
         runtime: bytes,
-        goals: bytes | None = None,
-        goals_seq: int | None = None,
+        goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
         """What appended events made of the session, as one atomic batch; arguments as commit_event's."""
         batch = self._engine.batch()
-        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._put_state(batch, snapshot, runtime, goals, dream)
         self._engine.write(batch)
 
     def _put_state(
@@ -250,19 +247,16 @@ class SessionStore:
         batch: Batch,
         snapshot: SessionIdentitySnapshot,
         runtime: bytes | None,
-        goals: bytes | None,
-        goals_seq: int | None,
+        goals: tuple[int, bytes] | None,
         dream: Mapping[str, object] | None,
     ) -> None:
-        if (goals is None) != (goals_seq is None):
-            raise InvalidInputError("goals and goals_seq go together: give both or neither")
         self._put_snapshot(batch, snapshot)
         if runtime is not None:
             key = layout.runtime_key(snapshot.session_id)
             batch.put(RUNTIME, key, records.encode_runtime(key, runtime))
-        if goals is not None and goals_seq is not None:
+        if goals is not None:
             key = layout.goals_key(snapshot.session_id)
-            batch.put(RUNTIME, key, records.encode_goals(key, goals_seq, goals))
+            batch.put(RUNTIME, key, records.encode_goals(key, *goals))
         if dream is not None:
             self.dream_queue.put(batch, dream)
 
