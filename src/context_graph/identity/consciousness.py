@@ -58,7 +58,7 @@ def state_for(consciousness: float, r: float) -> ConsciousnessState:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What is measured of a session after an event; every number in [0, 1].
+    """The measures of a session after an event; every number in [0, 1].
 
     Raises ValueError on construction, naming the field and its value.
     """
@@ -348,7 +348,7 @@ class PredictionTracker:
         return hit
 
     def to_state(self) -> TrackerState:
-        """All of it as plain tuples; from_state gives it back."""
+        """The state as plain tuples, for from_state."""
         rates = tuple((tool, head, good, trials) for (tool, head), (good, trials) in self._rates.items())
         return rates, tuple(int(hit) for hit in self._hits), self._scored
 

@@ -140,7 +140,7 @@ class Comparison(NamedTuple):
 
 
 class Goals:
-    """What a session has been about, as one goal vector per space. 213 KB in memory."""
+    """The subject of a session: one goal vector per space. 213 KB in memory."""
 
     __slots__ = ("_vectors",)
 
@@ -183,7 +183,7 @@ class Goals:
 
 
 class Reading(NamedTuple):
-    """What one event says about the purpose."""
+    """The purpose after one event."""
 
     purpose_vector: array[float]
     """PV_t: 13 components, positive where the event fits its goal, negative where it doesn't."""

@@ -61,7 +61,7 @@ _READER: Final = EventReader()  # the owner serves one request at a time
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying one event did."""
+    """The result of applying one event."""
 
     measured: bool
     """The event was compared with the session's goals; without that, nothing below is news."""
@@ -272,7 +272,7 @@ class LiveSession:
         return len(taken)
 
     def _own(self, texts: Sequence[str]) -> list[str]:
-        """Those of a goal's texts that align with this session; none if the goal as a whole does not."""
+        """The texts of a goal that align with this session; none if the goal as a whole does not."""
         if not self.has_evidence or not self._aligns(texts):
             return []
         return [text for text in texts if self._aligns((text,))]
@@ -290,14 +290,14 @@ class LiveSession:
         return self._monitor.claim_dream(at_ms)
 
     def close_crisis(self) -> bool:
-        """A consolidation has answered the crisis; False if there is none. The next low IC opens another."""
+        """Close the answered crisis; False if there is none. The next low IC opens another."""
         if not self._monitor.is_crisis():
             return False
         self._monitor.reset_crisis()
         return True
 
     def runtime_bytes(self) -> bytes:
-        """All that restore needs beside the snapshot and the goals; some 2 KB."""
+        """The state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
         rates, hits, scored = self._predictions.to_state()
         return encode_runtime(

@@ -26,7 +26,7 @@ MAX_HOPS: Final = 8
 
 
 class Domain(StrEnum):
-    """What kind of knowledge an edge belongs to; selects its profile."""
+    """The kind of knowledge an edge belongs to; selects its profile."""
 
     CODE = "code"
     LEGAL = "legal"

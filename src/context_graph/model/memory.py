@@ -96,7 +96,7 @@ class JohariQuadrant(StrEnum):
 
 
 class Modality(StrEnum):
-    """What a memory's content was before it was text."""
+    """The form of a memory's content before it was text."""
 
     TEXT = "text"
     IMAGE = "image"
@@ -121,7 +121,7 @@ class VerbosityLevel(IntEnum):
 
 
 class SuggestedAction(StrEnum):
-    """What to do next, from the state of the store (REQ-CORE-004)."""
+    """The next step that the state of the store suggests (REQ-CORE-004)."""
 
     CONSOLIDATE = "consolidate"
     EXPLORE = "explore"
@@ -258,7 +258,7 @@ _COUNTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left to see of a deleted memory (REQ-CORE-013)."""
+    """The trace of a deleted memory (REQ-CORE-013)."""
 
     id: UUID
     deleted_at_ms: int

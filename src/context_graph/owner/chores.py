@@ -149,7 +149,7 @@ class SetAside:
         return self.holds(key)
 
     def succeeded(self, key: str) -> None:
-        """The work of that key is done. Cost: a look-up, unless it had failed before."""
+        """Note that the work of that key is done. Cost: a look-up, unless it had failed before."""
         if self._rows.pop(key, None) is not None:
             self._write()
 

@@ -283,7 +283,7 @@ _WHOLE_MARK: Final = re.compile(r"\[redacted:([a-z0-9-]{1,48})\]")
 
 
 class TextRedactor(Protocol):
-    """What takes secrets out of text; see Redactor."""
+    """Removes secrets from text; see Redactor."""
 
     @property
     def rule_count(self) -> int: ...
@@ -320,7 +320,7 @@ class DeferredRedactor(Redactor):
         self.__dict__.update(vars(_loaded(cache_dir, log)))
 
     def __getattr__(self, name: str) -> Any:
-        """What only a loaded redactor has."""
+        """Wait for the rules, then return what only a loaded redactor has."""
         if name.startswith("__"):
             raise AttributeError(name)
         self._loading.join()
@@ -366,7 +366,7 @@ class Tally:
 
     @contextmanager
     def counting(self) -> Iterator[dict[str, int]]:
-        """What is masked inside the `with`, kind by kind; filled when it ends."""
+        """Count what is masked inside the `with`, by kind; filled when it ends."""
         before, found = Counter(self._counts), dict[str, int]()
         try:
             yield found

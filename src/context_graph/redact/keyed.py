@@ -415,5 +415,5 @@ def _is_typed_in(data: bytes, start: int, end: int) -> bool:
 
 
 def _without_stop(data: bytes, start: int, end: int) -> Span:
-    """A sentence's own full stop or comma is no part of a credential."""
+    """The span without a sentence's own full stop or comma."""
     return start, start + len(data[start:end].rstrip(_SENTENCE_END))

@@ -223,7 +223,7 @@ def _cache_path(cache_dir: Path, version: str) -> Path:
 
 
 def _run_helper(version: str, timeout_s: float) -> tuple[bytes, str]:
-    """What the helper process wrote, checked; or the reason why there is nothing."""
+    """The output of the helper process, checked; or why there is none."""
     import subprocess  # once per installed version; 1 MB that the owner otherwise never needs
 
     try:

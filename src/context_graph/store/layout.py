@@ -117,7 +117,7 @@ def split_time_key(key: bytes) -> tuple[int, str]:
 
 
 def event_prefix(session_id: str) -> bytes:
-    """What all event keys of a session begin with; NUL, which no id holds, ends the id."""
+    """The prefix of a session's event keys; NUL, which no id holds, ends the id."""
     return _EVENT + id_bytes(session_id) + b"\0"
 
 
@@ -133,7 +133,7 @@ def applied_key(session_id: str, dedupe_key: str) -> bytes:
 
 
 def applied_prefix(session_id: str) -> bytes:
-    """What the digests of a session's applied events begin with."""
+    """The prefix of the digests of a session's applied events."""
     return _APPLIED + id_bytes(session_id) + b"\0"
 
 
@@ -286,7 +286,7 @@ def split_embedding_key(key: bytes) -> int:
 
 
 def index_prefix(kind: bytes, value: str = "") -> bytes:
-    """What all keys of one session, agent, project or tag begin with; of all memories for BY_TIME."""
+    """The prefix of the keys of one session, agent, project or tag; of all memories for BY_TIME."""
     return kind + value.encode("utf-8", "surrogatepass") + b"\0"
 
 

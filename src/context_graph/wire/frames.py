@@ -98,7 +98,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a client prints and how it exits; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
+    """The output and exit code for a client; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
 
     exit_code: int = 0
     flags: int = 0
@@ -343,7 +343,7 @@ class FrameDecoder:
         return payload
 
     def rest(self) -> bytes:
-        """What was fed beyond the frames that were taken; the decoder is empty afterwards."""
+        """Return what was fed beyond the frames that were taken, and forget it."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._length = None

@@ -214,7 +214,7 @@ class WorkFile:
 
 
 def read_work(root: Path) -> Work | None:
-    """What the last owner of ``root`` said; None if nobody did, or it can't be read."""
+    """The work that the last owner of ``root`` named; None if there is none, or it can't be read."""
     for _ in range(_READ_TRIES):
         try:
             data = work_path(root).read_bytes()

@@ -158,7 +158,7 @@ class MemoryHooks:
         return self._made_ledger
 
     def stats(self) -> dict[str, Any]:
-        """What waits, and the ledger's totals if there is a memory."""
+        """The captures due, and the ledger's totals if there is a memory."""
         found: dict[str, Any] = {"captures_due": len(self._due)}
         if self._has_memory():
             found.update(self.ledger.totals())

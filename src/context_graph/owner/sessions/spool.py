@@ -128,12 +128,12 @@ _SETTLE_S: Final = 10.0
 
 
 class LineSetAsideError(Exception):
-    """What ``apply`` raises for a line that has failed often enough."""
+    """Raised by ``apply`` for a line that has failed often enough."""
 
 
 @dataclass(slots=True)
 class DrainReport:
-    """What one drain did.
+    """The result of one drain.
 
     Attributes:
         applied: Lines that ``apply`` took, duplicates included.

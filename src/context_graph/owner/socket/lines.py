@@ -303,7 +303,7 @@ class MessageSplitter:
         self._in_text = self._refused = False
 
     def tail(self) -> bytes:
-        """What is left at the stream's end: a last message without its newline."""
+        """The rest at the stream's end: a last message without its newline."""
         left = bytes(self._buffer).strip()
         self.drop()
         return left

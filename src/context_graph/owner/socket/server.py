@@ -196,7 +196,7 @@ class OwnerServer:
         self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
 
     def closed(self, connection: Channel) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         self._connections.discard(connection)
         if not self._connections:
             self._quiet()

@@ -234,7 +234,7 @@ class Engine:
             self._mark.look(self.sequence())
 
     def losses(self) -> list[dict[str, Any]]:
-        """What was found to be lost when the database was opened, now or earlier: ``at_ms``, ``what``."""
+        """The losses found when the database was opened, now or earlier: ``at_ms``, ``what``."""
         return losses(self.path)
 
     def tell_losses(self) -> list[str]:

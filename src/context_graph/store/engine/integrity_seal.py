@@ -134,7 +134,7 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
 
 
 def _log_name(path: Path) -> str:
-    """Of a database's own folder below the configured one: two databases never share one."""
+    """The name of a database's own folder below the configured one: two databases never share one."""
     return f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
@@ -284,7 +284,7 @@ class LogMark:
         self.look(sequence)
 
     def note(self, sequence: int) -> None:
-        """The last write that is in the log by now. Cost: 1 us."""
+        """Note the last write that is in the log by now. Cost: 1 us."""
         if self._handle is None:
             return
         self._writes += 1
@@ -343,14 +343,14 @@ class Evidence(NamedTuple):
         return cls(sequence if sequence >= begun else 0, found)
 
     def losses(self, sequence: int) -> list[str]:
-        """What is lost of a database whose last write is ``sequence`` now that it is open."""
+        """The losses of a database whose last write is ``sequence`` now that it is open."""
         lost = self.sequence - sequence
         end = [f"the last {lost} writes to its log are lost: the log was cut or removed"] if lost > 0 else []
         return [*self.found, *end]
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
-    """What was lost of the database in ``folder`` and when that was noticed, the newest last."""
+    """The losses of the database in ``folder`` and when each was noticed, the newest last."""
     try:
         found = json.loads((folder / LOSSES).read_text())
     except (OSError, ValueError):
@@ -386,7 +386,7 @@ def _write_losses(folder: Path, kept: list[dict[str, Any]]) -> None:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Of the logs there are, ascending."""
+    """The numbers of the logs, ascending."""
     return sorted(int(file.stem) for file in log_files(folder) if file.stem.isdigit())
 
 

@@ -108,7 +108,7 @@ class GraphStore(GraphReader):
 
     @property
     def counters(self) -> Counters:
-        """What the store holds."""
+        """The store's counts."""
         return self._counters
 
     @property

@@ -191,7 +191,7 @@ class Change(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """What the store holds."""
+    """The store's counts."""
 
     seq: int = 0
     """Number of the last commit."""

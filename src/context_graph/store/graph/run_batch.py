@@ -32,7 +32,7 @@ _MOST_USES = (1 << 32) - 1
 
 @dataclass(slots=True, kw_only=True)
 class Changes:
-    """What is to be written as one run."""
+    """The changes to write as one run."""
 
     mode: str
     edits: Sequence[Edit]
@@ -58,7 +58,7 @@ def changed_since(store: GraphStore, seq: int) -> set[bytes]:
 
 
 def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:
-    """Those of ``groups`` that need nothing of what was changed."""
+    """The groups that need nothing of what was changed."""
     return [group for group in groups if changed.isdisjoint(group.needs)] if changed else list(groups)
 
 
@@ -132,7 +132,7 @@ def _with_access(edit: Edit, accesses: Mapping[bytes, tuple[Image, bytes]]) -> E
 
 
 class Undoing(NamedTuple):
-    """What undoing a run comes to."""
+    """The result of working out how to undo a run."""
 
     edits: list[Edit]
     records: list[Write]
@@ -142,7 +142,7 @@ class Undoing(NamedTuple):
 
 
 def undoing_of(store: GraphStore, run: Run) -> Undoing:
-    """What must be written so that everything is as it was before ``run``. Cost: some 100 us a change."""
+    """The writes after which everything is as it was before ``run``. Cost: some 100 us a change."""
     first: dict[bytes, Entry] = {}
     records: list[Write] = []
     for entry in store.history.between(run.first, run.last):
@@ -165,7 +165,7 @@ def undoing_of(store: GraphStore, run: Run) -> Undoing:
 
 
 def _gone(store: GraphStore, run: Run, known: Container[bytes]) -> list[bytes]:
-    """What the run changed and was deleted for good since, and the history with it."""
+    """The memories and edges that the run changed and that were deleted since, with their history."""
     changes = takewhile(lambda change: change.seq <= run.last, store.changes_after(run.first))
     return list(dict.fromkeys(change.subject for change in changes if change.subject not in known))
 

@@ -87,7 +87,7 @@ def edge_writes(edge: GraphEdge) -> list[Write]:
 
 
 def edge_removal(edge: GraphEdge) -> list[Write]:
-    """What takes an edge out."""
+    """The writes that remove an edge."""
     return [Write(EDGES, key, None) for key in (layout.edge_key(edge.id.bytes), *_end_keys(edge))]
 
 

@@ -37,7 +37,7 @@ class Migration(NamedTuple):
 
 
 class Second(NamedTuple):
-    """Whose second vectors the store has: digest and dimension; and up to which commit number."""
+    """The model of the second vectors (digest, dimension), and up to which commit number they are there."""
 
     digest: str
     dim: int
@@ -98,12 +98,12 @@ class VectorTable:
         return decode_embedding(self.key(seq), record)
 
     def write(self, seq: int, embedding: bytes) -> Write:
-        """What stores the embedding of the memory with that commit number."""
+        """The write that stores the embedding of that commit number."""
         key = self.key(seq)
         return Write(EMBEDDINGS, key, encode_embedding(key, embedding))
 
     def removal(self, seq: int) -> list[Write]:
-        """What takes the vectors of the memory with that commit number away."""
+        """The writes that remove the vectors of that commit number."""
         keys = [self.key(seq), layout.second_key(seq)]
         if self._migration is not None:
             keys.append(layout.embedding_key(seq, self._next))
@@ -176,7 +176,7 @@ class VectorTable:
 
     @property
     def second(self) -> Second | None:
-        """Whose second vectors there are; None for none."""
+        """The model of the second vectors; None if there are none."""
         found = self._meta(SECOND_KEY)
         return None if found is None else Second(found["digest"], found["dim"], found["done"])
 

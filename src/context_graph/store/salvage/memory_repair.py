@@ -179,7 +179,7 @@ class _Completion:
         self.notes.append("it is not known any more who made the vectors: they are made anew from the texts")
 
     def second_vectors(self) -> None:
-        """What is noted of second vectors holds only if they are all there; else they are begun anew."""
+        """Begin the second vectors anew unless all that are noted are there."""
         second = self._vectors.second
         if second is None:
             return

@@ -63,7 +63,7 @@ class UnreadableKey:
 
 @dataclass(slots=True)
 class RepairReport:
-    """What a salvage found. JSON-able."""
+    """The result of a salvage. JSON-able."""
 
     source: str
     target: str

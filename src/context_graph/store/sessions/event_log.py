@@ -47,7 +47,7 @@ class EventLog:
     def append(
         self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
     ) -> None:
-        """The event alone, durable on return; `SessionStore.save_state` follows.
+        """Store the event alone, durable on return; `SessionStore.save_state` follows.
 
         What it did can be worked out again: a session whose runtime is behind its events is brought up by
         applying those that are `after` it. With ``capture`` the same batch says that the session's memory is
@@ -84,7 +84,7 @@ class EventLog:
         return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
 
     def captured(self, session_id: str) -> None:
-        """The session's memory has been refreshed."""
+        """Note that the session's memory has been refreshed."""
         self._engine.delete(RUNTIME, layout.capture_key(session_id))
 
     def put(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:

@@ -78,7 +78,7 @@ _EVIDENCE_KINDS: Final = {1: "ic_delta", 2: "session_end"}  # never renumber
 
 
 class SnapshotHead(NamedTuple):
-    """What a listing needs of a snapshot, read without its vectors."""
+    """The part of a snapshot that a listing needs, read without its vectors."""
 
     session_id: str
     timestamp_ms: int

@@ -211,7 +211,7 @@ class SessionStore:
         goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
-        """All that one event changes, as one atomic batch; durable on return (invariants 5 and 6).
+        """Write all that one event changes as one atomic batch; durable on return (invariants 5 and 6).
 
         Args:
             snapshot: The session after the event; all keys are its session's.
@@ -237,7 +237,7 @@ class SessionStore:
         goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
-        """What appended events made of the session, as one atomic batch; arguments as commit_event's."""
+        """Write the session after appended events, as one atomic batch; arguments as commit_event's."""
         batch = self._engine.batch()
         self._put_state(batch, snapshot, runtime, goals, dream)
         self._engine.write(batch)
@@ -283,7 +283,7 @@ class SessionStore:
         return None if record is None else records.decode_goals(key, record)
 
     def load_evidence(self, session_id: str) -> list[records.Evidence]:
-        """What callers of the library reported, oldest first (D3.4)."""
+        """The reports of library callers, oldest first (D3.4)."""
         key = layout.evidence_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return [] if record is None else records.decode_evidence(key, record)
