@@ -143,6 +143,8 @@ def read_holder(path: Path) -> Holder | None:
     return Holder(int(words[0]), words[1], words[2])
 
 
+# owner.work
+
 _BYTES: Final = 4096
 _LENGTH: Final = struct.Struct("<I")
 _TEXT_CHARS: Final = 200
@@ -237,6 +239,8 @@ def process_state(pid: int) -> str:
         return ""
     return _STATES.get(stat.rpartition(b") ")[2][:1].decode("ascii", "replace"), "")
 
+
+# Notes of hooks
 
 _WEEK_S: Final = 7 * 86_400
 

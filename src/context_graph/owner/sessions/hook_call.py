@@ -126,6 +126,9 @@ def _both_ends(message: str, redactor: TextRedactor) -> str:
     return b"".join((start[0], _GAP, end[1])).decode()
 
 
+# The gates
+
+
 class Gates:
     """Decides for all stores of one owner; holds the cache that decisions share."""
 

@@ -142,6 +142,45 @@ def decode_entry(key: bytes, record: bytes) -> Entry:
     return Entry(split_history_key(key), at_ms, op, subject, found, tuple(kept))
 
 
+UNDO = "undo"
+"""The mode of a run that undid another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One consolidation, or the undoing of one."""
+
+    token: UUID
+    """By which it is undone."""
+    mode: str
+    """light, deep, rem, or undo."""
+    at_ms: int
+    first: int
+    """Commit number of its first change, Op.RUN."""
+    last: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many of each kind of change it made."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What its caller wanted to be kept with it, a JSON object."""
+    undoes: UUID | None = None
+    """The run that this one undid."""
+    undone_by: UUID | None = None
+    """The run that undid this one."""
+
+
+def encode_run(key: bytes, run: Run) -> bytes:
+    """The record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
+    return encode_meta(key, msgspec.to_builtins(run))
+
+
+def decode_run(key: bytes, record: bytes) -> Run:
+    """The run in ``record``. Raises as decode_node."""
+    try:
+        return msgspec.convert(decode_meta(key, record), Run)
+    except msgspec.ValidationError as error:
+        raise damaged_memory(key, f"run: {error}") from error
+
+
 _LOG: Final = logging.getLogger(__name__)
 PURGE_ENTRIES: Final = 1024
 """Entries that one batch drops."""
@@ -294,42 +333,3 @@ def _entry_removal(entry: Entry) -> Iterator[Write]:
     yield Write(HISTORY, change_key(entry.seq), None)
     for one in (entry.subject, *entry.ends):
         yield Write(HISTORY, subject_key(one, entry.seq), None)
-
-
-UNDO = "undo"
-"""The mode of a run that undid another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One consolidation, or the undoing of one."""
-
-    token: UUID
-    """By which it is undone."""
-    mode: str
-    """light, deep, rem, or undo."""
-    at_ms: int
-    first: int
-    """Commit number of its first change, Op.RUN."""
-    last: int
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """How many of each kind of change it made."""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """What its caller wanted to be kept with it, a JSON object."""
-    undoes: UUID | None = None
-    """The run that this one undid."""
-    undone_by: UUID | None = None
-    """The run that undid this one."""
-
-
-def encode_run(key: bytes, run: Run) -> bytes:
-    """The record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
-    return encode_meta(key, msgspec.to_builtins(run))
-
-
-def decode_run(key: bytes, record: bytes) -> Run:
-    """The run in ``record``. Raises as decode_node."""
-    try:
-        return msgspec.convert(decode_meta(key, record), Run)
-    except msgspec.ValidationError as error:
-        raise damaged_memory(key, f"run: {error}") from error

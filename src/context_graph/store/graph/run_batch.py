@@ -131,6 +131,9 @@ def _with_access(edit: Edit, accesses: Mapping[bytes, tuple[Image, bytes]]) -> E
     )
 
 
+# Undoing a run: memories first, then edges
+
+
 class Undoing(NamedTuple):
     """The result of working out how to undo a run."""
 
@@ -179,9 +182,6 @@ def _is_as_left(store: GraphStore, subject: bytes, last: int) -> bool:
         if entry.subject == subject:
             return all(store.engine.get(image.family, image.key) == image.before for image in entry.images)
     return True
-
-
-# Memories
 
 
 def _node_edits(store: GraphStore, entry: Entry, kept: list[bytes]) -> Iterator[Edit]:
@@ -234,9 +234,6 @@ def _access_back(store: GraphStore, entry: Entry) -> Iterator[tuple[Write, Image
         times = max(0, old.times + current.times - then.times)
         back = encode_access(key, Access(times, current.last_ms))
     yield Write(ACCESS, key, back), Image(ACCESS, key, now)
-
-
-# Edges
 
 
 def _edge_edits(store: GraphStore, entries: list[Entry], kept: list[bytes]) -> list[Edit]:
