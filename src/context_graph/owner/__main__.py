@@ -72,8 +72,7 @@ def _run(options: _Options) -> int:
     _import_asyncio()
     # After the lock: a start that is refused should not have cost the imports.
     from context_graph.owner.chores import count_interrupted
-    from context_graph.owner.lifecycle import Owner
-    from context_graph.owner.log import open_log
+    from context_graph.owner.lifecycle import Owner, open_log
     from context_graph.owner.service import build_service
 
     log = open_log(options.root, settings, foreground=options.foreground)

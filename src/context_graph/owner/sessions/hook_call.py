@@ -264,7 +264,7 @@ def entries_of(
     entries = []
     for record in records:
         if not isinstance(record, dict):
-            raise InvalidInputError("records: must be objects, as `requirements.journal.record` makes them")
+            raise InvalidInputError("records: must be objects, as `gates.state.journal.record` makes them")
         entry = {**common, **record}
         at = entry.pop("at", None)
         if isinstance(at, (int, float)) and not isinstance(at, bool) and 0 <= at < 1e11:
