@@ -106,7 +106,7 @@ _CODING: Final = array(
     ),
 )
 
-# q, the weighted mean alignment, as the coherence whose logistic is the coupling (kuramoto.coupling_for).
+# q, the weighted mean alignment, as the coherence whose logistic is the coupling (`coupling_for`).
 COHERENCE_MIDDLE: Final = 0.2
 ALIGNMENT_MIDDLE: Final = 0.5
 COHERENCE_SLOPE: Final = 2.0
@@ -190,7 +190,7 @@ class Reading(NamedTuple):
     identity: array[float]
     """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
     coherence: float
-    """For kuramoto.coupling_for."""
+    """For consciousness.coupling_for."""
 
 
 class Purpose:

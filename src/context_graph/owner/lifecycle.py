@@ -138,7 +138,7 @@ class Owner:
         self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
         if ready is not None:
             _to_null(ready)
-        # What start-up made lives as long as the process: no collection need look at it again.
+        # Objects of the start live as long as the process: no collection needs to look at them again.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         gc.enable()

@@ -84,8 +84,8 @@ def gain_memory(engine: Engine) -> None:
     try:
         _make_missing(engine, there)
     except StoreError:
-        # RocksDB writes no more after a failed write, and a family that it could not finish may be there all
-        # the same: opened again it says what is there, and the next call goes on from that.
+        # After a failed write RocksDB refuses all others, and a family that it could not finish may be there.
+        # Opened again it says what is there; the next call goes on from that.
         with suppress(StoreError):
             engine.reopen()
         raise

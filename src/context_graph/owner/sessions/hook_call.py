@@ -145,7 +145,7 @@ class Gates:
         """
         # The client checks the name against the event it fired, not the one we infer from --success.
         name = EVENT_OF_VERB[hook.request.verb.removeprefix("hooks.")]
-        # A look now would arm or consume a second time, after what was satisfied since.
+        # The client has decided by itself meanwhile: deciding now would arm or consume a second time.
         if is_late(hook.request):
             return _leave_it(context, message)
         result = GateResult() if hook.event.is_canary else self._decide(hook)

@@ -126,7 +126,7 @@ class LiveSessions:
         if existing is not None and twin:
             self._count_duplicate(existing)
             return Applied(existing, twin=True)
-        # Once: what the session has done since would be gone with a second beginning.
+        # Only once: a second beginning would drop what the session has done since.
         cleared = event.source == "clear" and (existing is None or not self._is_applied(existing, event))
         if existing is not None and not cleared:
             self.apply(event)
@@ -148,7 +148,7 @@ class LiveSessions:
         have been installed in the middle of a session, and its events must not be lost.
         """
         if event.is_canary:
-            # What an event costs, and nothing of what it does: only its record, which `doctor` takes away.
+            # It costs what an event costs and does nothing: only its record stays, which `doctor` removes.
             canary = LiveSession(_new_snapshot(event))
             canary.apply(event)
             self.canaries.append(event)

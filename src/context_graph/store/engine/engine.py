@@ -249,7 +249,7 @@ class Engine:
         """Rewrite the tables that hold [start, end] of ``family``: what was deleted there leaves the disk."""
         handle = self._family(family)
         call(self.path, handle.flush)
-        # Forced: else a table of the lowest level stays as it is, and what was deleted in it.
+        # Forced: else a table of the lowest level stays as it is, with what was deleted in it.
         choice = CompactOptions()
         choice.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         call(self.path, handle.compact_range, start, end, choice)

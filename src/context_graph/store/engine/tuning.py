@@ -145,7 +145,7 @@ def database_options(
     options.set_stats_dump_period_sec(0)  # idle costs nothing
     options.set_stats_persist_period_sec(0)
     options.enable_statistics()
-    # One thread writes at a time: its locks are for nothing.
+    # One thread writes at a time: locks among writers would be wasted.
     options.set_allow_concurrent_memtable_write(False)
     if log_folder is not None:
         options.set_wal_dir(str(log_folder))

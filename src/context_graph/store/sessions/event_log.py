@@ -201,7 +201,7 @@ class RequirementLog:
                 found.append(entry)
                 if len(found) == limit:
                     break
-        # What waited in several files of a spool was not recorded in the order in which it happened.
+        # Entries that waited in several spool files were not recorded in the order in which they happened.
         return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
 
     def _has(self, once: str) -> bool:

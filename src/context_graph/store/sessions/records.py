@@ -124,7 +124,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
         )
         flat = list(chain.from_iterable(snapshot.trajectory))
         trajectory = struct.pack(f"<{len(flat)}f", *flat)
-        # One sum tells whether anything in it is NaN or infinite; which one is worked out only then.
+        # One sum tells whether any value is NaN or infinite; which one it is, is worked out only then.
         if not math.isfinite(sum(flat) + sum(snapshot.kuramoto_phases) + sum(snapshot.purpose_vector)):
             _blame(snapshot)
         if not math.isfinite(sum(scalars) + snapshot.coupling):
