@@ -91,8 +91,8 @@ MUTANTS: Final = (
         "a session's first event is written after its snapshot, not with it",
         "src/context_graph/store/sessions/sessions.py",
         "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n"
-        "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n",
-        "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n"
+        "        self._put_state(batch, snapshot, runtime, goals, dream)\n",
+        "        self._put_state(batch, snapshot, runtime, goals, dream)\n"
         "        self._engine.write(batch)\n"
         "        batch = self._engine.batch()\n"
         "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n",
