@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.brief_reader import read_line
+from tests.support.spool_writer import encode_record
 
-from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.spool import drain
-from context_graph.wire.brief import BriefSlot, decode_slot, encode_slot, read_line
+from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot, decode_slot, encode_slot
+from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Request, decode_request, encode_request
-from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
 
 OWNER = Path(__file__).parents[1] / "tests" / "support" / "echo_owner.py"
 IDLE_S = 2.0

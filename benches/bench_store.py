@@ -28,6 +28,7 @@ from benches.scale import scaled
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
+from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
 
 ROUNDS = scaled(2000, 100)
@@ -114,7 +115,7 @@ def test_save_full(store: SessionStore, measure: Callable[..., None]) -> None:
 
 def test_save_full_synced(tmp_path: Path, measure: Callable[..., None]) -> None:
     snapshot = full_snapshot("one")
-    with SessionStore.open(tmp_path / "power", durability="power") as store:
+    with SessionStore.open(tmp_path / "power", tuning=Tuning("power")) as store:
         measure(lambda number: store.save_snapshot(snapshot), rounds=min(200, ROUNDS))
 
 
@@ -145,8 +146,7 @@ def test_commit(store: SessionStore, measure: Callable[..., None], goals: bytes 
             seq=seq,
             dedupe_key=key,
             runtime=runtime,
-            goals=goals,
-            goals_seq=None if goals is None else seq,
+            goals=None if goals is None else (seq, goals),
         )
 
     measure(commit, rounds=ROUNDS if goals is None else min(200, ROUNDS))
@@ -202,7 +202,7 @@ def test_memory_of_twenty_thousand_events(tmp_path: Path, capsys: pytest.Capture
             store.commit_event(
                 SessionIdentitySnapshot(session_id=sid, timestamp_ms=number, trajectory=vectors),
                 event=event, seq=seq, dedupe_key=event.dedupe_key(), runtime=rng.randbytes(3000),
-                goals=rng.randbytes(100_000) if due else None, goals_seq=seq if due else None)
+                goals=(seq, rng.randbytes(100_000)) if due else None)
         print(opened, status("VmRSS"), status("VmHWM"))
     """
     done = subprocess.run(

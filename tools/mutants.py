@@ -91,8 +91,8 @@ MUTANTS: Final = (
         "a session's first event is written after its snapshot, not with it",
         "src/context_graph/store/sessions/sessions.py",
         "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n"
-        "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n",
-        "        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)\n"
+        "        self._put_state(batch, snapshot, runtime, goals, dream)\n",
+        "        self._put_state(batch, snapshot, runtime, goals, dream)\n"
         "        self._engine.write(batch)\n"
         "        batch = self._engine.batch()\n"
         "        self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)\n",
@@ -141,7 +141,7 @@ MUTANTS: Final = (
     Mutant(
         "U3",
         "undo takes back the uses of an edge that came after the run",
-        "src/context_graph/store/graph/undo_batch.py",
+        "src/context_graph/store/graph/run_batch.py",
         "            back = _with_uses(back, now)\n",
         "            pass\n",
         ("tests/integration/consolidation/test_runs.py::test_uses_of_edges_after_a_run_outlive_its_undoing",),

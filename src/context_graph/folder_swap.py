@@ -26,10 +26,7 @@ def swap(new: Path, database: Path) -> None:
     """Let the folders ``new`` and ``database`` change names.
 
     Where the file system can't do that in one step there are instants at which the old one is in neither
-    place: `settle` finds it.
-
-    Raises:
-        OSError: They can't; ``database`` is what it was.
+    place: `settle` finds it. Raises OSError if that fails; ``database`` is then as it was.
     """
     if _exchange(new, database):
         return
@@ -72,8 +69,7 @@ def _leaving(database: Path) -> Path:
 def _exchange(one: Path, other: Path) -> bool:
     """In one step; False where the system or the file system has none.
 
-    Raises:
-        OSError: It has, and refuses.
+    Raises OSError if the system refuses.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     renameat2 = getattr(libc, "renameat2", None)  # macOS's C library has another

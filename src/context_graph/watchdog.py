@@ -52,7 +52,7 @@ class Piece:
         self.restart()
 
     def restart(self) -> None:
-        """Its time counts from now on."""
+        """Count its time from now on."""
         self._cpu = time.thread_time()
         self._looks = 0
 
@@ -90,7 +90,7 @@ class TookTooLong(BaseException):  # not an Exception: no handler of ordinary er
 
 
 def _nobody(_piece: Piece | None) -> None:
-    """Nobody wants to know what is being done."""
+    """Tell nobody."""
 
 
 _limit_s = 0.0
@@ -114,7 +114,7 @@ def install(limit_s: float, tell: Callable[[Piece | None], None] = _nobody) -> N
 
 
 def run(piece: Piece, work: Callable[[], T]) -> T:
-    """What ``work`` gives.
+    """Run ``work`` and return its result.
 
     Raises:
         TookTooLong: ``piece`` was ended, or one around it: its ``piece`` says which.
@@ -139,7 +139,7 @@ def run(piece: Piece, work: Callable[[], T]) -> T:
 
 
 def progress() -> None:
-    """Something was committed: the piece in hand gets somewhere."""
+    """Note a commit: the piece in hand makes progress."""
     if _stack and threading.get_ident() == threading.main_thread().ident:
         _stack[-1].restart()
 
@@ -150,7 +150,7 @@ def doing() -> Piece | None:
 
 
 def hurry() -> None:
-    """The process is asked to leave: the piece in hand has a second more."""
+    """Give the piece in hand a second more: the process is asked to leave."""
     global _leave_by
     _leave_by = time.monotonic() + _HURRY_S
     if _stack:

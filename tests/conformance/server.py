@@ -20,7 +20,7 @@ from context_graph.mcp.call import ToolCall
 from context_graph.mcp.registry import Tool
 from context_graph.mcp.result import ToolResult
 from context_graph.owner.__main__ import main
-from context_graph.owner.commands.mcp_host import McpHost
+from context_graph.owner.commands.memory import McpHost
 from context_graph.owner.service import OwnerService
 from context_graph.owner.service import build_service as build_real_service
 

@@ -10,19 +10,20 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import pytest
+from tests.support.brief_reader import read_line
+from tests.support.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
-from context_graph.owner.sessions.spool import drain
-from context_graph.wire.brief import (
+from context_graph.owner.sessions.brief_cache import (
     FILE_BYTES,
     HEADER_BYTES,
     SLOT_BYTES,
     decode_slot,
     encode_slot,
     first_slot,
-    read_line,
     session_bytes,
 )
+from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
 from context_graph.wire.frames import (
     Reply,
     Request,
@@ -33,7 +34,6 @@ from context_graph.wire.frames import (
     reply_length,
     request_length,
 )
-from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

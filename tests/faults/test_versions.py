@@ -17,7 +17,7 @@ from tests.support.owner_harness import wait_until
 from context_graph import __version__
 from context_graph.config import lock_path
 from context_graph.store.layout import FORMAT_KEY, SYSTEM
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 
 SESSIONS = ("version-0", "version-1", "version-2")
 PROGRAM = Path(__file__).with_name("owner_of.py")
@@ -34,7 +34,7 @@ def as_version(cli: Cli, version: str, folder: Path) -> Cli:
 
 
 def owner_version(world: World) -> str:
-    holder = lockfile.read_holder(lock_path(world.root))
+    holder = run_folder.read_holder(lock_path(world.root))
     return holder.version if holder is not None else ""
 
 

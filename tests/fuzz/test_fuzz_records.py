@@ -22,7 +22,7 @@ from context_graph.identity.live import decode_runtime as unpack_runtime
 from context_graph.kernels import dense, goals, lexical, topics
 from context_graph.kernels.reference.lexical import TERM
 from context_graph.model.spaces import EMBEDDING_BYTES
-from context_graph.store.graph import history, node_records, runs
+from context_graph.store.graph import history, node_records
 from context_graph.store.graph import records as graph_records
 from context_graph.store.layout import wrap
 from context_graph.store.sessions import event_log, records
@@ -45,7 +45,7 @@ DECODERS: dict[str, Callable[[bytes, bytes], object]] = {
     "change": graph_records.decode_change,
     "counters": graph_records.decode_counters,
     "meta": graph_records.decode_meta,
-    "run": runs.decode_run,
+    "run": history.decode_run,
     "history": history.decode_entry,
     "requirement log": event_log.decode_entry,
 }

@@ -20,7 +20,7 @@ from context_graph.errors import ContextGraphError
 from context_graph.gates.decide import exemptions, permission, touching
 from context_graph.gates.shell.protected import Protected
 from context_graph.gates.state.project import Project
-from context_graph.identity.prediction import command_head
+from context_graph.identity.consciousness import command_head
 from context_graph.mcp import rpc
 from context_graph.memory.context import ledger, quoting, selection
 from context_graph.memory.context.relevance import Asked
@@ -30,10 +30,10 @@ from context_graph.memory.exchange.markdown import file_name, read_markdown
 from context_graph.memory.index import blend
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
+from context_graph.owner.socket.lines import MessageSplitter
 from context_graph.redact.detector import Redactor
 from context_graph.text import meaning, paraphrase, phrases, sentences
 from context_graph.text.flattening import flatten_text, relative_paths
-from context_graph.wire.messages import MessageSplitter
 
 
 def _event(kind: EventKind, text: str, tool: str = "", **more: Any) -> HookEvent:

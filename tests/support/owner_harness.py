@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from context_graph.config import Location, lock_path, socket_path
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.frames import Reply, Request, encode_request
 
@@ -85,11 +85,11 @@ class OwnerHarness:
 
     def pid(self) -> int:
         """The pid that the lock file names."""
-        holder = lockfile.read_holder(lock_path(self.root))
+        holder = run_folder.read_holder(lock_path(self.root))
         return holder.pid if holder is not None else 0
 
     def held(self) -> bool:
-        return lockfile.is_held(lock_path(self.root))
+        return run_folder.is_locked(lock_path(self.root))
 
     def log(self) -> str:
         with contextlib.suppress(FileNotFoundError):

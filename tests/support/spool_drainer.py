@@ -18,7 +18,7 @@ from rocksdict import Options, Rdict, WriteBatch
 
 from context_graph.errors import InvalidInputError
 from context_graph.owner.sessions import spool
-from context_graph.wire.spool import SpoolRecord
+from context_graph.owner.sessions.spool import SpoolRecord
 
 
 def open_store(folder: Path) -> Rdict:

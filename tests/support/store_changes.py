@@ -152,8 +152,7 @@ def _settle(_: Memex, sessions: SessionStore) -> None:
     sessions.save_state(
         snapshot(SESSION, 2, "zero"),
         runtime=b"2",
-        goals=b"goals 2",
-        goals_seq=2,
+        goals=(2, b"goals 2"),
         dream={"session_id": SESSION, "ic": 0.2, "at_ms": START_MS},
     )
 
@@ -167,7 +166,7 @@ def _start(_: Memex, sessions: SessionStore) -> None:
     made = event("two", 1)
     sessions.commit_event(
         snapshot("two", 1, SESSION),
-        event=made, seq=1, dedupe_key=made.dedupe_key(), runtime=b"1", goals=b"goals 1", goals_seq=1,
+        event=made, seq=1, dedupe_key=made.dedupe_key(), runtime=b"1", goals=(1, b"goals 1"),
     )  # fmt: skip
 
 

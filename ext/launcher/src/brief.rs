@@ -1,5 +1,6 @@
-//! Reads one session's slot of the brief cache, brief.bin. Twin of context_graph.wire.brief, both held to
-//! tests/golden/brief_v1.bin. Offsets are on disk: never renumber.
+//! Reads one session's slot of the brief cache, brief.bin. Twin of
+//! context_graph.owner.sessions.brief_cache, both held to tests/golden/brief_v1.bin. Offsets are on
+//! disk: never renumber.
 //!
 //! A slot is believed only if its magic, checksum and whole session id fit, so neither a torn nor a foreign
 //! line is ever shown (invariant 8).

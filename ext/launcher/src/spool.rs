@@ -1,5 +1,5 @@
-//! Spools a hook's event when no owner answers. Twin of context_graph.wire.spool, both held to
-//! tests/golden/spool_v1.log; the format is on disk: never change a byte of it.
+//! Spools a hook's event when no owner answers. Twin of context_graph.owner.sessions.spool, both
+//! held to tests/golden/spool_v1.log; the format is on disk: never change a byte of it.
 //!
 //! A record is a newline, the CRC-32 of its JSON as 8 hex digits, a space, the JSON on one line and a newline. The
 //! newline in front ends a record that a crash or a full disk has cut short, so that only the torn one is lost.

@@ -17,7 +17,7 @@ from context_graph.backup.manifest import Manifest, copy_files, sync_folder
 from context_graph.config import Location, lock_path
 from context_graph.errors import InvalidInputError, OwnerUnavailableError, StoreLockedError
 from context_graph.folder_swap import ASIDE, aside_folder, settle, swap
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 from context_graph.wire.client import stop_owner
 
 _DATABASE: Final = "db"
@@ -69,7 +69,7 @@ def put_back(
 @contextlib.contextmanager
 def _only(store: Path) -> Iterator[None]:
     """No other restore is at ``store`` meanwhile, so what one has left is nobody's."""
-    lock = lockfile.take(store / _ONE_LOCK)
+    lock = run_folder.take_lock(store / _ONE_LOCK)
     if lock is None:
         raise StoreLockedError(f"another restore into {store} is running; wait until it has ended")
     try:
@@ -94,7 +94,7 @@ def _alone(root: Path) -> Iterator[None]:
     end = time.monotonic() + _LOCK_S
     while True:
         stop_owner(root)
-        lock = lockfile.take(lock_path(root))
+        lock = run_folder.take_lock(lock_path(root))
         if lock is not None:
             break
         if time.monotonic() > end:  # hooks of running sessions start one as fast as we stop it

@@ -16,7 +16,7 @@ from context_graph.consolidation.plan import Goal, Mode, Plan
 from context_graph.consolidation.request import UNMEASURED, Consciousness
 from context_graph.memory import runs
 from context_graph.memory.reading import Reading
-from context_graph.store.engine.cursor import Write
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import Group, gc_paused
 from context_graph.store.graph.run_batch import Changes, changed_since, unchanged
 

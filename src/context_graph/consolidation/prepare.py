@@ -21,7 +21,7 @@ from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
 from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
-from context_graph.store.engine.cursor import Write
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import (
     Edit,
     Group,
@@ -37,7 +37,7 @@ from context_graph.store.graph.edits import (
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.records import encode_meta
 from context_graph.store.graph.tables import EdgeTable
-from context_graph.store.graph_layout import META
+from context_graph.store.layout import META
 
 MAX_TAGS: Final = 32
 MAX_MERGED: Final = 64

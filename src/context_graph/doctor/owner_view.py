@@ -12,7 +12,7 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.config import Location
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import ContextGraphError, DeadlineExceededError
-from context_graph.model.instants import iso_time
+from context_graph.model.memory import iso_time
 from context_graph.wire.client import look_at, request
 
 _ALIVE_S: Final = 10.0

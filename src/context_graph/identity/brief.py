@@ -67,7 +67,7 @@ def compact_line(metrics: Metrics | None) -> str:
 
 
 def crisis_text(ic: float, *, queued: bool) -> str:
-    """What a crisis says; a consolidation is only ever queued here, the owner runs it (D3.7)."""
+    """The text of a crisis. A consolidation is only queued here; the owner runs it (D3.7)."""
     if queued:
         return f"IC crisis ({ic:.2f}), dream triggered (queued for the owner)"
     return f"IC crisis: {ic:.2f}"

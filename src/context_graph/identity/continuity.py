@@ -35,8 +35,7 @@ class ICLevel(StrEnum):
     def from_value(cls, ic: float) -> ICLevel:
         """>= 0.9 healthy, >= 0.7 normal, >= 0.5 warning, else critical (IDENTITY-002).
 
-        Raises:
-            ValueError: NaN or infinity.
+        Raises ValueError for NaN and infinity.
         """
         return _LEVELS[vectors.ic_index(ic)]
 
@@ -53,8 +52,7 @@ _WORDS: Final = ("healthy", "good", "warning", "degraded")
 def classify_ic(ic: float) -> str:
     """Seed 000's words for the same classes: healthy, good, warning, degraded (REQ-SESSION-07).
 
-    Raises:
-        ValueError: NaN or infinity.
+    Raises ValueError for NaN and infinity.
     """
     return _WORDS[vectors.ic_index(ic)]
 
@@ -62,18 +60,13 @@ def classify_ic(ic: float) -> str:
 def is_ic_crisis(ic: float, threshold: float = CRISIS_THRESHOLD) -> bool:
     """Whether ``ic`` is below the crisis threshold; exactly at it is no crisis (IDENTITY-007).
 
-    Raises:
-        ValueError: NaN or infinity.
+    Raises ValueError for NaN and infinity.
     """
     return vectors.below32(ic, threshold)
 
 
 def is_ic_warning(ic: float) -> bool:
-    """Whether 0.5 <= ``ic`` < 0.7 (REQ-SESSION-07).
-
-    Raises:
-        ValueError: NaN or infinity.
-    """
+    """Whether 0.5 <= ``ic`` < 0.7 (REQ-SESSION-07). Raises ValueError for NaN and infinity."""
     return vectors.ic_index(ic) == ICLevel.WARNING.rank
 
 
@@ -143,23 +136,10 @@ class ICMonitor:
         self._in_crisis = False
         self._last_dream_ms: int | None = None
 
-    @staticmethod
-    def compute_ic(trajectory: Sequence[Sequence[float]], r: float = 1.0) -> float:
-        """IC of a trajectory's last two vectors; 1.0 when it holds fewer than two (D3.3)."""
-        if len(trajectory) < 2:
-            return 1.0
-        return identity_continuity(trajectory[-1], trajectory[-2], r)
-
-    def update(self, snapshot: SessionIdentitySnapshot) -> ICClassification:
-        """Observe the IC of a snapshot's own trajectory and phases, by the plain formula."""
-        ic = self.compute_ic(snapshot.trajectory, order_of(snapshot.kuramoto_phases))
-        return self.observe(ic).classification
-
     def observe(self, ic: float) -> ICChange:
         """Take note of a new IC, in [0, 1], however it was computed.
 
-        Raises:
-            ValueError: Outside [0, 1] or NaN; the monitor keeps its state.
+        Raises ValueError outside [0, 1] and for NaN; the monitor keeps its state.
         """
         require_unit("ic", ic)
         level = ICLevel.from_value(ic)
@@ -203,8 +183,7 @@ class ICMonitor:
     def from_state(cls, state: Sequence[Any], crisis_threshold: float = CRISIS_THRESHOLD) -> ICMonitor:
         """The monitor that to_state described; a list does as well as a tuple.
 
-        Raises:
-            ValueError: Not such a state.
+        Raises ValueError for anything else.
         """
         monitor = cls(crisis_threshold)
         try:
@@ -224,10 +203,7 @@ def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySna
 
     ic_delta is current.last_ic - previous.last_ic; purpose_drift 1 - cosine of the purpose vectors, 0 when
     either is a zero vector; time_since_snapshot_ms never negative; kuramoto_phase_drift the mean wrapped
-    difference, radians.
-
-    Raises:
-        ValueError: A vector or phases of another length than 13, or not finite.
+    difference, radians. Raises ValueError for a vector or phases of another length than 13, or not finite.
     """
     a, b = array("d", current.purpose_vector), array("d", previous.purpose_vector)
     directed = vectors.cosine13(a, a) * vectors.cosine13(b, b)  # 0 when either has no direction, else 1

@@ -106,7 +106,7 @@ _CODING: Final = array(
     ),
 )
 
-# q, the weighted mean alignment, as the coherence whose logistic is the coupling (kuramoto.coupling_for).
+# q, the weighted mean alignment, as the coherence whose logistic is the coupling (`coupling_for`).
 COHERENCE_MIDDLE: Final = 0.2
 ALIGNMENT_MIDDLE: Final = 0.5
 COHERENCE_SLOPE: Final = 2.0
@@ -140,7 +140,7 @@ class Comparison(NamedTuple):
 
 
 class Goals:
-    """What a session has been about, as one goal vector per space. 213 KB in memory."""
+    """The subject of a session: one goal vector per space. 213 KB in memory."""
 
     __slots__ = ("_vectors",)
 
@@ -176,25 +176,21 @@ class Goals:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Goals:
-        """The goals that to_bytes gave.
-
-        Raises:
-            ValueError: Not such bytes, or of another version.
-        """
+        """The goals that to_bytes gave. Raises ValueError for other bytes, or another version."""
         made = cls()
         made._vectors.load_bytes(packed)
         return made
 
 
 class Reading(NamedTuple):
-    """What one event says about the purpose."""
+    """The purpose after one event."""
 
     purpose_vector: array[float]
     """PV_t: 13 components, positive where the event fits its goal, negative where it doesn't."""
     identity: array[float]
     """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
     coherence: float
-    """For kuramoto.coupling_for."""
+    """For consciousness.coupling_for."""
 
 
 class Purpose:
@@ -238,10 +234,7 @@ class Purpose:
         """Estimate the alignments from a purpose vector, if nothing else is known.
 
         A stored vector has length 1, which gives the proportions of the alignments but not their size: the
-        largest is taken for full alignment.
-
-        Raises:
-            ValueError: Not 13 components.
+        largest is taken for full alignment. Raises ValueError unless there are 13.
         """
         pairs = zip(vector, self._weight, strict=True)
         coded = [value / math.sqrt(weight) for value, weight in pairs]

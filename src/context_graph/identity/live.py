@@ -19,6 +19,8 @@ from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
+    PredictionTracker,
+    command_head,
     coupling_for,
     measure,
     order_of,
@@ -31,7 +33,6 @@ from context_graph.identity.continuity import (
     identity_continuity,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
-from context_graph.identity.prediction import PredictionTracker, command_head
 from context_graph.model import (
     KURAMOTO_N,
     ConsciousnessMeasures,
@@ -60,7 +61,7 @@ _READER: Final = EventReader()  # the owner serves one request at a time
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What applying one event did."""
+    """The result of applying one event."""
 
     measured: bool
     """The event was compared with the session's goals; without that, nothing below is news."""
@@ -120,10 +121,8 @@ class LiveSession:
         """The session that gave these bytes; replay_goals what came after the goals were written.
 
         Without ``runtime`` (an imported snapshot) the alignments are those of its purpose vector. Without
-        ``goals`` the next event is the first.
-
-        Raises:
-            CorruptedIdentityError: Bytes that can't be read; nothing is guessed in their place.
+        ``goals`` the next event is the first. Raises CorruptedIdentityError: Bytes that can't be read;
+        nothing is guessed in their place.
         """
         live = cls(snapshot)
         if goals is not None:
@@ -273,7 +272,7 @@ class LiveSession:
         return len(taken)
 
     def _own(self, texts: Sequence[str]) -> list[str]:
-        """Those of a goal's texts that align with this session; none if the goal as a whole does not."""
+        """The texts of a goal that align with this session; none if the goal as a whole does not."""
         if not self.has_evidence or not self._aligns(texts):
             return []
         return [text for text in texts if self._aligns((text,))]
@@ -291,14 +290,14 @@ class LiveSession:
         return self._monitor.claim_dream(at_ms)
 
     def close_crisis(self) -> bool:
-        """A consolidation has answered the crisis; False if there is none. The next low IC opens another."""
+        """Close the answered crisis; False if there is none. The next low IC opens another."""
         if not self._monitor.is_crisis():
             return False
         self._monitor.reset_crisis()
         return True
 
     def runtime_bytes(self) -> bytes:
-        """All that restore needs beside the snapshot and the goals; some 2 KB."""
+        """The state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
         rates, hits, scored = self._predictions.to_state()
         return encode_runtime(
@@ -438,8 +437,7 @@ def encode_runtime(runtime: Runtime) -> bytes:
 def decode_runtime(packed: bytes) -> Runtime:
     """The runtime that encode_runtime gave.
 
-    Raises:
-        CorruptedIdentityError: Not such bytes, a later version, or numbers no session can have.
+    Raises CorruptedIdentityError for other bytes, a later version, or numbers no session can have.
     """
     if packed[: len(_MAGIC)] != _MAGIC:
         raise CorruptedIdentityError(

@@ -23,7 +23,7 @@ from context_graph.errors import InvalidInputError, SessionNotFoundError
 from context_graph.identity.consciousness import order_of
 from context_graph.identity.continuity import cross_session_ic, identity_continuity
 from context_graph.model import KURAMOTO_N, SessionIdentitySnapshot, cut_session_id
-from context_graph.store.engine.tuning import Durability
+from context_graph.store.engine.tuning import Durability, Tuning
 from context_graph.store.sessions.records import Evidence
 from context_graph.store.sessions.sessions import SessionStore
 
@@ -49,11 +49,10 @@ class SessionIdentityManager:
     ) -> SessionIdentityManager:
         """Open or create the database folder ``path``.
 
-        Raises:
-            StoreLockedError: The owner, or another process, has it open.
-            StoreError: It can't be opened; the subclass says why.
+        Raises StoreLockedError if the owner, or another process, has it open. Raises StoreError if it can't
+        be opened; the subclass says why.
         """
-        return cls(SessionStore.open(path, durability=durability))
+        return cls(SessionStore.open(path, tuning=Tuning(durability)))
 
     def close(self) -> None:
         """Close the database. Safe to call twice."""
@@ -73,10 +72,8 @@ class SessionIdentityManager:
 
         A new session that names a previous one continues it: linked, with its purpose vector, phases,
         coupling and trajectory (D3.5). A previous session that is not there means a fresh start; one that is
-        given for an existing, unlinked session links it.
-
-        Raises:
-            CorruptedIdentityError: The session, or the one it continues, can't be read.
+        given for an existing, unlinked session links it. Raises CorruptedIdentityError: The session, or the
+        one it continues, can't be read.
         """
         previous = self._find(previous_session_id) if previous_session_id is not None else None
         found = self._find(session_id)
@@ -89,8 +86,7 @@ class SessionIdentityManager:
     def save(self, snapshot: SessionIdentitySnapshot) -> None:
         """Store ``snapshot`` atomically and make it the latest (REQ-HOOKS-24).
 
-        Raises:
-            InvalidInputError: A value that is not finite or does not fit, named.
+        Raises InvalidInputError for a value that is not finite or does not fit, named.
         """
         self._store.save_snapshot(snapshot)
         self._remember(copy.deepcopy(snapshot))
@@ -136,9 +132,8 @@ class SessionIdentityManager:
     def link_sessions(self, current_id: str, previous_id: str) -> float:
         """Make ``current_id`` continue ``previous_id`` and return its cross-session IC (REQ-HOOKS-27).
 
-        Raises:
-            SessionNotFoundError: One of them is not there.
-            InvalidInputError: The link would close a circle.
+        Raises SessionNotFoundError if one of them is not there. Raises InvalidInputError: The link would
+        close a circle.
         """
         current, previous = self._own(current_id), self._own(previous_id)
         before = {row.session_id for row in self._store.chain(previous.session_id, _CHAIN_SEARCHED).sessions}
@@ -155,9 +150,8 @@ class SessionIdentityManager:
     def persist_final(self, session_id: str, duration_ms: int) -> SessionIdentitySnapshot:
         """Store the session as it ends, with its duration as evidence; resets nothing (REQ-HOOKS-28).
 
-        Raises:
-            SessionNotFoundError: No such session.
-            InvalidInputError: A negative duration.
+        Raises SessionNotFoundError if there is no such session. Raises InvalidInputError for a negative
+        duration.
         """
         if duration_ms < 0:
             raise InvalidInputError(f"duration_ms is {duration_ms}; it must be 0 or more")
@@ -173,8 +167,7 @@ class SessionIdentityManager:
     def capture_snapshot(self, session_id: str) -> SessionIdentitySnapshot:
         """The session as it is now, stamped with the present time; not saved (REQ-SESSION-06).
 
-        Raises:
-            SessionNotFoundError: No such session.
+        Raises SessionNotFoundError if there is no such session.
         """
         snapshot = self._own(session_id)
         snapshot.timestamp_ms = _now_ms()

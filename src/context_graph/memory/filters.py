@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory.index.rows import QUADRANTS
-from context_graph.model.instants import parse_time
-from context_graph.model.memory import JohariQuadrant, check_unit
+from context_graph.model.memory import JohariQuadrant, check_unit, parse_time
 
 if TYPE_CHECKING:
     from context_graph.memory.index.rows import Rows

@@ -10,8 +10,7 @@ from context_graph.memory.core import Core
 from context_graph.memory.index.derived import INDEX_FILE
 from context_graph.memory.index.file import snapshot_commit
 from context_graph.memory.metrics.timings import bloom_figures
-from context_graph.store.graph_layout import NODES
-from context_graph.store.layout import FORMAT_KEY
+from context_graph.store.layout import FORMAT_KEY, NODES
 
 
 def numbers_of(core: Core) -> dict[str, int | float]:

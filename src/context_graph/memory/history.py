@@ -17,13 +17,12 @@ from context_graph.errors import GraphQueryError, InvalidParamsError
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.exchange.records import node_to_json
 from context_graph.model.edge import GraphEdge
-from context_graph.model.instants import iso_time
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.model.memory import MemoryNode, Tombstone, iso_time
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.history import Entry
 from context_graph.store.graph.node_records import StoredNode, decode_access, decode_node
 from context_graph.store.graph.records import Op, decode_edge, decode_tombstone
-from context_graph.store.graph_layout import ACCESS, EDGES, NODES, TOMBSTONES
+from context_graph.store.layout import ACCESS, EDGES, NODES, TOMBSTONES
 
 _WHAT: Final = {
     Op.ADD: "added",

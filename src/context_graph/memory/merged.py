@@ -17,7 +17,7 @@ from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.node_records import StoredNode, decode_node
 from context_graph.store.graph.records import decode_tombstone
-from context_graph.store.graph_layout import NODES, TOMBSTONES
+from context_graph.store.layout import NODES, TOMBSTONES
 
 MERGED_FROM: Final = "merged_from"
 """In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""

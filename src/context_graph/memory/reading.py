@@ -23,10 +23,10 @@ from context_graph.memory.recall import Recall
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
 from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone, check_range
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
+from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
-from context_graph.store.graph.runs import Run
-from context_graph.store.graph_layout import Place
+from context_graph.store.layout import Place
 
 MAX_LIMIT: Final = 1000
 SCAN_AT_MOST: Final = 10_000

@@ -17,12 +17,11 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 from context_graph.store.graph.edits import Edit, gc_paused
 from context_graph.store.graph.graph import GraphStore
+from context_graph.store.graph.history import UNDO, Run
 from context_graph.store.graph.node_records import decode_access, decode_node
 from context_graph.store.graph.records import Op, decode_edge
-from context_graph.store.graph.run_batch import Changes, write_run
-from context_graph.store.graph.runs import UNDO, Run
-from context_graph.store.graph.undo_batch import undoing_of
-from context_graph.store.graph_layout import ACCESS, EDGES, NODES, key_name
+from context_graph.store.graph.run_batch import Changes, undoing_of, write_run
+from context_graph.store.layout import ACCESS, EDGES, NODES, key_name
 
 VECTORS_AT_ONCE: Final = 256
 """1.5 MB."""

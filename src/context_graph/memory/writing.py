@@ -10,13 +10,14 @@ from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
 from context_graph.model import cut_session_id
-from context_graph.model.instants import LAST_MS, iso_time
 from context_graph.model.memory import (
+    LAST_MS,
     MemoryNode,
     Modality,
     check_content,
     check_rationale,
     check_unit,
+    iso_time,
 )
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.redact import TextRedactor

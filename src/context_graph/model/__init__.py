@@ -1,37 +1,198 @@
 """Defines the records that cross the layers. Standard library only; no behaviour beyond their invariants.
 
-Events and session snapshots are exported here. What only memory needs is imported from its own module
-(`model.memory`, `model.edge`, …), so that clients and hooks don't load it. Start reading at `events`.
+Here: hook events, session identity snapshots and reports about them. What only memory needs is in modules of
+its own (`model.memory`, `model.edge`, …), so that clients and hooks don't load it.
 """
 
-from context_graph.model.events import (
-    CRISIS_THRESHOLD,
-    EVENT_TEXT_BYTES,
-    KURAMOTO_N,
-    MAX_SESSION_ID_LEN,
-    MAX_TRAJECTORY_LEN,
-    NOTIFICATION,
-    ConsciousnessMeasures,
-    DriftMetrics,
-    EventKind,
-    HookEvent,
-    ICClassification,
-    SessionIdentitySnapshot,
-    cut_session_id,
-)
+from __future__ import annotations
 
-__all__ = [
-    "CRISIS_THRESHOLD",
-    "EVENT_TEXT_BYTES",
-    "KURAMOTO_N",
-    "MAX_SESSION_ID_LEN",
-    "MAX_TRAJECTORY_LEN",
-    "NOTIFICATION",
-    "ConsciousnessMeasures",
-    "DriftMetrics",
-    "EventKind",
-    "HookEvent",
-    "ICClassification",
-    "SessionIdentitySnapshot",
-    "cut_session_id",
-]
+import math
+import time
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+KURAMOTO_N: Final = 13
+"""Oscillators, embedding spaces and purpose-vector components (AP-25)."""
+MAX_TRAJECTORY_LEN: Final = 50
+MAX_SESSION_ID_LEN: Final = 100
+"""Characters, not bytes: a cut never falls inside a character."""
+CRISIS_THRESHOLD: Final = 0.5
+"""IDENTITY-007; exactly 0.5 is no crisis."""
+EVENT_TEXT_BYTES: Final = 2048
+"""What one event keeps of each of its two texts, after redaction."""
+NOTIFICATION: Final = "notification"
+"""How the ``source`` of a PROMPT_SUBMIT begins that nobody wrote: the client's own message."""
+_DELEGATING: Final = frozenset({"Agent", "Task"})
+"""The client's tools that let a subagent work; their texts are what it is told and what it says."""
+
+
+class EventKind(StrEnum):
+    """What happened; the values are the CLI's verbs. Their order is on disk: a new kind comes last."""
+
+    SESSION_START = "session-start"
+    PRE_TOOL = "pre-tool"
+    POST_TOOL = "post-tool"
+    POST_TOOL_FAILURE = "post-tool-failure"
+    PROMPT_SUBMIT = "prompt-submit"
+    STOP = "stop"
+    PRE_COMPACT = "pre-compact"
+    SESSION_END = "session-end"
+    PERMISSION_REQUEST = "permission-request"
+    SUBAGENT_STOP = "subagent-stop"
+    PROMPT_EXPANSION = "prompt-expansion"
+    PERMISSION_DENIED = "permission-denied"
+
+
+@dataclass(slots=True)
+class HookEvent:
+    """One hook call, normalised from either stdin shape, redacted and cut.
+
+    ``input_text`` and ``output_text`` hold at most EVENT_TEXT_BYTES each (UTF-8), already
+    redacted: nothing that reads a HookEvent ever sees the raw text.
+    """
+
+    kind: EventKind
+    session_id: str
+    event_id: str
+    """Unique for one call of the hook; a replay of the same call has the same id."""
+    at_ms: int
+    """Unix milliseconds at which the hook started."""
+    tool_name: str = ""
+    tool_use_id: str = ""
+    prompt_id: str = ""
+    input_text: str = ""
+    """Prompt, or the flattened tool input."""
+    output_text: str = ""
+    """Flattened tool response, or the error of a failed tool."""
+    success: bool | None = None
+    """None when the event says nothing about success."""
+    source: str = ""
+    """SessionStart: startup, resume, clear, compact. A prompt: who wrote it, as far as the client tells;
+    NOTIFICATION, with a colon and the client's word for it if there is one, where nobody did."""
+    reason: str = ""
+    """SessionEnd: why; status of seed 001."""
+    previous_session_id: str = ""
+    duration_ms: int = 0
+    cwd: str = ""
+    agent_id: str = ""
+    """The subagent that did it; empty for the session's own work."""
+    from_plugin: bool = False
+    """The client runs the hook for a plugin, not for its settings. Not kept."""
+    is_canary: bool = False
+    """`doctor` sent it to see whether hooks work: it is recorded and does nothing else. Not kept."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether somebody asks for something: a prompt that is no notification."""
+        return self.kind is EventKind.PROMPT_SUBMIT and not self.source.startswith(NOTIFICATION)
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether a subagent did it, or it is the call that had one work: none of the session's own doing."""
+        return bool(self.agent_id) or self.tool_name in _DELEGATING
+
+    @property
+    def counted_as(self) -> str:
+        """The name under which a session counts it: its kind, `notification` or `subagent`."""
+        if self.agent_id and self.kind is not EventKind.SUBAGENT_STOP:
+            return "subagent"
+        return (
+            NOTIFICATION if self.kind is EventKind.PROMPT_SUBMIT and not self.is_prompt else self.kind.value
+        )
+
+    @property
+    def has_own_key(self) -> bool:
+        """Whether the client names the event itself, so that it is known when another hook brings it."""
+        return bool(self.tool_use_id or (self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT))
+
+    def dedupe_key(self) -> str:
+        """The key under which this event is applied once (invariant 6)."""
+        if self.tool_use_id:
+            # With the prompt, where it is known: a gateway or model that numbers its tool uses may begin anew
+            # when a session is resumed.
+            prompt = f"\0p\0{self.prompt_id}" if self.prompt_id else ""
+            return f"{self.kind.value}\0u\0{self.tool_use_id}{prompt}"
+        if self.prompt_id and self.kind is EventKind.PROMPT_SUBMIT:
+            # A notification may come under the id of the prompt that it belongs to.
+            said = "" if self.is_prompt else f"\0{NOTIFICATION}\0{self.input_text}"
+            return f"{self.kind.value}\0p\0{self.prompt_id}{said}"
+        return f"{self.kind.value}\0i\0{self.event_id}"
+
+
+def cut_session_id(session_id: str) -> str:
+    """The first MAX_SESSION_ID_LEN characters of ``session_id`` (REQ-SESSION-01)."""
+    return session_id[:MAX_SESSION_ID_LEN]
+
+
+def _uniform_vector() -> list[float]:
+    return [1.0 / math.sqrt(KURAMOTO_N)] * KURAMOTO_N
+
+
+@dataclass(slots=True)
+class SessionIdentitySnapshot:
+    """A session's identity: the 14 fields of seeds 000 and 001, with their defaults (REQ-SESSION-01).
+
+    Vectors are lists of KURAMOTO_N floats. ``kuramoto_phases`` are radians in [0, 2*pi);
+    ``purpose_vector`` and the trajectory's entries are float32 on disk.
+    """
+
+    session_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    timestamp_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    previous_session_id: str | None = None
+    cross_session_ic: float = 1.0
+    kuramoto_phases: list[float] = field(default_factory=lambda: [0.0] * KURAMOTO_N)
+    coupling: float = 0.5
+    purpose_vector: list[float] = field(default_factory=_uniform_vector)
+    trajectory: list[list[float]] = field(default_factory=list)
+    last_ic: float = 1.0
+    crisis_threshold: float = CRISIS_THRESHOLD
+    consciousness: float = 0.0
+    integration: float = 0.0
+    reflection: float = 0.0
+    differentiation: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.session_id = cut_session_id(self.session_id)
+
+    def append_to_trajectory(self, purpose_vector: list[float]) -> None:
+        """Append a copy of ``purpose_vector``; the oldest entry leaves beyond MAX_TRAJECTORY_LEN."""
+        self.trajectory.append(list(purpose_vector))
+        if len(self.trajectory) > MAX_TRAJECTORY_LEN:
+            del self.trajectory[: len(self.trajectory) - MAX_TRAJECTORY_LEN]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsciousnessMeasures:
+    """REQ-HOOKS-14: the five measures, each in [0, 1], and the system's Johari quadrant."""
+
+    consciousness: float
+    integration: float
+    reflection: float
+    differentiation: float
+    identity_continuity: float
+    johari_quadrant: str
+    """open, blind, hidden or unknown (REQ-HOOKS-16)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ICClassification:
+    """REQ-HOOKS-15: an IC in [0, 1], its level (healthy, normal, warning, critical) and the alarm."""
+
+    value: float
+    level: str
+    crisis_triggered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftMetrics:
+    """How far a session starts from the one it continues."""
+
+    ic_delta: float
+    """Cross-session IC minus the previous session's last IC, in [-1, 1]."""
+    purpose_drift: float
+    """1 - cosine of the two purpose vectors, in [0, 2]."""
+    time_since_snapshot_ms: int
+    kuramoto_phase_drift: float
+    """Mean absolute phase difference of the oscillators, radians in [0, pi]."""

@@ -26,7 +26,7 @@ MAX_HOPS: Final = 8
 
 
 class Domain(StrEnum):
-    """What kind of knowledge an edge belongs to; selects its profile."""
+    """The kind of knowledge an edge belongs to; selects its profile."""
 
     CODE = "code"
     LEGAL = "legal"
@@ -122,8 +122,7 @@ class GraphEdge:
     def apply_steering(self, reward: float) -> GraphEdge:
         """This edge with the reward of its last traversal: clamped to [-1, 1], then decayed by 0.9.
 
-        Raises:
-            InvalidParamsError: If ``reward`` is NaN or no number.
+        Raises InvalidParamsError if ``reward`` is NaN or no number.
         """
         check_range("reward", reward, float("-inf"), float("inf"))
         return replace(self, steering_reward=min(1.0, max(-1.0, reward)) * STEERING_DECAY)
@@ -154,8 +153,3 @@ class TraversedPath:
     """The least of any edge at any of these times, [0, 1]."""
     last_ms: int
     """Unix ms of the last of them."""
-
-    @property
-    def hops(self) -> int:
-        """Edges on the way."""
-        return len(self.nodes) - 1

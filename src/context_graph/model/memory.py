@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -95,7 +96,7 @@ class JohariQuadrant(StrEnum):
 
 
 class Modality(StrEnum):
-    """What a memory's content was before it was text."""
+    """The form of a memory's content before it was text."""
 
     TEXT = "text"
     IMAGE = "image"
@@ -120,7 +121,7 @@ class VerbosityLevel(IntEnum):
 
 
 class SuggestedAction(StrEnum):
-    """What to do next, from the state of the store (REQ-CORE-004)."""
+    """The next step that the state of the store suggests (REQ-CORE-004)."""
 
     CONSOLIDATE = "consolidate"
     EXPLORE = "explore"
@@ -235,8 +236,7 @@ class MemoryNode:
     def validate(self) -> None:
         """Check every field against seed 003's limits, for nodes that come from elsewhere as a whole.
 
-        Raises:
-            InvalidParamsError: Names the field and its limit.
+        Raises InvalidParamsError, naming the field and its limit.
         """
         check_content(self.content)
         check_rationale(self.rationale)
@@ -258,7 +258,7 @@ _COUNTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left to see of a deleted memory (REQ-CORE-013)."""
+    """The trace of a deleted memory (REQ-CORE-013)."""
 
     id: UUID
     deleted_at_ms: int
@@ -285,3 +285,49 @@ _MERGED: Final = "merged into "
 def merged_reason(survivor: UUID) -> str:
     """The reason in the tombstone of a memory that was merged into ``survivor``."""
     return _MERGED + str(survivor)
+
+
+LAST_MS: Final = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z: years of four digits end there, and with them what a memory's time may be."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+
+
+def iso_time(at_ms: int) -> str:
+    """ISO 8601 in UTC, 2026-11-21T09:30:00.000Z; a later time than `LAST_MS` is told as that, an earlier one
+    than 1970 as its begin."""
+    at = _EPOCH + timedelta(milliseconds=max(0, min(at_ms, LAST_MS)))
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant_ms(text: str) -> int:
+    """Unix ms of an ISO 8601 text, without an offset in UTC, cut to whole milliseconds; negative before 1970.
+
+    Raises ValueError for any other text.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return (moment - _EPOCH) // _MS
+    except OverflowError as error:  # an offset that leads out of the calendar
+        raise ValueError(str(error)) from error
+
+
+def parse_time(name: str, value: object) -> int:
+    """Unix ms of an ISO 8601 text (without an offset: UTC) or of Unix ms as they are.
+
+    Raises InvalidParamsError for anything else.
+    """
+    if type(value) is int and 0 <= value <= LAST_MS:
+        return value
+    if isinstance(value, str):
+        try:
+            return instant_ms(value)
+        except ValueError:
+            pass
+    raise InvalidParamsError.of(
+        name,
+        f"must be a date and time such as 2026-01-31T12:00:00Z, or Unix milliseconds from 0 to {LAST_MS}; "
+        f"is {value!r:.80}",
+    )

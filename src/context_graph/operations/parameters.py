@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import msgspec
 
 from context_graph.errors import InvalidParamsError
-from context_graph.model.instants import parse_time
+from context_graph.model.memory import parse_time
 
 _SHOWN_CHARS: Final = 60
 _JSON_TYPES: Final[dict[Any, str]] = {

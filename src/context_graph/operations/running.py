@@ -29,8 +29,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
-from context_graph.model.instants import iso_time
-from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content
+from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content, iso_time
 from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context
 from context_graph.operations.imports import Imports

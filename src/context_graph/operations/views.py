@@ -22,10 +22,9 @@ from context_graph.memory.metrics.metrics import learning_score
 from context_graph.memory.recall import Recall
 from context_graph.memory.runs import Undone
 from context_graph.model.edge import GraphEdge
-from context_graph.model.instants import iso_time
-from context_graph.model.memory import MemoryNode, Tombstone, VerbosityLevel
+from context_graph.model.memory import MemoryNode, Tombstone, VerbosityLevel, iso_time
+from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
-from context_graph.store.graph.runs import Run
 
 MAX_TEXT_CHARS: Final = 24_000
 """Characters of content in one reply; the client inlines 30,000 of the whole. Some 6,000 tokens."""

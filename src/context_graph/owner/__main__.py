@@ -22,7 +22,7 @@ from context_graph.config import load_settings
 from context_graph.errors import ContextGraphError
 from context_graph.owner.lock import StartRefusedError, lock_root, prepare_folders
 from context_graph.wire.environment import owner_environment
-from context_graph.wire.work_file import read_work
+from context_graph.wire.run_folder import read_work
 
 EXIT_USAGE: Final = 64
 EXIT_FAILED: Final = 70
@@ -72,8 +72,7 @@ def _run(options: _Options) -> int:
     _import_asyncio()
     # After the lock: a start that is refused should not have cost the imports.
     from context_graph.owner.chores import count_interrupted
-    from context_graph.owner.lifecycle import Owner
-    from context_graph.owner.log import open_log
+    from context_graph.owner.lifecycle import Owner, open_log
     from context_graph.owner.service import build_service
 
     log = open_log(options.root, settings, foreground=options.foreground)

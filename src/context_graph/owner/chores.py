@@ -2,7 +2,7 @@
 
 What is set aside is recorded in a small file beside the database, so that it can be written and read whatever
 state the database is in. If the owner dies during an attempt, the next owner counts that attempt from what
-`wire.work_file` says was in hand.
+`wire.run_folder` says was in hand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from context_graph.errors import (
     StoreReadOnlyError,
 )
 from context_graph.watchdog import Piece, TookTooLong
-from context_graph.wire.work_file import Work
+from context_graph.wire.run_folder import Work
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ class SetAside:
         return self.holds(key)
 
     def succeeded(self, key: str) -> None:
-        """The work of that key is done. Cost: a look-up, unless it had failed before."""
+        """Note that the work of that key is done. Cost: a look-up, unless it had failed before."""
         if self._rows.pop(key, None) is not None:
             self._write()
 

@@ -148,7 +148,7 @@ class Job:
             on_done(outcome)
 
     def end(self, state: JobState) -> None:
-        """It is over."""
+        """Mark it as over."""
         self.state = state
         self.ended_ms = time.time_ns() // 1_000_000
 

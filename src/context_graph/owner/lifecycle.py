@@ -1,4 +1,7 @@
-"""Runs the owner's life: ready, serving, leaving. Nothing is polled: every step is caused by an event."""
+"""Runs the owner's life: ready, serving, leaving. Nothing is polled: every step is caused by an event.
+
+Its log has one line per request, and errors; never a prompt, an argument or a secret.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,20 @@ import gc
 import logging
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterable
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from context_graph import __version__, watchdog
-from context_graph.config import Settings, lock_path, socket_path
+from context_graph.config import Settings, lock_path, log_dir, socket_path
 from context_graph.owner.lock import bind
 from context_graph.owner.socket.server import OwnerServer
 from context_graph.watchdog import Piece
-from context_graph.wire.lockfile import same_file
-from context_graph.wire.silence import forget_troubles
-from context_graph.wire.work_file import WorkFile
+from context_graph.wire.run_folder import WorkFile, forget_troubles, same_file
 
 if TYPE_CHECKING:
     from context_graph.owner.service import OwnerService
@@ -134,7 +138,7 @@ class Owner:
         self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
         if ready is not None:
             _to_null(ready)
-        # What start-up made lives as long as the process: no collection need look at it again.
+        # Objects of the start live as long as the process: no collection needs to look at them again.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         gc.enable()
@@ -254,3 +258,56 @@ def _to_null(handle: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, handle)
     os.close(null)
+
+
+LOG_NAME: Final = "owner.log"
+_LINE: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s"
+
+
+class _BoundedFile(RotatingFileHandler):
+    """Rotates by the file's real size, checked once a line; starts a new file if somebody deleted it."""
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        if self.stream is None:  # the last rotation could not open the new file
+            self.stream = self._open()
+        found = os.fstat(self.stream.fileno())
+        if not found.st_nlink:
+            self.stream.close()
+            self.stream = self._open()
+            return False
+        return found.st_size >= self.maxBytes
+
+
+def open_log(root: Path, settings: Settings, *, foreground: bool) -> logging.Logger:
+    """The owner's logger, to ``<root>/log/owner.log`` and with ``foreground`` to stderr as well.
+
+    Size is bounded: ``log_max_bytes`` a file, ``log_files`` rotated ones. A log that can't be
+    written (a full disk) is dropped line by line; it never fails a request.
+    """
+    logging.raiseExceptions = False
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    log = logging.getLogger("context_graph.owner")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    handlers: list[logging.Handler] = []
+    if foreground:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    try:
+        handlers.append(
+            _BoundedFile(
+                log_dir(root) / LOG_NAME,
+                maxBytes=settings.log_max_bytes,
+                backupCount=settings.log_files,
+                encoding="utf-8",
+                errors="backslashreplace",
+            )
+        )
+    except OSError:
+        # prepare_folders has seen that the folder is writable; what is left is a full disk.
+        handlers.append(logging.NullHandler())
+    form = logging.Formatter(_LINE, datefmt="%Y-%m-%dT%H:%M:%S")
+    form.converter = time.gmtime
+    for handler in handlers:
+        handler.setFormatter(form)
+        log.addHandler(handler)
+    return log

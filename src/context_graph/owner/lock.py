@@ -14,10 +14,10 @@ from typing import Final
 from context_graph import __version__
 from context_graph.config import fnv1a64, lock_path, log_dir, socket_path
 from context_graph.errors import OwnerError
-from context_graph.wire import lockfile
-from context_graph.wire.brief import HEADER, HEADER_USED
+from context_graph.owner.sessions.brief_cache import HEADER, HEADER_USED
+from context_graph.owner.sessions.spool import SPOOL_VERSION
+from context_graph.wire import run_folder
 from context_graph.wire.frames import WIRE_VERSION
-from context_graph.wire.spool import SPOOL_VERSION
 
 # Exit codes of a refused start, from sysexits.h.
 EXIT_CANNOT_CREATE: Final = 73
@@ -47,8 +47,7 @@ def fingerprint() -> str:
 def prepare_folders(root: Path) -> None:
     """Create what the owner needs under ``root``, private to the user.
 
-    Raises:
-        StartRefusedError: If the root can't be written, or a folder belongs to someone else.
+    Raises StartRefusedError if the root can't be written, or a folder belongs to someone else.
     """
     try:
         os.makedirs(root, mode=_PRIVATE, exist_ok=True)
@@ -79,26 +78,25 @@ def lock_root(root: Path, handed: int | None) -> int:
     handle = None if handed is None else _verify_handed(handed, path)
     if handle is None:
         try:
-            handle = lockfile.take(path)
+            handle = run_folder.take_lock(path)
         except OSError as error:
             raise StartRefusedError(
                 EXIT_CANNOT_CREATE, f"lock file {path} can't be opened: {error.strerror}"
             ) from error
     if handle is None:
-        holder = lockfile.read_holder(path)
+        holder = run_folder.read_holder(path)
         who = f"pid {holder.pid}, version {holder.version}" if holder else "its pid is not yet known"
         raise StartRefusedError(EXIT_LOCKED, f"an owner ({who}) already serves {root}")
     # A full disk refuses the text, which only informs; the lock itself is not on the disk.
     with contextlib.suppress(OSError):
-        lockfile.write_holder(handle, lockfile.Holder(os.getpid(), __version__, fingerprint()))
+        run_folder.write_holder(handle, run_folder.Holder(os.getpid(), __version__, fingerprint()))
     return handle
 
 
 def bind(root: Path) -> socket.socket:
     """The listening socket of ``root``, non-blocking, mode 0600. Call it only under the lock.
 
-    Raises:
-        StartRefusedError: If something that is not a stale socket of ours is in its place.
+    Raises StartRefusedError if something that is not a stale socket of ours is in its place.
     """
     path = socket_path(root)
     _clear_stale(path)
@@ -124,7 +122,7 @@ def _verify_handed(handle: int, path: Path) -> int | None:
     try:
         os.set_inheritable(handle, False)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if lockfile.same_file(handle, path):
+        if run_folder.same_file(handle, path):
             return handle
     except OSError:
         pass  # it is not open, or another description holds the lock

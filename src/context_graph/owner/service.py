@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from context_graph import watchdog
 from context_graph.config import Settings, load_settings
@@ -28,34 +28,17 @@ from context_graph.errors import (
     UsageError,
 )
 from context_graph.owner.chores import SetAside
-from context_graph.owner.commands import (
-    hooks as hook_commands,
-)
-from context_graph.owner.commands import (
-    maintenance as maintenance_commands,
-)
-from context_graph.owner.commands import (
-    memory as memory_commands,
-)
-from context_graph.owner.commands import (
-    req as req_commands,
-)
-from context_graph.owner.commands import (
-    session as session_commands,
-)
+from context_graph.owner.commands import hooks, maintenance, memory, session
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
 from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import spool
-from context_graph.owner.sessions.gate_hooks import Gates
+from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext, project_of
 from context_graph.redact import TextRedactor, load_redactor
 from context_graph.store.engine.tuning import most_stores
 from context_graph.watchdog import Piece, TookTooLong
 from context_graph.wire.frames import APPLIED, SPOOL_IT, Reply, Request
-
-if TYPE_CHECKING:
-    from context_graph.owner.commands.mcp_host import McpHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +63,12 @@ _WATCHING: Final = frozenset(
 _RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start")
 
 VERBS: Final[dict[str, Verb]] = {
-    **{
-        name: Verb(hook_commands.serve, wants_memory=name in _RECALLING, is_hook=True)
-        for name in hook_commands.VERBS
-    },
-    **{
-        name: Verb(handler, wants_memory=name not in _WATCHING)
-        for name, handler in memory_commands.HANDLERS.items()
-    },
+    **{name: Verb(hooks.serve, name in _RECALLING, is_hook=True) for name in hooks.VERBS},
+    **{name: Verb(handler, name not in _WATCHING) for name, handler in memory.HANDLERS.items()},
     **{
         name: Verb(handler)
-        for module in (session_commands, req_commands, maintenance_commands)
-        for name, handler in module.HANDLERS.items()
+        for handlers in (session.HANDLERS, hooks.REQ_HANDLERS, maintenance.HANDLERS)
+        for name, handler in handlers.items()
     },
     "req.statusline": Verb(lambda call: call.gates.status_line(call.request), needs_store=False),
 }
@@ -109,7 +86,7 @@ class OwnerService:
         self._stores: OrderedDict[Path, StoreContext] = OrderedDict()
         self._max_stores = min(settings.max_stores, most_stores(settings.max_clients))
         self._gates = Gates(root, log, redactor)
-        self._mcp: McpHost | None = None
+        self._mcp: memory.McpHost | None = None
         self.dreams = Consolidations(self, settings, log)
 
     def begin(self, loop: AbstractEventLoop) -> None:
@@ -119,8 +96,7 @@ class OwnerService:
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.
 
-        Raises:
-            ContextGraphError: For every verb but the hooks', as the command would report it.
+        Raises ContextGraphError for every verb but the hooks', as the command would report it.
         """
         verb = VERBS.get(request.verb)
         if verb is None:
@@ -135,7 +111,7 @@ class OwnerService:
                 self.aside_of(request.store).failed(key, f"a {request.verb}", ended.why)
             error = TookTooLongError(f"{ended}; log/owner.log in the data root has when")
             if verb.is_hook:
-                return hook_commands.failure(request, error, flags=SPOOL_IT)
+                return hooks.failure(request, error, flags=SPOOL_IT)
             raise error from None
 
     def ended(self, request: Request, ended: TookTooLong) -> None:
@@ -158,16 +134,14 @@ class OwnerService:
         except StoreError as error:
             self._log.error("%s: %s", request.verb, error)
             self.drop_store(request)
-            return hook_commands.failure(request, error, flags=SPOOL_IT)
+            return hooks.failure(request, error, flags=SPOOL_IT)
         except ContextGraphError as error:
-            return hook_commands.failure(request, error, flags=APPLIED)
+            return hooks.failure(request, error, flags=APPLIED)
 
-    def mcp_host(self) -> McpHost:
+    def mcp_host(self) -> memory.McpHost:
         """The MCP host; made, and its modules imported, for the first client."""
         if self._mcp is None:
-            from context_graph.owner.commands.mcp_host import McpHost
-
-            self._mcp = McpHost(self._root, self, self._settings, self._log)
+            self._mcp = memory.McpHost(self._root, self, self._settings, self._log)
         return self._mcp
 
     def open_store(self, request: Request) -> StoreContext:
@@ -329,8 +303,7 @@ class OwnerService:
     def close(self) -> None:
         """Close every store, also when one of them can't be closed well. Safe to call twice.
 
-        Raises:
-            StoreError: The last that went wrong.
+        Raises StoreError: The last that went wrong.
         """
         failed: StoreError | None = None
         while self._stores:

@@ -2,20 +2,26 @@
 
 One pass of RE2's multi-pattern filter tells which rules can match at all; only those run for their
 spans. Two passes of our own stand beside it: values after telling names (keyed) and bare random
-tokens (runs). All spans are found in the original text, merged, then replaced.
+tokens (credential). All spans are found in the original text, merged, then replaced.
+
+`load_redactor` gives the one to use. Its rules need a helper process the first time after an installation; a
+session's start has no text to redact and does not wait for that, calls with text do.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from context_graph.redact import credential, headers, keyed
-from context_graph.redact.imported import load_imported
-from context_graph.redact.rules import OWN_RULES, Rule
-from context_graph.redact.runs import CORE_PATTERN, secret_run
+from context_graph.redact import credential, keyed
+from context_graph.redact.credential import CORE_PATTERN, secret_run
+from context_graph.redact.rules import OWN_RULES, Rule, is_cached, load_imported
 from context_graph.text import patterns
 
 _RULE_MEMORY: Final = 1 << 18
@@ -57,9 +63,9 @@ class Redactor:
                 self._add(rule.pattern, options, _spans_of(rule))
         assignment, phrase = keyed.head_patterns(keywords)
         for name, pattern, value_of in (
-            ("authorization", headers.AUTHORIZATION, headers.authorization_value),
-            ("bearer", headers.BEARER, headers.bearer_value),
-            ("cookie", headers.COOKIE, headers.cookie_value),
+            ("authorization", keyed.AUTHORIZATION, keyed.authorization_value),
+            ("bearer", keyed.BEARER, keyed.bearer_value),
+            ("cookie", keyed.COOKIE, keyed.cookie_value),
             ("keyed-value", assignment, keyed.assigned_value),
             ("keyed-value", phrase, keyed.phrase_value),
         ):
@@ -271,3 +277,98 @@ def _cut_before_mark(data: bytes, limit: int) -> bytes:
     if mark >= 0 and data.find(b"]", mark, limit) < 0:
         return data[:mark]
     return data[:limit]
+
+
+_WHOLE_MARK: Final = re.compile(r"\[redacted:([a-z0-9-]{1,48})\]")
+
+
+class TextRedactor(Protocol):
+    """Removes secrets from text; see Redactor."""
+
+    @property
+    def rule_count(self) -> int: ...
+    @property
+    def problems(self) -> tuple[str, ...]: ...
+    def finds(self, text: str) -> bool: ...
+    def redact(self, text: str) -> str: ...
+    def redact_id(self, text: str) -> str: ...
+    def redact_cut(self, text: str, limit_bytes: int, window_bytes: int | None = None) -> str: ...
+
+
+def load_redactor(cache_dir: Path, log: logging.Logger) -> TextRedactor:
+    """The redactor: at once when its rules are cached, else loading in a thread. Problems are logged."""
+    return _loaded(cache_dir, log) if is_cached(cache_dir) else DeferredRedactor(cache_dir, log)
+
+
+def _loaded(cache_dir: Path, log: logging.Logger) -> Redactor:
+    redactor = Redactor.load(cache_dir)
+    for problem in redactor.problems:
+        log.warning("%s", problem)
+    return redactor
+
+
+class DeferredRedactor(Redactor):
+    """A Redactor whose first use waits, some 0.3 s, until it is loaded; if that fails, our own rules hold."""
+
+    def __init__(self, cache_dir: Path, log: logging.Logger) -> None:
+        self._loading = threading.Thread(
+            target=self._load, args=(cache_dir, log), name="redaction-rules", daemon=True
+        )
+        self._loading.start()
+
+    def _load(self, cache_dir: Path, log: logging.Logger) -> None:
+        self.__dict__.update(vars(_loaded(cache_dir, log)))
+
+    def __getattr__(self, name: str) -> Any:
+        """Wait for the rules, then return what only a loaded redactor has."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._loading.join()
+        if "rule_count" not in self.__dict__:  # the thread died of a bug: it has been logged by its own hook
+            own = Redactor(problems=("redaction: rules could not be loaded; our own alone hold",))
+            self.__dict__.update(vars(own))
+        return object.__getattribute__(self, name)
+
+
+class Tally:
+    """A redactor that passes on what another one does, and counts it by kind; it keeps no text."""
+
+    def __init__(self, redactor: TextRedactor) -> None:
+        self._redactor = redactor
+        self._counts: Counter[str] = Counter()
+        self.finds = redactor.finds
+        self.redact_cut = (
+            redactor.redact_cut
+        )  # not counted: what is cut off can't be told from what was masked
+
+    @property
+    def rule_count(self) -> int:
+        """As the redactor's."""
+        return self._redactor.rule_count
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """As the redactor's."""
+        return self._redactor.problems
+
+    def redact(self, text: str) -> str:
+        """As the redactor's; new marks are counted."""
+        return self._counted(text, self._redactor.redact(text))
+
+    def redact_id(self, text: str) -> str:
+        """As the redactor's; new marks are counted."""
+        return self._counted(text, self._redactor.redact_id(text))
+
+    def _counted(self, text: str, clean: str) -> str:
+        if clean is not text:
+            self._counts += Counter(_WHOLE_MARK.findall(clean)) - Counter(_WHOLE_MARK.findall(text))
+        return clean
+
+    @contextmanager
+    def counting(self) -> Iterator[dict[str, int]]:
+        """Count what is masked inside the `with`, by kind; filled when it ends."""
+        before, found = Counter(self._counts), dict[str, int]()
+        try:
+            yield found
+        finally:
+            found.update(sorted((self._counts - before).items()))

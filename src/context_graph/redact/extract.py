@@ -50,16 +50,12 @@ def collect() -> dict[str, Any]:
     skipped: list[tuple[str, str]] = []
     for info in pkgutil.iter_modules(plugins.__path__):
         module = importlib.import_module(f"{plugins.__name__}.{info.name}")
-        keywords += _keywords(module)
+        names = getattr(module, "DENYLIST", ())
+        keywords += [name for name in names if isinstance(name, str) and _compiles(name)]
         for kind in vars(module).values():
             if isinstance(kind, type) and kind.__module__ == module.__name__:
                 _take(kind, rules, skipped)
     return {"format": IMPORT_FORMAT, "rules": rules, "keywords": sorted(set(keywords)), "skipped": skipped}
-
-
-def _keywords(module: Any) -> list[str]:
-    names = getattr(module, "DENYLIST", ())
-    return [name for name in names if isinstance(name, str) and _compiles(name)]
 
 
 def _take(kind: type, rules: list[tuple[str, str, bool]], skipped: list[tuple[str, str]]) -> None:
@@ -106,8 +102,7 @@ def _sample_pieces() -> list[bytes]:
 def to_re2(pattern: str, flags: int = 0) -> str:
     """``pattern`` of Python's ``re`` in RE2's dialect, matching at least as much.
 
-    Raises:
-        ValueError: If RE2 does not take it after all rewriting.
+    Raises ValueError if RE2 does not take it after all rewriting.
     """
     text = _without_verbose(pattern) if flags & re.VERBOSE else pattern
     text = _without_lookarounds(text).replace(r"\Z", r"\z")

@@ -1,14 +1,19 @@
-"""Finds secret values after telling names: ``password=...``, ``"api_key": "..."``, ``--token ...``.
+"""Finds secret values after telling names (``password=...``, ``--token ...``) and credentials in headers.
 
 The pattern finds candidates in linear time; ``is_secret`` then separates values from ordinary code such as
 ``token = next(lexer)`` or ``password: str``. In doubt a value counts as a secret: a false match loses a word,
 a leak can't be undone.
+
+Headers are ``Authorization: Bearer``, ``Bearer`` alone, ``Cookie:``, ``curl -b``. Their functions find the
+end of the credential and leave the sentence that follows. After a scheme's name, a plain word is a credential
+only where the header is alone on its line or between its quotes: people write "Authorization: Bearer is
+required" far more often than they choose a word for a token.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from context_graph.redact.credential import (
@@ -298,3 +303,117 @@ def _mentions_name(name: str, value: str) -> bool:
     said = _NO_LETTER.sub("", value.lower())
     telling = _NO_LETTER.sub("", name.lower())
     return bool(said) and (said in telling or telling in said) and not any(char.isdigit() for char in value)
+
+
+_Match = Callable[[bytes, int], re.Match[bytes] | None]
+
+_QUOTE: Final = r"""\\*["'`]"""
+AUTHORIZATION: Final = (
+    rf"(?i)authorization(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
+    r"(?:(?:bearer|basic|token|digest|negotiate|apikey|api-key|aws4-hmac-sha256|sharedkey|sso-key|hawk"
+    r"|oauth)[ \t]+)?"
+    # {"name": "Authorization", "value": "Basic ..."}, flattened or not
+    rf"|(?i)authorization(?:{_QUOTE})?[ \t\n,]+(?:(?:{_QUOTE})?value(?:{_QUOTE})?:[ \t]*)?"
+    rf"(?:{_QUOTE})?(?:basic|token)[ \t]+"
+)
+BEARER: Final = r"(?i)\bbearer[ \t]+"
+COOKIE: Final = (
+    rf"(?i)\b(?:set-)?cookie(?:{_QUOTE})?\]?[ \t]*(?:=>|[:=])[ \t]*(?:{_QUOTE})?"
+    rf"|\bcurl\b[^\r\n]*?\s(?:-b|--cookie)[ =]*(?:{_QUOTE})?"
+)
+
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9._~+/=:%-]++")
+_PARAMETER: Final = re.compile(rb"""[A-Za-z_]\w*+=(?:\\*+"[^"\r\n\\]*+\\*+"|[^\s,"'`\\]++)""")
+_NEXT_PARAMETER: Final = re.compile(rb",[ \t]*+" + _PARAMETER.pattern)
+_SCHEME: Final = re.compile(rb"[A-Za-z0-9][ \t]++\Z")
+_PAIR: Final = re.compile(rb"[A-Za-z0-9!#$%&*+.^_|~-]++=[^\s;,\"'`\\()\[\]{}<>]++", re.IGNORECASE)
+_NEXT_PAIR: Final = re.compile(
+    rb";[ \t]*+(?:expires=[A-Za-z]{3},? [^;\r\n\"'`\\]{11,22}GMT|"
+    + _PAIR.pattern
+    + rb"|(?:httponly|secure|partitioned)\b)",
+    re.IGNORECASE,
+)
+_ATTRIBUTES: Final = frozenset({b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"})
+_SENTENCE_END: Final = b".,:;"
+_SHORTEST: Final = 6
+_SHORTEST_BARE: Final = 8
+_TYPED_BEFORE: Final = re.compile(
+    rb"""(?:\A|[\r\n"'`{,\[]|-H)[ \t]{0,24}+\\{0,24}+["'`]?(?:proxy-|x-){0,12}+\Z""", re.IGNORECASE
+)
+_TYPED_BEHIND: Final = re.compile(rb"""\\*+["'`]|\\[rn]|[ \t]*+(?:[\r\n]|\Z)""")
+_HEAD_BEFORE: Final = 24
+"""Bytes that _TYPED_BEFORE looks at; its bounds are no less."""
+
+
+def authorization_value(data: bytes, start: int, end: int) -> Span | None:
+    """The credential after the head ``data[start:end]`` of an authorization header, or None."""
+    parts = _row(data, end, _PARAMETER.match, _NEXT_PARAMETER.match)
+    if len(parts) > 1:
+        return end, end + sum(map(len, parts))
+    found = _TOKEN.match(data, end)
+    if not found:
+        return None
+    value = _without_stop(data, *found.span())
+    said = _text(data, *value)
+    head = data[start:end]
+    schemed = _SCHEME.search(head) is not None
+    if is_placeholder(said):
+        return None
+    separated = any(sign in head for sign in b":=")
+    alone = schemed or _closing(head) or (len(said) >= 2 * _SHORTEST_BARE and said.isalnum())
+    if separated and alone and _is_typed_in(data, start, value[1]):
+        return value
+    if looks_drawn(said) and value[1] - value[0] >= (_SHORTEST if schemed else 2 * _SHORTEST_BARE):
+        return value
+    return None
+
+
+def _closing(head: bytes) -> bool:
+    return head.rstrip(b" \t").endswith((b'"', b"'", b"`"))
+
+
+def bearer_value(data: bytes, start: int, end: int) -> Span | None:
+    """The credential after ``Bearer`` alone, or None."""
+    found = _TOKEN.match(data, end)
+    if not found:
+        return None
+    value = _without_stop(data, *found.span())
+    said = _text(data, *value)
+    return value if len(said) >= _SHORTEST_BARE and looks_drawn(said) else None
+
+
+def cookie_value(data: bytes, start: int, end: int) -> Span | None:
+    """The pairs after a cookie header's head with their attributes, or None."""
+    parts = _row(data, end, _PAIR.match, _NEXT_PAIR.match)
+    if not parts:
+        return None
+    pairs = [part.lstrip(b"; \t").partition(b"=") for part in parts]
+    telling = any(
+        name.lower() not in _ATTRIBUTES and not is_placeholder(value.decode("latin-1"))
+        for name, _, value in pairs
+    )
+    return _without_stop(data, end, end + sum(map(len, parts))) if telling else None
+
+
+def _row(data: bytes, start: int, first: _Match, more: _Match) -> list[bytes]:
+    """What ``first`` matches at ``start`` and each ``more`` right behind it; nothing if ``first`` does not.
+
+    One pattern for all of it would be tried again inside its own repetition.
+    """
+    parts: list[bytes] = []
+    found = first(data, start)
+    while found:
+        parts.append(found[0])
+        found = more(data, found.end())
+    return parts
+
+
+def _is_typed_in(data: bytes, start: int, end: int) -> bool:
+    """Whether the header is the whole of its line or of what is between quotes."""
+    near = data[max(0, start - _HEAD_BEFORE) : start]
+    return _TYPED_BEFORE.search(near) is not None and _TYPED_BEHIND.match(data, end) is not None
+
+
+def _without_stop(data: bytes, start: int, end: int) -> Span:
+    """The span without a sentence's own full stop or comma."""
+    return start, start + len(data[start:end].rstrip(_SENTENCE_END))

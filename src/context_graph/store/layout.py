@@ -1,8 +1,8 @@
 """Defines the database's column families and keys, and the envelope around every record.
 
-Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/store/test_layout.py
-and the golden files hold them). A new kind of record takes a new prefix; a changed payload takes a new
-version.
+Numbers and prefixes in use are on users' disks: never renumber, never reuse. tests/unit/store/test_layout.py
+and the golden files check them. A new kind of record takes a new prefix; a changed payload takes a new version.
+Numbers in keys are big-endian, so key order is order in time. docs/formats.md describes every byte.
 
 Envelope of every record, integers little-endian: u8 version, u32 payload length, payload, u32 CRC-32. The
 checksum covers the key as well, so a record that was copied under another key is refused like a damaged one.
@@ -16,11 +16,18 @@ import zlib
 # hashlib would load OpenSSL, 4 MiB of the owner's memory, for this one function.
 from _blake2 import blake2b
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from context_graph.errors import CorruptedIdentityError, FormatVersionError, InvalidInputError
+from context_graph.errors import (
+    CorruptedIdentityError,
+    FormatVersionError,
+    InvalidInputError,
+    InvalidParamsError,
+)
 from context_graph.model import cut_session_id
 from context_graph.store.engine.failures import REPAIR
+
+# Families and keys of sessions
 
 DEFAULT: Final = "default"
 SESSION_IDENTITY: Final = "session_identity"
@@ -61,8 +68,7 @@ ENVELOPE_BYTES: Final = _HEAD.size + CRC_BYTES
 def id_bytes(session_id: str) -> bytes:
     """``session_id`` as it stands in keys: UTF-8 of its first 100 characters, as snapshots keep them.
 
-    Raises:
-        InvalidInputError: If it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
+    Raises InvalidInputError if it is empty, holds NUL (the separator of event keys) or is not valid Unicode.
     """
     if not session_id or "\0" in session_id:
         raise InvalidInputError(f"session_id {session_id!r} must have a character and no NUL")
@@ -92,8 +98,7 @@ capture_key = _session_key(CAPTURE_PREFIX)
 def time_key(timestamp_ms: int, session_id: str) -> bytes:
     """``t:`` + 8 raw big-endian bytes + id (D3.5): key order is time order, one entry a session.
 
-    Raises:
-        InvalidInputError: If the time is outside [0, 2**63), where byte order would not be time order.
+    Raises InvalidInputError if the time is outside [0, 2**63), where byte order would not be time order.
     """
     return TIME_PREFIX + _ordered("timestamp_ms", timestamp_ms) + id_bytes(session_id)
 
@@ -101,8 +106,7 @@ def time_key(timestamp_ms: int, session_id: str) -> bytes:
 def split_time_key(key: bytes) -> tuple[int, str]:
     """(timestamp_ms, session id) of a ``t:`` key.
 
-    Raises:
-        CorruptedIdentityError: If ``key`` is no such key.
+    Raises CorruptedIdentityError if ``key`` is no such key.
     """
     try:
         if not key.startswith(TIME_PREFIX):
@@ -113,7 +117,7 @@ def split_time_key(key: bytes) -> tuple[int, str]:
 
 
 def event_prefix(session_id: str) -> bytes:
-    """What all event keys of a session begin with; NUL, which no id holds, ends the id."""
+    """The prefix of a session's event keys; NUL, which no id holds, ends the id."""
     return _EVENT + id_bytes(session_id) + b"\0"
 
 
@@ -129,7 +133,7 @@ def applied_key(session_id: str, dedupe_key: str) -> bytes:
 
 
 def applied_prefix(session_id: str) -> bytes:
-    """What the digests of a session's applied events begin with."""
+    """The prefix of the digests of a session's applied events."""
     return _APPLIED + id_bytes(session_id) + b"\0"
 
 
@@ -171,9 +175,8 @@ def wrap(key: bytes, version: int, payload: bytes) -> bytes:
 def unwrap(key: bytes, record: bytes, version: int) -> bytes:
     """The payload of ``record``, which was read from ``key``. Cost: one CRC pass.
 
-    Raises:
-        FormatVersionError: If it was written in another version; names key and version.
-        CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
+    Raises FormatVersionError if it was written in another version; names key and version. Raises
+    CorruptedIdentityError: If length or checksum don't fit; names the key, the fault and the cure.
     """
     if len(record) >= ENVELOPE_BYTES and record[0] != version:
         raise FormatVersionError(
@@ -199,3 +202,130 @@ def open_envelope(key: bytes, record: bytes, damaged: Callable[[bytes, str], Exc
 def damaged(key: bytes, what: str) -> CorruptedIdentityError:
     """The error for a record under ``key`` that can't be read; ``what`` is wrong with it."""
     return CorruptedIdentityError(f"corrupted identity: record {key_text(key)}: {what}; run `{REPAIR}`")
+
+
+# Families and keys of memories
+
+NODES: Final = "memory_nodes"
+"""id (16 bytes) -> node record."""
+EMBEDDINGS: Final = "embeddings"
+"""commit_seq (8) -> 1536 float32. In commit order, not by id: tables then never overlap nor are rewritten.
+Later generations and second vectors under a prefix before commit_seq; see vector_table."""
+ACCESS: Final = "memory_access"
+"""id -> access count and time, apart from the node so that a recall does not rewrite contents."""
+EDGES: Final = "edges"
+INDEX: Final = "memory_index"
+LOG: Final = "memory_log"
+"""commit_seq (8) -> what happened to which memory or edge."""
+TOMBSTONES: Final = "tombstones"
+"""id -> when and why it was deleted."""
+META: Final = "memory_meta"
+LEDGER: Final = "ledger"
+HISTORY: Final = "memory_history"
+"""What each change overwrote or removed, for the retention; see history."""
+MEMORY_FAMILIES: Final = (NODES, EMBEDDINGS, ACCESS, EDGES, INDEX, LOG, TOMBSTONES, META, LEDGER, HISTORY)
+"""Made together when a store's memory is first used; from then on each must be there."""
+
+MEMORY_KEY: Final = b"memory"
+"""In ``system``: the store has the families above. Written last, after all of them are on the disk."""
+MEMORY_LAYOUT: Final = b"2"
+LAYOUT_1: Final = b"1"
+"""As first released: without HISTORY. Opened as it is for reading, and brought up for writing."""
+LAYOUT_1_FAMILIES: Final = MEMORY_FAMILIES[:-1]
+COUNTERS_KEY: Final = b"counters"
+BEGUN_KEY: Final = b"begun"
+"""In ``memory_history``: since when what changes overwrite is kept."""
+
+# memory_index: kind, value, NUL, created_at_ms (8), commit_seq (8) -> id
+BY_TIME: Final = b"t:"
+SESSION: Final = b"s:"
+AGENT: Final = b"a:"
+PROJECT: Final = b"p:"
+TAG: Final = b"g:"
+
+
+class Place(NamedTuple):
+    """Where a memory stands in a listing, and its id."""
+
+    created_at_ms: int
+    seq: int
+    id: bytes
+
+
+_EDGE: Final = b"e:"
+_GENERATION: Final = 0xF0
+_SECOND: Final = b"\xf8"
+_ADJACENT: Final = {"out": b"o:", "in": b"i:"}
+
+_PLACE: Final = struct.Struct(">QQ")
+
+
+def seq_key(seq: int) -> bytes:
+    """The key of commit ``seq`` in ``embeddings`` and ``memory_log``."""
+    return _BE64.pack(seq)
+
+
+def split_seq(key: bytes) -> int:
+    """The commit number of such a key; 0 for the format marker and anything else that is none."""
+    return int.from_bytes(key, "big") if len(key) == _BE64.size else 0
+
+
+def embedding_key(seq: int, generation: int = 0) -> bytes:
+    """The key of the embedding of commit ``seq``; generation 0 is without prefix, as it was before others."""
+    return _BE64.pack(seq) if generation == 0 else bytes((_GENERATION, generation)) + _BE64.pack(seq)
+
+
+def second_key(seq: int) -> bytes:
+    """The key of the second vector of commit ``seq``."""
+    return _SECOND + _BE64.pack(seq)
+
+
+def split_embedding_key(key: bytes) -> int:
+    """The commit number of either of these keys."""
+    return int.from_bytes(key[-_BE64.size :], "big")
+
+
+def index_prefix(kind: bytes, value: str = "") -> bytes:
+    """The prefix of the keys of one session, agent, project or tag; of all memories for BY_TIME."""
+    return kind + value.encode("utf-8", "surrogatepass") + b"\0"
+
+
+def index_key(prefix: bytes, created_at_ms: int, seq: int) -> bytes:
+    """The place of a memory among those of ``prefix``.
+
+    Raises InvalidParamsError if the time is outside [0, 2**63), where byte order would not be time order.
+    """
+    if not 0 <= created_at_ms < 1 << 63:
+        raise InvalidParamsError.of("created_at_ms", f"is {created_at_ms}, must be in [0, 2**63)")
+    return prefix + _PLACE.pack(created_at_ms, seq)
+
+
+def split_index_key(key: bytes) -> tuple[int, int]:
+    """(created_at_ms, commit_seq) at the end of an index key."""
+    return _PLACE.unpack_from(key, len(key) - _PLACE.size)
+
+
+def edge_key(edge_id: bytes) -> bytes:
+    """``e:`` + id: the edge's record."""
+    return _EDGE + edge_id
+
+
+def adjacency_prefix(direction: str, node_id: bytes) -> bytes:
+    """``o:`` or ``i:`` + node id: its edges that way."""
+    return _ADJACENT[direction] + node_id
+
+
+def adjacency_key(direction: str, node_id: bytes, other_id: bytes, relationship: str) -> bytes:
+    """One edge seen from ``node_id``; the value is the edge's id. A pair has one edge a relationship."""
+    kind = blake2b(relationship.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return _ADJACENT[direction] + node_id + other_id + kind
+
+
+def key_name(key: bytes) -> str:
+    """A key for people: ids as UUIDs, the rest as text or hexadecimal."""
+    if len(key) == 16:
+        text = key.hex()
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    if key.startswith(_EDGE) and len(key) == 18:
+        return f"edge {key_name(key[2:])}"
+    return key.decode() if key.isascii() and key.decode().isprintable() else key.hex()

@@ -14,10 +14,13 @@ from typing import Final
 from context_graph.errors import StoreError
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.failures import damaged_database
-from context_graph.store.engine.tuning import MIB, Durability, FamilyTuning, Schema, Tuning
-from context_graph.store.graph_layout import (
+from context_graph.store.engine.tuning import DEFAULT_TUNING, MIB, FamilyTuning, Schema, Tuning
+from context_graph.store.layout import (
     BEGUN_KEY,
     EMBEDDINGS,
+    FAMILIES,
+    FORMAT_KEY,
+    FORMAT_VERSION,
     HISTORY,
     LAYOUT_1,
     LAYOUT_1_FAMILIES,
@@ -25,8 +28,9 @@ from context_graph.store.graph_layout import (
     MEMORY_KEY,
     MEMORY_LAYOUT,
     NODES,
+    SYSTEM,
+    wrap,
 )
-from context_graph.store.layout import FAMILIES, FORMAT_KEY, FORMAT_VERSION, SYSTEM, wrap
 
 _MEMORY: Final = FamilyTuning(2 * MIB, table_bytes=16 * MIB, level_bytes=64 * MIB, large=True)
 STORE: Final = Schema(
@@ -47,12 +51,11 @@ def open_database(
     path: str | os.PathLike[str],
     *,
     create: bool = True,
-    durability: Durability = "normal",
     read_only: bool = False,
-    tuning: Tuning | None = None,
+    tuning: Tuning = DEFAULT_TUNING,
 ) -> Engine:
     """Open a store's database folder ``path``; arguments and errors as Engine.open."""
-    return Engine.open(path, STORE, create=create, durability=durability, read_only=read_only, tuning=tuning)
+    return Engine.open(path, STORE, create=create, read_only=read_only, tuning=tuning)
 
 
 def has_memory(engine: Engine) -> bool:
@@ -66,15 +69,12 @@ def keeps_history(engine: Engine) -> bool:
 
 
 def gain_memory(engine: Engine) -> None:
-    """Make those of the families of `graph_layout` that this store does not have yet.
+    """Make those of the families of memories that this store does not have yet.
 
-    The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a
-    store that has no memory yet, or one of the layout before, with empty families that the next call
-    takes over.
-
-    Raises:
-        DatabaseCorruptionError: Records are there without the marker: it was lost, nothing is made anew.
-        StoreError: Read-only, or the write failed.
+    The marker in ``system`` comes last, after all of them are on the disk: a crash in between leaves a store
+    that has no memory yet, or one of the layout before, with empty families that the next call takes over.
+    Raises DatabaseCorruptionError if records are there without the marker: it was lost, nothing is made anew.
+    Raises StoreError: Read-only, or the write failed.
     """
     there = engine.get(SYSTEM, MEMORY_KEY)
     if there == MEMORY_LAYOUT:
@@ -84,8 +84,8 @@ def gain_memory(engine: Engine) -> None:
     try:
         _make_missing(engine, there)
     except StoreError:
-        # RocksDB writes no more after a failed write, and a family that it could not finish may be there all
-        # the same: opened again it says what is there, and the next call goes on from that.
+        # After a failed write RocksDB refuses all others, and a family that it could not finish may be there.
+        # Opened again it says what is there; the next call goes on from that.
         with suppress(StoreError):
             engine.reopen()
         raise

@@ -1,6 +1,5 @@
-"""Encodes and decodes what two processes exchange: socket frames, spool lines, brief slots.
+"""Holds what clients and owner share: socket frames, the files of the `run` folder, and the ``client``.
 
-Bytes in, records out; except in ``client``, nothing here opens a socket, knows a verb's meaning or keeps
-state. ext/launcher/src/{wire,spool,brief}.rs are the twins; tests/golden holds both to one layout. Start
-reading at ``frames``.
+Except in ``client``, nothing here opens a socket, knows a verb's meaning or keeps state. The twins are in
+ext/launcher/src; tests/golden holds both to one layout. Start reading at ``frames``.
 """

@@ -2,20 +2,22 @@
 
 A frame is 4 magic bytes, a u32 LE payload length and the payload. A request's payload is fields
 (u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here are never renumbered:
-an old owner must understand a new client well enough to make way for it.
+an old owner must understand a new client well enough to make way for it. At the end: who is at the other end
+of a socket, as the kernel reports it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from context_graph.errors import FrameTooLargeError, MalformedFrameError
 
@@ -54,10 +56,6 @@ _FIELD: Final = struct.Struct("<BI")
 _U32: Final = struct.Struct("<I")
 _I64: Final = struct.Struct("<q")
 _REPLY_HEAD: Final = struct.Struct("<BBH")
-
-# Tags on the wire; never renumber, never reuse.
-_VERB, _EVENT_ID, _PARAMS, _BODY, _STORE, _PROJECT = 1, 2, 3, 4, 5, 6
-_SESSION, _CWD, _ENV, _DEADLINE, _AT, _VERSION, _PARENT = 7, 8, 9, 10, 11, 12, 13
 
 _VERB_BYTES: Final = 64
 _PATH_BYTES: Final = 4096
@@ -100,7 +98,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a client prints and how it exits; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
+    """The output and exit code for a client; ``flags`` is a sum of APPLIED, SPOOL_IT, YIELDING, GATE_IT."""
 
     exit_code: int = 0
     flags: int = 0
@@ -118,73 +116,42 @@ def is_late(request: Request) -> bool:
 def encode_request(request: Request) -> bytes:
     """The frame of ``request``, fields in the order of their tags, unset fields left out.
 
-    Raises:
-        MalformedFrameError: If a field can't be carried (a number out of range, a foreign variable).
-        FrameTooLargeError: If the payload exceeds MAX_PAYLOAD_BYTES.
+    Raises MalformedFrameError if a field can't be carried (a number out of range, a foreign variable).
+    Raises FrameTooLargeError if the payload exceeds MAX_PAYLOAD_BYTES.
     """
     foreign = set(request.env) - ENV_NAMES
     if foreign:
         raise MalformedFrameError(f"request: {sorted(foreign)} may not travel; only {sorted(ENV_NAMES)} may")
-    try:
-        deadline = _U32.pack(request.deadline_ms) if request.deadline_ms else b""
-        at = _I64.pack(request.at_ms) if request.at_ms else b""
-        parent = _U32.pack(request.parent_pid) if request.parent_pid else b""
-        params = json.dumps(dict(request.params), separators=(",", ":")).encode() if request.params else b""
-    except (struct.error, TypeError, ValueError) as error:
-        raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
-    values = (
-        (_VERB, request.verb.encode("utf-8", "replace")),
-        (_EVENT_ID, request.event_id.encode("utf-8", "replace")),
-        (_PARAMS, params),
-        (_BODY, request.body),
-        (_STORE, _path_bytes(request.store)),
-        (_PROJECT, _path_bytes(request.project)),
-        (_SESSION, request.session_env.encode("utf-8", "replace")),
-        (_CWD, _path_bytes(request.cwd)),
-        (_ENV, b"\0".join(os.fsencode(f"{name}={value}") for name, value in request.env.items())),
-        (_DEADLINE, deadline),
-        (_AT, at),
-        (_VERSION, request.version.encode("utf-8", "replace")),
-        (_PARENT, parent),
-    )
-    payload = b"".join(_FIELD.pack(tag, len(value)) + value for tag, value in values if value)
-    return _frame(_REQUEST_MAGIC, payload)
+    parts: list[bytes] = []
+    for tag, name, encode, _ in _REQUEST:
+        value = getattr(request, name)
+        if value:
+            try:
+                raw = encode(value)
+            except (struct.error, TypeError, ValueError) as error:
+                raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
+            parts += (_FIELD.pack(tag, len(raw)), raw)
+    return _frame(_REQUEST_MAGIC, b"".join(parts))
 
 
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
     """The request that ``payload`` (a frame without its 8-byte header) holds; unknown tags are skipped.
 
-    Raises:
-        MalformedFrameError: Naming the field that is not of its form.
+    Raises MalformedFrameError, naming the field that is not of its form.
     """
     fields: dict[int, bytes] = {}
     for tag, value in _fields(memoryview(payload)):
         if tag in fields:
             raise MalformedFrameError(f"request: field {tag} is given twice")
         fields[tag] = value
-    return Request(
-        verb=_verb(fields.get(_VERB, b"")),
-        event_id=_event_id(fields.get(_EVENT_ID, b"")),
-        params=_params(fields.get(_PARAMS, b"")),
-        body=fields.get(_BODY, b""),
-        store=_path(fields.get(_STORE, b""), _STORE),
-        project=_path(fields.get(_PROJECT, b""), _PROJECT),
-        session_env=fields.get(_SESSION, b"")[:_SESSION_BYTES].decode("utf-8", "replace"),
-        cwd=_path(fields.get(_CWD, b""), _CWD),
-        env=_env(fields.get(_ENV, b"")),
-        deadline_ms=_number(fields.get(_DEADLINE, b""), _DEADLINE, _U32),
-        at_ms=_number(fields.get(_AT, b""), _AT, _I64),
-        version=_text(fields.get(_VERSION, b""), _VERSION, _VERSION_BYTES),
-        parent_pid=_number(fields.get(_PARENT, b""), _PARENT, _U32),
-    )
+    return Request(**{name: decode(fields.get(tag, b""), tag) for tag, name, _, decode in _REQUEST})
 
 
 def encode_reply(reply: Reply) -> bytes:
     """The frame of ``reply``.
 
-    Raises:
-        MalformedFrameError: If exit_code or flags is outside 0..255.
-        FrameTooLargeError: If the two outputs together exceed MAX_PAYLOAD_BYTES.
+    Raises MalformedFrameError if exit_code or flags is outside 0..255. Raises FrameTooLargeError if the two
+    outputs together exceed MAX_PAYLOAD_BYTES.
     """
     try:
         head = _REPLY_HEAD.pack(reply.exit_code, reply.flags, 0)
@@ -197,8 +164,7 @@ def encode_reply(reply: Reply) -> bytes:
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
     """The reply that ``payload`` (a frame without its 8-byte header) holds.
 
-    Raises:
-        MalformedFrameError: If the payload is cut short or longer than its parts.
+    Raises MalformedFrameError if the payload is cut short or longer than its parts.
     """
     data = bytes(payload)
     try:
@@ -215,9 +181,8 @@ def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
 def request_length(header: bytes | bytearray | memoryview) -> int:
     """Payload length that a request's first HEADER_BYTES announce.
 
-    Raises:
-        MalformedFrameError: If the magic bytes are not a request's.
-        FrameTooLargeError: If the length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
+    Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
+    length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
     """
     return _length(header, _REQUEST_MAGIC)
 
@@ -264,27 +229,23 @@ def _text(raw: bytes, tag: int, limit: int) -> str:
         raise MalformedFrameError(f"request: field {tag} is not UTF-8: {error}") from error
 
 
-def _verb(raw: bytes) -> str:
-    verb = _text(raw, _VERB, _VERB_BYTES)
+def _verb(raw: bytes, tag: int) -> str:
+    verb = _text(raw, tag, _VERB_BYTES)
     if not verb.isprintable() or not verb:
         raise MalformedFrameError(f"request: {verb!r} is no verb")
     return verb
 
 
-def _event_id(raw: bytes) -> str:
-    if not raw:
-        return ""
-    event_id = _text(raw, _EVENT_ID, 32)
-    if len(event_id) != 32 or not _EVENT_ID_KEEPS.issuperset(event_id):
+def _event_id(raw: bytes, tag: int) -> str:
+    event_id = _text(raw, tag, 32)
+    if event_id and (len(event_id) != 32 or not _EVENT_ID_KEEPS.issuperset(event_id)):
         raise MalformedFrameError(f"request: event id {event_id!r} is not 32 lower-case hex digits")
     return event_id
 
 
-def _params(raw: bytes) -> dict[str, object]:
-    if not raw:
-        return {}
+def _params(raw: bytes, _tag: int) -> dict[str, object]:
     try:
-        params = json.loads(raw.decode())
+        params = json.loads(raw.decode()) if raw else {}
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise MalformedFrameError(f"request: params are not JSON: {error}") from error
     if not isinstance(params, dict):
@@ -301,13 +262,13 @@ def _path(raw: bytes, tag: int) -> Path | None:
     return Path(os.fsdecode(raw))
 
 
-def _path_bytes(path: Path | None) -> bytes:
-    return b"" if path is None else os.fsencode(path)
-
-
-def _env(raw: bytes) -> dict[str, str]:
+def _env(raw: bytes, _tag: int) -> dict[str, str]:
     pairs = (os.fsdecode(part).partition("=") for part in raw.split(b"\0") if part)
     return {name: value for name, _, value in pairs if name in ENV_NAMES}
+
+
+def _env_bytes(env: Mapping[str, str]) -> bytes:
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
 
 
 def _number(raw: bytes, tag: int, form: struct.Struct) -> int:
@@ -316,6 +277,33 @@ def _number(raw: bytes, tag: int, form: struct.Struct) -> int:
     if len(raw) != form.size:
         raise MalformedFrameError(f"request: field {tag} has {len(raw)} bytes, not {form.size}")
     return int(form.unpack(raw)[0])
+
+
+def _text_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _params_bytes(params: Mapping[str, object]) -> bytes:
+    return json.dumps(dict(params), separators=(",", ":")).encode()
+
+
+_U32_IN: Final = partial(_number, form=_U32)
+_REQUEST: Final[tuple[tuple[int, str, Callable[[Any], bytes], Callable[[bytes, int], Any]], ...]] = (
+    (1, "verb", _text_bytes, _verb),
+    (2, "event_id", _text_bytes, _event_id),
+    (3, "params", _params_bytes, _params),
+    (4, "body", bytes, lambda raw, _: raw),
+    (5, "store", os.fsencode, _path),
+    (6, "project", os.fsencode, _path),
+    (7, "session_env", _text_bytes, lambda raw, _: raw[:_SESSION_BYTES].decode("utf-8", "replace")),
+    (8, "cwd", os.fsencode, _path),
+    (9, "env", _env_bytes, _env),
+    (10, "deadline_ms", _U32.pack, _U32_IN),
+    (11, "at_ms", _I64.pack, partial(_number, form=_I64)),
+    (12, "version", _text_bytes, partial(_text, limit=_VERSION_BYTES)),
+    (13, "parent_pid", _U32.pack, _U32_IN),
+)
+"""A request's fields: tag, name, to bytes, from bytes. Tags are on the wire: never renumber, never reuse."""
 
 
 class FrameDecoder:
@@ -339,9 +327,8 @@ class FrameDecoder:
     def take(self) -> bytes | None:
         """The next whole payload, or None until more bytes come.
 
-        Raises:
-            MalformedFrameError, FrameTooLargeError: As soon as the 8-byte header shows it. The
-                stream has no further frame boundary then, so its connection must be closed.
+        Raises MalformedFrameError, FrameTooLargeError as soon as the 8-byte header shows it. The stream has
+        no further frame boundary then, so its connection must be closed.
         """
         if self._length is None:
             if len(self._buffer) < HEADER_BYTES:
@@ -356,7 +343,7 @@ class FrameDecoder:
         return payload
 
     def rest(self) -> bytes:
-        """What was fed beyond the frames that were taken; the decoder is empty afterwards."""
+        """Return what was fed beyond the frames that were taken, and forget it."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._length = None
@@ -373,3 +360,33 @@ class FrameDecoder:
         if self._length is None:
             return max(0, HEADER_BYTES - len(self._buffer))
         return max(0, HEADER_BYTES + self._length - len(self._buffer))
+
+
+_UCRED: Final = struct.Struct("iII")
+# macOS: SOL_LOCAL, LOCAL_PEERCRED and the start of struct xucred; Python names none of them.
+_SOL_LOCAL, _LOCAL_PEERCRED = 0, 1
+_XUCRED: Final = struct.Struct("II")
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """User id of the process that opened the other end.
+
+    Raises OSError if the kernel does not say; the connection must then not be trusted.
+    """
+    option: int | None = getattr(socket, "SO_PEERCRED", None)
+    if option is not None:
+        raw = connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size)
+        return int(_UCRED.unpack(raw)[1])
+    raw = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
+    return int(_XUCRED.unpack_from(raw)[1])
+
+
+def peer_pid(connection: socket.socket) -> int:
+    """Process id of the other end, as it was when it connected.
+
+    Raises OSError if the kernel does not say.
+    """
+    option: int | None = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        raise OSError("this system does not say which process connected")
+    return int(_UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size))[0])

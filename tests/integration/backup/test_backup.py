@@ -14,7 +14,7 @@ from tests.support.cli import Cli
 from tests.support.sessions import hook, memory, remember
 
 from context_graph.backup.make import probe
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 
 FACT = "Rate limits count per API key, not per IP"
 
@@ -146,7 +146,7 @@ def test_a_restored_store_never_meets_the_logs_of_the_one_before(cli: Cli, tmp_p
 
 def test_a_second_restore_at_the_same_time_is_refused(cli: Cli, made: Path) -> None:
     """It would take the first one's copy for that of one that was killed."""
-    lock = lockfile.take(store_of(cli) / ".restore.lock")
+    lock = run_folder.take_lock(store_of(cli) / ".restore.lock")
     assert lock is not None
     try:
         done = cli.run("restore", str(made), "--yes")

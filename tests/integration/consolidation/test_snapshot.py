@@ -23,8 +23,7 @@ from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SPACES
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph.graph import GraphStore
-from context_graph.store.graph_layout import EDGES, EMBEDDINGS, NODES, edge_key, embedding_key
-from context_graph.store.layout import wrap
+from context_graph.store.layout import EDGES, EMBEDDINGS, NODES, edge_key, embedding_key, wrap
 from context_graph.store.schema import open_database
 
 

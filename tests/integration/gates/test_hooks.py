@@ -15,7 +15,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.gates.installed import A, B, GateProject, decided_by, no_owner
 
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 
 PLAN = """
 version: "1.0"
@@ -147,7 +147,7 @@ def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(project: GateProjec
 
 
 def _owner_pid(project: GateProject) -> int:
-    holder = lockfile.read_holder(project.data / "run" / "owner.lock")
+    holder = run_folder.read_holder(project.data / "run" / "owner.lock")
     assert holder is not None
     return holder.pid
 

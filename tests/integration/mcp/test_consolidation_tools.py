@@ -19,7 +19,7 @@ from tests.support.sessions import memory, run_folders
 
 from context_graph import Memex
 from context_graph.config import lock_path, socket_path
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 
 OLD = "2025-01-31T09:30:00Z"
 FACTS = [
@@ -308,7 +308,7 @@ def test_an_owner_that_dies_in_a_run_costs_the_client_nothing(cli: Cli) -> None:
         worker = threading.Thread(target=lambda: found.append(peer.ask("consolidate_memories")))
         worker.start()
         wait_until(lambda: run_folders(store), "the run to begin")
-        holder = lockfile.read_holder(lock_path(Path(cli.env["CONTEXT_GRAPH_HOME"])))
+        holder = run_folder.read_holder(lock_path(Path(cli.env["CONTEXT_GRAPH_HOME"])))
         assert holder is not None
         os.kill(holder.pid, signal.SIGKILL)
         worker.join(60)

@@ -18,8 +18,7 @@ from mcp.types import ErrorData
 from tests.support.cli import Cli
 from tests.support.mcp_client import Peer, connected
 
-from context_graph.store.graph_layout import NODES
-from context_graph.store.layout import wrap
+from context_graph.store.layout import NODES, wrap
 from context_graph.store.schema import open_database
 
 WHY = "a rationale of enough characters"

@@ -21,7 +21,7 @@ from tests.support.sessions import memory
 from context_graph import Memex, __version__
 from context_graph.config import lock_path
 from context_graph.mcp.tools import memory_tools
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 
 ACTIONS = {"consolidate", "explore", "clarify", "curate", "ready", "epistemic_action", "trigger_dream"}
 FACTS = [
@@ -302,7 +302,7 @@ def test_owners_killed_while_a_client_stores_lose_nothing_and_store_nothing_twic
     root = Path(cli.env["CONTEXT_GRAPH_HOME"])
 
     def kill() -> None:
-        holder = lockfile.read_holder(lock_path(root))
+        holder = run_folder.read_holder(lock_path(root))
         assert holder is not None
         os.kill(holder.pid, signal.SIGKILL)
 

@@ -19,7 +19,7 @@ from context_graph.errors import (
     LogReplayError,
 )
 from context_graph.memory.faults import rpc_fault
-from context_graph.store.graph_layout import EMBEDDINGS, NODES
+from context_graph.store.layout import EMBEDDINGS, NODES
 from context_graph.store.salvage.repair import salvage
 
 # Logs elsewhere, or nowhere

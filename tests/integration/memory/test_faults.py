@@ -31,8 +31,7 @@ from context_graph.errors import (
 )
 from context_graph.memory.faults import rpc_fault
 from context_graph.model.memory import check_content
-from context_graph.store.graph_layout import NODES, TOMBSTONES
-from context_graph.store.layout import wrap
+from context_graph.store.layout import NODES, TOMBSTONES, wrap
 from context_graph.store.salvage.repair import salvage
 
 NODE = "550e8400-e29b-41d4-a716-446655440000"

@@ -20,7 +20,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.model.edge import Direction
 from context_graph.model.memory import Modality
 from context_graph.model.spaces import EMBEDDING_BYTES
-from context_graph.store.graph_layout import NODES, TOMBSTONES
+from context_graph.store.layout import NODES, TOMBSTONES
 
 DAY_MS = 86_400_000
 

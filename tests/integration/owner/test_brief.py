@@ -6,13 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from context_graph.wire.brief import COLD_LINE, HOME_SLOTS, first_slot, read_line
+from tests.support.brief_reader import COLD_LINE, read_line
+
+from context_graph.owner.sessions.brief_cache import HOME_SLOTS, first_slot
 
 WRITER = """
 import sys
 from pathlib import Path
 from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.wire.brief import BriefSlot
+from context_graph.owner.sessions.brief_cache import BriefSlot
 cache = BriefCache(Path(sys.argv[1]))
 names = sys.argv[2:]
 print("ready", flush=True)

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.brief_reader import COLD_LINE, read_line
 from tests.support.owner_harness import OwnerHarness, wait_until
+from tests.support.spool_writer import encode_record
 
 from context_graph.errors import OwnerUnavailableError, StoreFullError
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.owner.lock import EXIT_CANNOT_CREATE
-from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.spool import drain, pending
-from context_graph.wire.brief import COLD_LINE, BriefSlot, read_line
+from context_graph.owner.sessions.brief_cache import BriefCache, BriefSlot
+from context_graph.owner.sessions.spool import SpoolRecord, drain, pending
 from context_graph.wire.client import request
-from context_graph.wire.spool import SpoolRecord, encode_record
 
 
 @pytest.fixture

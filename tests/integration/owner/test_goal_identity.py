@@ -16,7 +16,7 @@ from context_graph.config import Settings
 from context_graph.consolidation.plan import Goal, GoalLevel
 from context_graph.identity.ego import SPACES
 from context_graph.model import HookEvent
-from context_graph.owner.consolidations.goal_identity import adopt_goals, alignments
+from context_graph.owner.consolidations.aftermath import adopt_goals, alignments
 from context_graph.owner.sessions.store_context import StoreContext
 
 TARIFF_TEXTS = (

@@ -15,7 +15,7 @@ from tests.support.owner_harness import PROGRAM, WAIT_S, OwnerHarness, wait_unti
 
 from context_graph.config import lock_path
 from context_graph.errors import OwnerUnavailableError
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 from context_graph.wire.client import request, restart_owner, start_owner, stop_owner, wait_ready
 from context_graph.wire.client.connection import exchange
 from context_graph.wire.frames import APPLIED, Request, encode_request
@@ -103,7 +103,7 @@ def test_stop_does_nothing_to_who_holds_the_lock_and_is_no_owner(owner: OwnerHar
     owner.start()
     assert stop_owner(owner.root) is not None
     lock_path(owner.root).write_text("")
-    lock = lockfile.take(lock_path(owner.root))
+    lock = run_folder.take_lock(lock_path(owner.root))
     assert lock is not None
     try:
         with pytest.raises(OwnerUnavailableError, match=f"process {os.getpid()}, which is no owner"):

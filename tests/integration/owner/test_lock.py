@@ -25,7 +25,7 @@ from context_graph.owner.lock import (
     lock_root,
     prepare_folders,
 )
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 from context_graph.wire.client import request, start_owner, stop_owner, wait_ready
 
 STARTER = (
@@ -97,7 +97,7 @@ def test_a_second_owner_says_who_is_there_and_exits_75(owner: OwnerHarness) -> N
 
 def test_the_lock_file_names_pid_version_and_fingerprint(owner: OwnerHarness) -> None:
     process = owner.start()
-    holder = lockfile.read_holder(lock_path(owner.root))
+    holder = run_folder.read_holder(lock_path(owner.root))
     assert holder is not None
     assert (holder.pid, holder.fingerprint) == (process.pid, fingerprint())
     assert owner.status()["version"] == holder.version
@@ -106,12 +106,12 @@ def test_the_lock_file_names_pid_version_and_fingerprint(owner: OwnerHarness) ->
 def test_the_lock_is_handed_over_and_never_free_in_between(owner: OwnerHarness) -> None:
     with start_owner(owner.root) as starting:
         # start_owner has closed its copy; the lock is already the owner's, ready or not.
-        assert lockfile.take(lock_path(owner.root)) is None
+        assert run_folder.take_lock(lock_path(owner.root)) is None
         wait_ready(owner.root, time.monotonic() + 20, starting)
         assert owner.pid() == starting.pid
-    assert lockfile.take(lock_path(owner.root)) is None
+    assert run_folder.take_lock(lock_path(owner.root)) is None
     assert stop_owner(owner.root) == starting.pid
-    handle = lockfile.take(lock_path(owner.root))
+    handle = run_folder.take_lock(lock_path(owner.root))
     assert handle is not None
     os.close(handle)
 

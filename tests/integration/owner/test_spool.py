@@ -16,16 +16,26 @@ import pytest
 from tests.support import spool_drainer
 from tests.support.owner_harness import wait_until
 from tests.support.spool_drainer import applied
+from tests.support.spool_writer import encode_record
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, StoreFullError
-from context_graph.owner.sessions.spool import REJECTED_LOG, DrainReport, drain, has_pending, pending
-from context_graph.wire.spool import EVENTS_LOG, SpoolRecord, decode_line, encode_record
+from context_graph.owner.sessions.spool import (
+    EVENTS_LOG,
+    REJECTED_LOG,
+    DrainReport,
+    SpoolRecord,
+    decode_line,
+    drain,
+    has_pending,
+    pending,
+)
 
 DRAINER = Path(spool_drainer.__file__)
 
 WRITER = """
 import fcntl, os, sys
-from context_graph.wire.spool import SpoolRecord, encode_record
+from context_graph.owner.sessions.spool import SpoolRecord
+from tests.support.spool_writer import encode_record
 path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.stdin.readline()
 for number in range(count):
@@ -303,6 +313,7 @@ def test_hooks_that_append_while_the_owner_drains_lose_nothing(tmp_path: Path) -
             [sys.executable, "-c", WRITER, str(folder / EVENTS_LOG), f"w{number}", "150"],
             stdin=subprocess.PIPE,
             text=True,
+            cwd=Path(__file__).parents[2],
         )
         for number in range(4)
     ]

@@ -88,8 +88,9 @@ def test_an_acknowledged_batch_survives_a_kill_without_closing(db: Path, durabil
     """Invariant 5."""
     code = """
         import os, sys
+        from context_graph.store.engine.tuning import Tuning
         from context_graph.store.schema import open_database
-        engine = open_database(sys.argv[1], durability=sys.argv[2])
+        engine = open_database(sys.argv[1], tuning=Tuning(sys.argv[2]))
         batch = engine.batch()
         batch.put("runtime", b"a", b"1")
         batch.put("events", b"b", b"2")

@@ -19,8 +19,7 @@ from context_graph.memory.memex import Memex
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.history import CHANGE_PREFIX
 from context_graph.store.graph.records import Op
-from context_graph.store.graph_layout import HISTORY, MEMORY_KEY, MEMORY_LAYOUT
-from context_graph.store.layout import FORMAT_KEY, SYSTEM, after
+from context_graph.store.layout import FORMAT_KEY, HISTORY, MEMORY_KEY, MEMORY_LAYOUT, SYSTEM, after
 from context_graph.store.salvage.repair import salvage
 from context_graph.store.schema import keeps_history, open_database
 

@@ -20,8 +20,7 @@ from context_graph.errors import (
 )
 from context_graph.store import layout
 from context_graph.store.graph.graph import GraphStore
-from context_graph.store.graph_layout import MEMORY_FAMILIES, MEMORY_KEY, NODES
-from context_graph.store.layout import FAMILIES, SYSTEM
+from context_graph.store.layout import FAMILIES, MEMORY_FAMILIES, MEMORY_KEY, NODES, SYSTEM
 from context_graph.store.schema import gain_memory, has_memory, open_database
 from context_graph.store.sessions.sessions import SessionStore
 

@@ -21,16 +21,16 @@ from tests.support.store import run as run_python
 from context_graph.memory.embed import default_provider
 from context_graph.memory.memex import Memex
 from context_graph.memory.writing import text_to_embed
-from context_graph.store.graph_layout import (
+from context_graph.store.layout import (
     EDGES,
     EMBEDDINGS,
     LOG,
     MEMORY_FAMILIES,
     META,
     NODES,
+    SYSTEM,
     embedding_key,
 )
-from context_graph.store.layout import SYSTEM
 from context_graph.store.schema import open_database
 
 MEMORIES = 120

@@ -11,7 +11,7 @@ from tests.support.memories import WHY, open_memex
 
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph.scrub import MERGE_EVERY, RUN_TABLES, SMALL_BYTES, merge_small_tables, tables
-from context_graph.store.graph_layout import LOG, seq_key
+from context_graph.store.layout import LOG, seq_key
 from context_graph.store.schema import gain_memory, open_database
 
 

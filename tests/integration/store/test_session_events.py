@@ -37,8 +37,7 @@ def test_an_event_is_one_write_over_all_it_touches(store: SessionStore, engine: 
         seq=1,
         dedupe_key=made.dedupe_key(),
         runtime=b"state",
-        goals=b"goals",
-        goals_seq=1,
+        goals=(1, b"goals"),
         dream={"session_id": "one", "at_ms": START_MS, "ic": 0.25},
     )
     assert engine.sequence() - before == 9  # s: t: p: latest e: d: r: g: q:, nothing twice
@@ -56,11 +55,6 @@ def test_an_event_without_a_live_state_leaves_the_stored_one(store: SessionStore
     store.put_runtime("one", b"state")
     store.commit_event(snapshot("one"), event=event("one", 1), seq=1, dedupe_key="k")
     assert store.load_runtime("one") == b"state"
-
-
-def test_goals_without_their_number_are_refused(store: SessionStore) -> None:
-    with pytest.raises(InvalidInputError, match="together"):
-        store.commit_event(snapshot("one"), event=event("one", 1), seq=1, dedupe_key="k", goals=b"x")
 
 
 def test_events_come_back_in_order_after_a_number(store: SessionStore) -> None:
@@ -153,7 +147,7 @@ WRITER = """
         event = HookEvent(kind=EventKind.POST_TOOL, session_id=name, event_id=str(number), at_ms=number,
                           tool_use_id=str(number), input_text="x" * 1500)
         store.commit_event(snapshot, event=event, seq=seq, dedupe_key=event.dedupe_key(),
-                           runtime=str(number).encode(), goals=b"g" * 500, goals_seq=seq)
+                           runtime=str(number).encode(), goals=(seq, b"g" * 500))
         sys.stdout.write(f"{number}\\n")
         sys.stdout.flush()
 """

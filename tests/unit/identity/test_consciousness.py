@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from context_graph.identity.consciousness import (
     ConsciousnessState,
     Metrics,
+    PredictionTracker,
+    command_head,
     consciousness_of,
     measure,
     state_for,
 )
-from context_graph.identity.prediction import PredictionTracker, command_head
 from context_graph.model import SessionIdentitySnapshot
 
 UNIFORM = [1 / math.sqrt(13)] * 13
@@ -56,7 +57,7 @@ def test_state_values_are_the_brief_slots_bytes() -> None:
 )
 def test_the_level_alone_gives_the_state(consciousness, name) -> None:
     """D3.2: cut points of C."""
-    assert ConsciousnessState.from_level(consciousness).name == name
+    assert state_for(consciousness, 0.0).name == name
 
 
 def test_an_order_above_095_is_hypersync_whatever_c_is() -> None:
@@ -69,8 +70,6 @@ def test_an_order_above_095_is_hypersync_whatever_c_is() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -0.001, 1.001])
 def test_no_state_is_made_of_a_number_that_is_none(bad) -> None:
     """D3.2: NaN is an error, never a state."""
-    with pytest.raises(ValueError, match=r"^consciousness must be"):
-        ConsciousnessState.from_level(bad)
     with pytest.raises(ValueError, match=r"^consciousness must be"):
         state_for(bad, 0.5)
     with pytest.raises(ValueError, match=r"^r must be"):

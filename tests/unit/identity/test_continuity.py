@@ -67,15 +67,6 @@ def test_the_current_sessions_phases_decide_r() -> None:
     assert cross_session_ic(snapshot(), snapshot(kuramoto_phases=spread)) == 1.0
 
 
-def test_a_trajectory_of_fewer_than_two_vectors_is_continuous() -> None:
-    """D3.3: fewer than two vectors -> 1.0."""
-    assert ICMonitor.compute_ic([]) == 1.0
-    assert ICMonitor.compute_ic([RAMP]) == 1.0
-    assert ICMonitor.compute_ic([unit_vector(0), RAMP, RAMP], r=0.9) == 0.9
-    assert ICMonitor.compute_ic([RAMP, unit_vector(0), unit_vector(1)]) == 0.0
-    assert ICMonitor.compute_ic([RAMP, [0.0] * 13]) == 0.0
-
-
 def test_a_damaged_vector_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^previous\[0\] must be finite, got nan$"):
         identity_continuity(RAMP, [math.nan] * 13, 1.0)
@@ -127,12 +118,12 @@ def test_a_number_that_is_none_has_no_class(bad) -> None:
 # --- monitor ---
 
 
-def test_a_monitor_judges_a_snapshot_by_its_last_two_vectors() -> None:
-    """Seed 001 section 4.2: update() returns the classification."""
+def test_a_monitor_classifies_what_it_observes() -> None:
+    """Seed 001 section 4.2: the classification of each IC."""
     monitor = ICMonitor()
-    first = monitor.update(snapshot())
+    first = monitor.observe(1.0).classification
     assert (first.value, first.level, first.crisis_triggered) == (1.0, "healthy", False)
-    drifted = monitor.update(snapshot(trajectory=[unit_vector(0), unit_vector(1)]))
+    drifted = monitor.observe(0.0).classification
     assert (drifted.value, drifted.level, drifted.crisis_triggered) == (0.0, "critical", True)
     assert monitor.is_crisis()
 

@@ -19,7 +19,7 @@ def test_frequencies_are_the_documented_hertz_over_their_mean() -> None:
 def test_a_live_network_starts_synchronised_and_stays_so_at_full_coupling() -> None:
     """D3.1: the live network starts synchronised."""
     network = KuramotoNetwork.synchronised()
-    start = network.order()[0]
+    start = order_of(network.phases)
     assert start == pytest.approx(0.972, abs=0.001)
     for _ in range(20):
         assert network.advance(4.0) == pytest.approx(start, abs=1e-9)
@@ -55,7 +55,7 @@ def test_a_new_snapshot_can_be_taken_up() -> None:
     """REQ-SESSION-01: a new snapshot has zero phases and K 0.5."""
     snapshot = SessionIdentitySnapshot(session_id="s")
     network = KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)
-    assert network.order() == (1.0, 0.0)
+    assert order_of(network.phases) == 1.0
     assert network.coupling == 0.5
     assert 0.0 <= network.advance(network.coupling) <= 1.0
     assert order_of(snapshot.kuramoto_phases) == 1.0

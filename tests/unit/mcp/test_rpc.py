@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context_graph.mcp import rpc
 from context_graph.mcp.rpc import Invalid, Notification, Request, Response, RpcError
-from context_graph.wire.messages import MessageSplitter
+from context_graph.owner.socket.lines import MessageSplitter
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

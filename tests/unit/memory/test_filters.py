@@ -9,8 +9,7 @@ import pytest
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index.rows import Rows
-from context_graph.model.instants import parse_time
-from context_graph.model.memory import JohariQuadrant, MemoryNode
+from context_graph.model.memory import JohariQuadrant, MemoryNode, parse_time
 
 
 def node(number: int, **fields) -> MemoryNode:

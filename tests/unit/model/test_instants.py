@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_graph.errors import InvalidParamsError
-from context_graph.model.instants import LAST_MS, instant_ms, iso_time, parse_time
+from context_graph.model.memory import LAST_MS, instant_ms, iso_time, parse_time
 
 
 @given(st.integers(0, LAST_MS))

@@ -11,24 +11,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.brief_reader import COLD_LINE, read_line, read_slot
 
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot
-from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.wire.brief import (
-    COLD_LINE,
+from context_graph.owner.sessions.brief_cache import (
     FILE_BYTES,
     HEADER_BYTES,
     HOME_SLOTS,
     SLOT_BYTES,
     STATE_COLD,
     WINDOW,
+    BriefCache,
     BriefSlot,
     decode_slot,
     encode_slot,
     first_slot,
-    read_line,
-    read_slot,
     session_bytes,
 )
 

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from context_graph.redact import Redactor, load_redactor
-from context_graph.redact.deferred import DeferredRedactor
+from context_graph.redact.detector import DeferredRedactor
 
 LOG = logging.getLogger("test")
 SECRET = "AKIA" + "7LRWFVEALKXWKKXZ"

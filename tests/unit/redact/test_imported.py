@@ -15,10 +15,9 @@ import re2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_graph.redact import Redactor, imported
+from context_graph.redact import Redactor, rules
 from context_graph.redact.extract import collect, to_re2
-from context_graph.redact.imported import load_imported
-from context_graph.redact.rules import Rule
+from context_graph.redact.rules import Rule, load_imported
 
 
 def detector_patterns() -> list[tuple[str, re.Pattern[str]]]:
@@ -120,7 +119,7 @@ def test_the_rules_are_read_once_and_then_come_from_the_cache(
     def no_helper(*_: object) -> tuple[bytes, str]:
         raise AssertionError("the cache should have been enough")
 
-    monkeypatch.setattr(imported, "_run_helper", no_helper)
+    monkeypatch.setattr(rules, "_run_helper", no_helper)
     assert load_imported(tmp_path / "cache", timeout_s=20) == first
 
 
@@ -148,7 +147,7 @@ def test_without_the_detector_our_own_rules_hold_and_the_problem_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No silent loss: the owner logs and reports `problems`."""
-    monkeypatch.setattr(imported, "installed_version", lambda: None)
+    monkeypatch.setattr(rules, "installed_version", lambda: None)
     made = Redactor.load(tmp_path)
     assert "detect-secrets is not installed; our own rules alone hold" in made.problems[0]
     assert "Tr0ub4dor" not in made.redact("password=Tr0ub4dor")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from context_graph.errors import CorruptedMemoryError, InvalidParamsError, MemoryFormatError
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import JohariQuadrant, MemoryNode, Modality, Tombstone, UTLState
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.graph import records
 from context_graph.store.graph.history import Image, change_key, decode_entry, encode_entry
 from context_graph.store.graph.node_records import (

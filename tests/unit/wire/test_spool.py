@@ -8,9 +8,10 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
-from context_graph.wire.spool import SpoolRecord, decode_line, encode_record
+from context_graph.owner.sessions.spool import SpoolRecord, decode_line
 
 _TEXT = st.text(max_size=30)
 _JSON = st.recursive(

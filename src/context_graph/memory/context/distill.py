@@ -16,8 +16,7 @@ from uuid import UUID
 
 from context_graph.memory.context.selection import Piece, Source, selected
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.model.instants import iso_time
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import MemoryNode, iso_time
 from context_graph.text.paraphrase import same_meaning
 from context_graph.text.sentences import Kind, segments, short_name, telling_words
 

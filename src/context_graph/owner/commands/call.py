@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from context_graph.config import Settings
 from context_graph.errors import InvalidInputError
 from context_graph.owner.consolidations.queue import Consolidations
-from context_graph.owner.sessions.gate_hooks import Gates
+from context_graph.owner.sessions.hook_call import Gates
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.redact import TextRedactor
 from context_graph.wire.frames import Reply, Request

@@ -1,10 +1,15 @@
-"""Handles hooks: applies the event, then answers in the caller's format, including the gates' decision."""
+"""Handles hooks: applies the event, then answers in the caller's format, including the gates' decision.
+
+The gates' log is read and written here as well (`req …`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+import orjson
 
 from context_graph.claude.hooks import claude, hook_output
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
@@ -21,8 +26,9 @@ from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
 from context_graph.model import DriftMetrics, EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
+from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
 
 FORMATS = (*hook_output.FORMATS, "claude")
@@ -99,8 +105,7 @@ class _Answering:
 def serve(call: Call) -> Reply:
     """The answer to one of VERBS.
 
-    Raises:
-        InvalidInputError: A format that there is not, or an input of no documented shape.
+    Raises InvalidInputError for an unknown format, or an input of no documented shape.
     """
     named = call.option("format", "json")
     if named not in FORMATS:
@@ -246,3 +251,32 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     EventKind.PROMPT_EXPANSION: _quiet,
 }
 VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
+
+
+# The log of what the gates refused and what satisfied them
+
+
+def _req_record(call: Call) -> Reply:
+    """Store the record of what a command changed; the change itself is already in the project's files."""
+    try:
+        given = orjson.loads(call.request.body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInputError(f"the input is not JSON: {error}") from error
+    records = given.get("records") if isinstance(given, dict) else None
+    common = {"at_ms": call.began_ms, "session_id": call.request.session_env}
+    call.context.store.requirement_log.append(
+        entries_of(records, common, call.redactor), once=call.request.event_id
+    )
+    return reply(flags=APPLIED)
+
+
+def _req_log(call: Call) -> Reply:
+    entries = call.context.store.requirement_log.entries(
+        limit=call.count("limit", 50, KEPT),
+        session_id=call.option("session"),
+        requirement=call.option("requirement"),
+    )
+    return reply(orjson.dumps({"entries": entries}))
+
+
+REQ_HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {"req.record": _req_record, "req.log": _req_log}

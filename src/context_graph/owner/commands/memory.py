@@ -1,16 +1,31 @@
-"""Handles `memory …`: a request's body has an operation's arguments as JSON; the answer is JSON."""
+"""Gives clients the operations on memories: `memory …` in frames, and tools over MCP.
+
+A frame's body holds an operation's arguments as JSON; the answer is JSON. By a `StoreHost` operations reach
+a client's store: memory, sessions, consolidations. MCP's modules are imported for its first client.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
 import orjson
 
-from context_graph.errors import InvalidInputError
+from context_graph.config import Settings, locate
+from context_graph.errors import (
+    ContextGraphError,
+    DatabaseCorruptionError,
+    InvalidInputError,
+    SessionNotFoundError,
+    StoreClosedError,
+    TookTooLongError,
+)
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations.context import Host, OnDone
@@ -19,8 +34,117 @@ from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation
 from context_graph.operations.parameters import parameters, read
 from context_graph.owner.commands.call import Call, reply
-from context_graph.owner.commands.store_host import StoreHost
-from context_graph.wire.frames import Reply
+from context_graph.wire.frames import Reply, Request
+
+if TYPE_CHECKING:
+    from context_graph.mcp.endpoint import Endpoint
+    from context_graph.memory.memex import Memex
+    from context_graph.owner.consolidations.queue import Consolidations
+    from context_graph.owner.jobs import Job
+    from context_graph.owner.sessions.store_context import StoreContext
+
+
+class StoreHost:
+    """One client's `operations.context.Host`.
+
+    Args:
+        open_store: Gives the store that the request names, opened if need be.
+        clean_id: Removes from an id what can only be a key, because ids are written down.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        open_store: Callable[[], StoreContext],
+        dreams: Consolidations,
+        clean_id: Callable[[str | None], str | None],
+    ) -> None:
+        self._request = request
+        self._open = open_store
+        self._dreams = dreams
+        self._clean_id = clean_id
+
+    @property
+    def store_name(self) -> str:
+        return os.fspath(self._request.store or "")
+
+    @property
+    def project(self) -> str | None:
+        project = self._request.project
+        return None if project is None else os.fspath(project)
+
+    def memory(self) -> Memex:
+        """The store's memory, after everything that its hooks still have to write."""
+        context = self._open()
+        context.memory_hooks.tidy()
+        return context.memory
+
+    def session_of(self, tool_use_id: str | None) -> str | None:
+        own = cut_session_id(self._request.session_env)
+        if tool_use_id:
+            known = self._open().session_of_tool_use(tool_use_id, own)
+            if known is not None:
+                return known
+        return own or None
+
+    def identity(self, session_id: str | None) -> Mapping[str, Any]:
+        context = self._open()
+        live = context.sessions.get(session_id) if session_id else context.sessions.latest()
+        if live is None:
+            raise SessionNotFoundError(session_id or "latest")
+        snapshot, state, level = live.snapshot, live.measures, live.classification
+        view: dict[str, Any] = {
+            "session_id": snapshot.session_id,
+            "previous_session_id": snapshot.previous_session_id,
+            "events_applied": live.events_applied,
+            "measured": live.has_evidence,
+            "identity_continuity": round(level.value, 6),
+            "level": level.level,
+            "crisis": level.crisis_triggered,
+        }
+        if state is not None:
+            view["state"] = live.metrics.state.name
+            for name in ("consciousness", "integration", "reflection", "differentiation"):
+                view[name] = round(getattr(state, name), 6)
+            view["johari_quadrant"] = state.johari_quadrant
+        return view
+
+    def figures(self) -> dict[str, Any]:
+        context = self._open()
+        return {"injections": context.memory_hooks.stats(), "dreams": self._dreams.store_view(context)}
+
+    def injections(self, limit: int) -> list[Any]:
+        return self._open().memory_hooks.ledger.recent(limit)
+
+    def uses(self, node_id: UUID) -> Any:
+        return self._open().memory_hooks.ledger.by_memory().get(str(node_id))
+
+    @property
+    def dream_available(self) -> bool:
+        store = self._request.store
+        return store is not None and self._dreams.available(store)
+
+    def consolidate(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
+        return self._dreams.consolidate(self._request, params, session_id=self._clean_id(session_id), **more)
+
+    def discover_goals(self, params: Mapping[str, Any], *, session_id: str | None, **more: Any) -> Job:
+        return self._dreams.discover_goals(
+            self._request, params, session_id=self._clean_id(session_id), **more
+        )
+
+    def job(self, job_id: str) -> Job:
+        return self._dreams.job(job_id)
+
+    def kept_goals(self, session_id: str | None) -> dict[str, Any]:
+        from context_graph.owner.consolidations.aftermath import kept_view
+
+        return kept_view(self._open(), session_id)
+
+    def problems(self) -> list[str]:
+        return []
+
+    def failed(self, operation: str, error: Exception) -> None:
+        self._open().log.error("%s: %s", operation, error)
 
 
 @dataclass(slots=True)
@@ -42,11 +166,7 @@ class _Context:
 
 
 def body_of(call: Call) -> dict[str, Any]:
-    """The JSON object in the request's body.
-
-    Raises:
-        InvalidInputError: It holds something else.
-    """
+    """The JSON object in the request's body. Raises InvalidInputError if it holds something else."""
     try:
         given = orjson.loads(call.request.body) if call.request.body.strip() else {}
     except orjson.JSONDecodeError as error:
@@ -87,3 +207,98 @@ def _named(operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
 HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {
     one.verb: partial(_serve, one) for one in OPERATIONS if one.verb
 }
+
+
+# MCP
+
+_PEER_NAMES: Final = ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID", "CONTEXT_GRAPH_DB_PATH", "HOME")
+_ENVIRON_BYTES: Final = 1 << 20
+_OF_THE_STORE: Final = (DatabaseCorruptionError, StoreClosedError, TookTooLongError)
+"""Failures after which the store must be opened anew; from others the memory recovers by itself."""
+
+
+class Service(Protocol):
+    """The methods of the owner's service that MCP uses."""
+
+    @property
+    def dreams(self) -> Consolidations: ...
+    def open_store(self, request: Request) -> StoreContext: ...
+    def drop_store(self, request: Request) -> None: ...
+    def clean_id(self, text: str | None) -> str | None: ...
+    def problems(self) -> list[str]: ...
+
+
+class McpHost:
+    """One for the owner's life: the tools, and the tool sessions of all clients."""
+
+    def __init__(self, root: Path, service: Service, settings: Settings, log: logging.Logger) -> None:
+        self._root = root
+        self._service = service
+        self._log = log
+        from context_graph.mcp.registry import Toolbox
+        from context_graph.mcp.sessions import Sessions
+        from context_graph.mcp.tools import memory_tools
+
+        self.toolbox = Toolbox(memory_tools())
+        self.sessions = Sessions(settings.mcp_session_s)
+
+    def endpoint(self, request: Request) -> Endpoint:
+        """The conversation of a client that attached with ``request``; opens nothing yet.
+
+        Raises InvalidInputError if the request names no store.
+        """
+        if request.store is None:
+            raise InvalidInputError("the request names no store; field 5 must be an absolute path")
+        return self._endpoint(request, client=request.event_id.encode())
+
+    def endpoint_of(self, pid: int) -> Endpoint:
+        """The conversation of a client of which only the process is known: its store is that of the
+        project it works in, as for every command that is run there.
+
+        Raises OSError if the process is gone, or not ours to look at.
+        """
+        env = {**_environ(pid), "CONTEXT_GRAPH_HOME": os.fspath(self._root)}
+        place = locate(None, env, Path(os.readlink(f"/proc/{pid}/cwd")))
+        request = Request(
+            verb="mcp.plain",
+            store=place.store,
+            project=place.project,
+            session_env=env.get("CLAUDE_CODE_SESSION_ID", ""),
+        )
+        return self._endpoint(request, plain=True)
+
+    def _endpoint(self, request: Request, *, client: bytes = b"", plain: bool = False) -> Endpoint:
+        from context_graph.mcp.endpoint import Endpoint
+
+        host = _McpStoreHost(self._service, request, self._log)
+        return Endpoint(self.toolbox, host, self.sessions, client=client, plain=plain)
+
+
+class _McpStoreHost(StoreHost):
+    """One MCP client's `Host`."""
+
+    def __init__(self, service: Service, request: Request, log: logging.Logger) -> None:
+        super().__init__(request, lambda: service.open_store(request), service.dreams, service.clean_id)
+        self._service = service
+        self._log = log
+
+    def memory(self) -> Memex:
+        self._service.dreams.query()
+        return super().memory()
+
+    def problems(self) -> list[str]:
+        return self._service.problems()
+
+    def failed(self, operation: str, error: Exception) -> None:
+        if not isinstance(error, ContextGraphError):
+            self._log.error("mcp %s failed", operation[:40], exc_info=error)
+            return
+        self._log.error("mcp %s: %s", operation[:40], error)
+        if isinstance(error, _OF_THE_STORE):
+            self._service.drop_store(self._request)
+
+
+def _environ(pid: int) -> dict[str, str]:
+    with open(f"/proc/{pid}/environ", "rb") as source:
+        pairs = [os.fsdecode(entry).partition("=") for entry in source.read(_ENVIRON_BYTES).split(b"\0")]
+    return {name: value for name, _, value in pairs if name in _PEER_NAMES}

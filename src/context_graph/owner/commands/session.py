@@ -24,8 +24,7 @@ _CHAIN_LIMIT = 20
 def _find_session(call: Call) -> LiveSession:
     """The session that a command means: --session-id (alias allowed), the environment's, else the latest.
 
-    Raises:
-        SessionNotFoundError: If there is none, naming what was looked for.
+    Raises SessionNotFoundError if there is none, naming what was looked for.
     """
     named = call.option("session-id") or call.request.session_env
     store = call.context.store

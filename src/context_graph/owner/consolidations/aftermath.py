@@ -1,4 +1,7 @@
-"""Finishes a consolidation that succeeded: notes, answered requests, goals that sessions take over."""
+"""Finishes a consolidation that succeeded: notes, answered requests, goals that sessions take over.
+
+A session aligns with a goal as far as their purpose vectors agree.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,24 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import orjson
 
 from context_graph.consolidation.commit import goal_view
 from context_graph.consolidation.messages import FOLDER
 from context_graph.consolidation.plan import GOALS, Goal, Plan, decode_goals
-from context_graph.errors import CorruptedIdentityError
-from context_graph.owner.consolidations.goal_identity import adopt_goals, alignments
+from context_graph.errors import CorruptedIdentityError, StoreError
+from context_graph.identity.ego import SPACES, Alignment
 from context_graph.owner.jobs import Job, Trigger, trigger_of
 
 if TYPE_CHECKING:
+    from context_graph.identity.live import LiveSession
     from context_graph.owner.sessions.store_context import StoreContext
+
 
 _NOTES: Final = "last.json"
 _NOTED: Final = (
@@ -51,7 +58,7 @@ class LastRun:
         return found if type(found) is int else -1
 
     def write(self, notes: dict[str, Any]) -> None:
-        """Note the run. Raises OSError: it can't be written; the notes in memory hold all the same."""
+        """Note the run. Raises OSError if it can't be written; the notes in memory hold all the same."""
         self.notes = notes
         draft = self._path.with_suffix(".new")
         os.makedirs(self._path.parent, mode=0o700, exist_ok=True)
@@ -69,8 +76,7 @@ def follow_up(
 ) -> None:
     """Finish a run with that result and the goals that the store has since.
 
-    Raises:
-        StoreError, OSError: Something of it could not be written; the run stands all the same.
+    Raises StoreError, OSError if something of it could not be written; the run stands all the same.
     """
     answer_requests(context, job.started_ms, log)
     if goals:
@@ -94,9 +100,7 @@ def answer_requests(context: StoreContext, before_ms: int, log: logging.Logger) 
     the crises that made them.
 
     A crisis is closed before its request is removed: a death in between causes one run more, never one less.
-
-    Raises:
-        StoreError: What is left on the queue is answered by the next run.
+    Raises StoreError; the next run answers what is left on the queue.
     """
     context.settle()  # runtimes are written below: none may be ahead of its session
     answered = 0
@@ -153,4 +157,64 @@ def _goals_view(context: StoreContext, session_id: str | None, goals: Sequence[G
             for one in goals
         ],
         "goals_count": len(goals),
+    }
+
+
+_TEXTS: Final = 5
+"""Memories that tell a goal: those nearest to its centre."""
+_TEXT_CHARS: Final = 2000
+_GOALS: Final = 10
+"""Goals that are adopted at a time, the most certain ones."""
+_SESSIONS: Final = 4
+"""Sessions that take goals over: those in use last."""
+
+
+def alignments(
+    context: StoreContext, live: LiveSession | None, goals: Sequence[Goal]
+) -> dict[UUID, dict[str, Any]]:
+    """Goal -> how the purpose vector of ``live`` aligns with it; without those that can't be compared.
+
+    ``overall`` is the cosine of the two purpose vectors, [-1, 1]; ``spaces`` has the 13 alignments by name.
+    Cost: some 0.3 ms a goal.
+    """
+    if live is None or not live.has_evidence:
+        return {}
+    found = ((goal.goal_id, live.alignment(_texts(context, goal))) for goal in goals)
+    return {goal_id: _view(one) for goal_id, one in found if one is not None}
+
+
+def adopt_goals(context: StoreContext, goals: Sequence[Goal]) -> int:
+    """Let the sessions in use adopt the goals that they work for, durably; returns how many did.
+
+    It changes IC and purpose vector of none of them (`LiveSession.adopt`). Cost: some 5 ms a session. Raises
+    StoreError: It could not be written; the session is then as it was.
+    """
+    best = sorted(goals, key=lambda goal: -goal.confidence)[:_GOALS]
+    told = [texts for texts in (_texts(context, goal) for goal in best) if texts]
+    changed = 0
+    for live in list(islice(context.sessions.in_use(), _SESSIONS)) if told else ():
+        if live.adopt(told):
+            _persist(context, live)
+            changed += 1
+    return changed
+
+
+def _persist(context: StoreContext, live: LiveSession) -> None:
+    try:
+        context.sessions.persist(live)
+    except StoreError:
+        context.sessions.drop(live.snapshot.session_id)  # memory must not be ahead of the disk
+        raise
+
+
+def _texts(context: StoreContext, goal: Goal) -> list[str]:
+    nodes = map(context.memory.get, goal.members)
+    return [node.content[:_TEXT_CHARS] for node in islice(filter(None, nodes), _TEXTS)]
+
+
+def _view(found: Alignment) -> dict[str, Any]:
+    spaces = zip(SPACES, found.spaces, strict=True)
+    return {
+        "overall": round(found.overall, 4),
+        "spaces": {space.name: round(value, 4) for space, value in spaces},
     }

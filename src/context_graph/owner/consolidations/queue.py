@@ -150,7 +150,7 @@ class Consolidations:
         )
 
     def job(self, job_id: str) -> Job:
-        """The job of that id. Raises GraphQueryError: it is unknown, or long over."""
+        """The job of that id. Raises GraphQueryError if it is unknown, or long over."""
         job = self._jobs.get(job_id)
         if job is None:
             raise GraphQueryError(f"no consolidation {job_id!r}: it is unknown, or long over")
@@ -306,8 +306,7 @@ class Consolidations:
     ) -> Job:
         """A job that passes the gate, with the consciousness of that session, or of the one saved last.
 
-        Raises:
-            InvalidParamsError: A parameter that is none; a mode that is wanted strictly and C forbids.
+        Raises InvalidParamsError for an unknown parameter, or a mode that is wanted strictly and C forbids.
         """
         from context_graph.consolidation import request
 
@@ -403,7 +402,7 @@ class Consolidations:
         self._start(job)
 
     def _watched(self, what: str, place: Place, work: Callable[[], Made]) -> Made:
-        """``work`` in bounded time. Raises TookTooLongError: it was ended; the store is to be read anew."""
+        """``work`` in bounded time. Raises TookTooLongError if it was ended; the store is to be read anew."""
         try:
             return watchdog.run(Piece(what, str(place.store)), work)
         except TookTooLong as ended:

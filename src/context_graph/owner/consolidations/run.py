@@ -95,7 +95,7 @@ class Execution:
 
     @property
     def finishing(self) -> bool:
-        """Its result is being read and committed: it can't be cancelled any more."""
+        """Whether its result is being read and committed, so that it can't be cancelled any more."""
         return self._committer is not None
 
     def begin(self) -> None:
@@ -184,7 +184,7 @@ class Execution:
             return OwnerError(f"the consolidation failed: {type(error).__name__}; the owner's log says more")
 
     def _commit(self, memex: Memex) -> None:
-        """In its thread: apply the plan, then notify the loop."""
+        """Apply the plan, then notify the loop. Runs in the committer's thread."""
         try:
             with _switching():
                 self._outcome = self._tried(lambda: self._committed(memex))

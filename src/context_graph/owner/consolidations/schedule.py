@@ -285,7 +285,7 @@ class Schedule:
         return self.wishes.add(Wish(Place(context.folder, context.project), trigger, Mode(mode)))
 
     def done(self, place: Place, mode: Mode, cooldown_s: float) -> None:
-        """A run of that store went through."""
+        """Note that a run of that store succeeded."""
         self.wishes.done(place.store, mode, self.loop.time() + cooldown_s)
 
     def gave_way(self, wish: Wish) -> None:

@@ -1,17 +1,36 @@
-"""Parses a hook's input, once: as the client sent it, and flattened, redacted and cut for storage."""
+"""Parses a hook's input once, for storage and for the gates, and decides the gates inside the owner.
+
+There is one decision per hook, merged with other features' output. The owner starts no process for it, and
+never decides for a client that has gone. Both are left to the launcher (reply flag GATE_IT), which starts
+Python; the same code decides there from the same files.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import orjson
+
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id, parse_hook_input
 from context_graph.claude.hooks.origin import is_canary
-from context_graph.errors import InvalidInputError
+from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.redact import TextRedactor
+from context_graph.store.sessions.event_log import RequirementLog
 from context_graph.text.flattening import flatten_text
-from context_graph.wire.frames import Request
+from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
+
+if TYPE_CHECKING:
+    from context_graph.gates.cache import GateCache
+
 
 _MESSAGE_CHARS = 65_536
 _GAP = b"\n[...]\n"
@@ -34,10 +53,8 @@ class HookCall:
     def parse(cls, request: Request, redactor: TextRedactor) -> HookCall:
         """The call that a request with one of the verbs ``hooks.*`` makes.
 
-        The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5).
-
-        Raises:
-            InvalidInputError: If the verb is no hook, the input of no documented shape, or no session named.
+        The session is $CLAUDE_CODE_SESSION_ID, else the input's, else --session-id (D1.5). Raises
+        InvalidInputError: If the verb is no hook, the input of no documented shape, or no session named.
         """
         try:
             kind = EventKind(request.verb.removeprefix("hooks."))
@@ -107,3 +124,154 @@ def _both_ends(message: str, redactor: TextRedactor) -> str:
     if len(start) < 2 or len(end) < 2:
         return redactor.redact_cut(message, EVENT_TEXT_BYTES)
     return b"".join((start[0], _GAP, end[1])).decode()
+
+
+# The gates
+
+
+class Gates:
+    """Decides for all stores of one owner; holds the cache that decisions share."""
+
+    def __init__(self, root: Path, log: logging.Logger, redactor: TextRedactor) -> None:
+        self._redactor = redactor
+        self._cache_dir = os.fspath(root / CACHE_FOLDER)
+        self._log = log
+        self._cache: GateCache | None = None
+
+    def answer(self, hook: HookCall, log: RequirementLog, *, context: str = "", message: str = "") -> Reply:
+        """The reply in the client's format: the others' ``context`` and ``message``, and the gate's decision.
+
+        The event is durable already. Never raises: a gate that fails allows, and says so.
+        """
+        # The client checks the name against the event it fired, not the one we infer from --success.
+        name = EVENT_OF_VERB[hook.request.verb.removeprefix("hooks.")]
+        # The client has decided by itself meanwhile: deciding now would arm or consume a second time.
+        if is_late(hook.request):
+            return _leave_it(context, message)
+        result = GateResult() if hook.event.is_canary else self._decide(hook)
+        if result is None or result.deferred:
+            return _leave_it(context, message)
+        self._record(log, hook.event, name, result)
+        from context_graph.gates.decide.hooks import rendered
+
+        return Reply(0, APPLIED, stdout=rendered(name, result, context=context, message=message))
+
+    def status_line(self, request: Request) -> Reply:
+        """The status line for the client's status JSON; opens no store and never raises."""
+        from context_graph.gates.decide.messages import status_line
+
+        env = request.env
+        try:
+            line = status_line(
+                _object(request.body),
+                project_dir=env.get("CLAUDE_PROJECT_DIR", "") or os.fspath(request.cwd or ""),
+                session_id=request.session_env,
+                claude_dir=claude_dir_of({"HOME": os.environ.get("HOME", ""), **env}),
+                now=(request.at_ms or time.time_ns() // 1_000_000) / 1000 + clock_offset(env),
+                cache_dir=self._cache_dir,
+                cache=self._known(),
+            )
+        except Exception:  # whatever it is: a status line is no place for a traceback
+            self._cache = None
+            self._log.exception("status line")
+            line = "requirements: see the owner's log"
+        return Reply(0, 0, stdout=f"{line}\n".encode("utf-8", "replace"))
+
+    def forget(self) -> None:
+        """Drop everything cached between decisions: a call was ended, and the cache may be half done."""
+        self._cache = None
+
+    def _known(self) -> GateCache:
+        # With all of the gates: an owner that no hook has asked yet has not loaded them.
+        from context_graph.gates.cache import GateCache
+
+        if self._cache is None:
+            self._cache = GateCache()
+        return self._cache
+
+    def _decide(self, hook: HookCall) -> GateResult | None:
+        """The gate's result; None if it failed, so that a fresh process tries."""
+        from context_graph.gates.decide.hooks import decide
+
+        try:
+            return decide(self._gate_event(hook), cache=self._known(), may_run=False)
+        except Exception:
+            self._cache = None
+            self._log.exception("gate of %s", hook.request.verb)
+            return None
+
+    def _gate_event(self, hook: HookCall) -> GateEvent:
+        """The gate's event, from the client's raw input: the stored event holds redacted and shortened
+        texts.
+        """
+        return GateEvent.of_hook(
+            hook.given,
+            hook.request.env,
+            session_id=hook.event.session_id,
+            cwd=os.fspath(hook.request.cwd or ""),
+            at_ms=hook.event.at_ms,
+            parent_pid=hook.request.parent_pid,
+            cache_dir=self._cache_dir,
+        )
+
+    def _record(self, log: RequirementLog, event: HookEvent, name: str, result: GateResult) -> None:
+        """Record the decision, best effort: the project's files have it in any case."""
+        if not result.records:
+            return
+        common = {
+            "at_ms": event.at_ms,
+            "session_id": event.session_id,
+            "event": name,
+            "tool": event.tool_name,
+            "project": result.project,
+            "branch": result.branch,
+        }
+        try:
+            log.append(entries_of(result.records, common, self._redactor))
+        except ContextGraphError as error:
+            self._log.error("requirement log: %s", error)
+
+
+def _object(body: bytes) -> dict[str, object]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _leave_it(context: str, message: str) -> Reply:
+    """Leave the decision to the launcher: the event is durable, texts travel along, the user's part behind
+    a NUL.
+    """
+    return Reply(0, APPLIED | GATE_IT, stdout=f"{context}\0{message}".encode("utf-8", "replace"))
+
+
+_MOST = 200
+
+
+def entries_of(
+    records: object, common: Mapping[str, object], redactor: TextRedactor
+) -> list[dict[str, object]]:
+    """One log entry per record; ``common`` fills in what a record lacks.
+
+    A record is an object as `gates.state.journal` writes it: ``kind`` and ``at`` (Unix seconds), and what is
+    known of requirements, session, tool, branch, by and detail. Raises InvalidInputError if ``records`` is
+    no list of at most _MOST objects.
+    """
+    if not isinstance(records, list) or len(records) > _MOST:
+        raise InvalidInputError(f"records: must be a list of at most {_MOST} objects")
+    entries = []
+    for record in records:
+        if not isinstance(record, dict):
+            raise InvalidInputError("records: must be objects, as `gates.state.journal.record` makes them")
+        entry = {**common, **record}
+        at = entry.pop("at", None)
+        if isinstance(at, (int, float)) and not isinstance(at, bool) and 0 <= at < 1e11:
+            entry["at_ms"] = int(at * 1000)
+        for name in ("detail", "tool"):
+            value = entry.get(name)
+            if isinstance(value, str) and len(value) > _HARMLESS_CHARS:
+                entry[name] = redactor.redact(value[:1000])
+        entries.append(entry)
+    return entries

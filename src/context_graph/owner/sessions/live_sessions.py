@@ -119,15 +119,14 @@ class LiveSessions:
     def start(self, event: HookEvent, *, strict: bool = False) -> Applied:
         """Begin or resume the session of a SESSION_START event, as its source says (D3.5).
 
-        Raises:
-            CorruptedIdentityError: If ``strict`` and the session to continue can't be read. Otherwise
-                the new session starts unlinked and ``Applied.warning`` says why: its events must go on.
+        Raises CorruptedIdentityError if ``strict`` and the session to continue can't be read. Otherwise the
+        new session starts unlinked and ``Applied.warning`` says why: its events must go on.
         """
         existing, twin = self.get(event.session_id), self._twins.is_second(event)
         if existing is not None and twin:
             self._count_duplicate(existing)
             return Applied(existing, twin=True)
-        # Once: what the session has done since would be gone with a second beginning.
+        # Only once: a second beginning would drop what the session has done since.
         cleared = event.source == "clear" and (existing is None or not self._is_applied(existing, event))
         if existing is not None and not cleared:
             self.apply(event)
@@ -149,7 +148,7 @@ class LiveSessions:
         have been installed in the middle of a session, and its events must not be lost.
         """
         if event.is_canary:
-            # What an event costs, and nothing of what it does: only its record, which `doctor` takes away.
+            # It costs what an event costs and does nothing: only its record stays, which `doctor` removes.
             canary = LiveSession(_new_snapshot(event))
             canary.apply(event)
             self.canaries.append(event)
@@ -200,8 +199,7 @@ class LiveSessions:
                 self._store.save_state(
                     live.snapshot,
                     runtime=live.runtime_bytes(),
-                    goals=live.goals_bytes() if due.goals else None,
-                    goals_seq=live.sequence if due.goals else None,
+                    goals=(live.sequence, live.goals_bytes()) if due.goals else None,
                     dream=due.dream,
                 )
                 if due.ended and self._settings.dream and self._settings.dream_session_end != "off":
@@ -287,8 +285,7 @@ class LiveSessions:
             event=event,
             seq=live.sequence,
             dedupe_key=event.dedupe_key(),
-            goals=live.goals_bytes(),
-            goals_seq=live.sequence,
+            goals=(live.sequence, live.goals_bytes()),
         )
         self._keep(live)
         self.publish(live)

@@ -100,8 +100,7 @@ class MemoryHooks:
     def tidy(self) -> None:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near.
 
-        Raises:
-            TookTooLong: One of these was ended; see `Chores.do`.
+        Raises TookTooLong if one of these was ended; see `Chores.do`.
         """
         for session_id in list(self._due):
             sealed = self._due.pop(session_id)
@@ -159,7 +158,7 @@ class MemoryHooks:
         return self._made_ledger
 
     def stats(self) -> dict[str, Any]:
-        """What waits, and the ledger's totals if there is a memory."""
+        """The captures due, and the ledger's totals if there is a memory."""
         found: dict[str, Any] = {"captures_due": len(self._due)}
         if self._has_memory():
             found.update(self.ledger.totals())

@@ -3,6 +3,10 @@
 A drain renames `events.log` under its lock, so that hooks continue with a new file, and deletes the renamed
 file only after every line is durable. After a crash before that, the next drain applies the file again from
 its start; the store's dedupe keys make that harmless (invariant 6).
+
+A line holds one event. A record is a newline, the CRC-32 of its JSON as 8 lower-case hex digits, a space, the
+JSON on one line and a newline. The newline in front ends a record that was cut short by a crash or a full
+disk, so that only the torn one fails its checksum, never its successor. Twin: ext/launcher/src/spool.rs.
 """
 
 from __future__ import annotations
@@ -10,13 +14,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from context_graph.errors import (
     ContextGraphError,
@@ -25,8 +31,85 @@ from context_graph.errors import (
     UsageError,
     WireError,
 )
-from context_graph.wire.lockfile import same_file
-from context_graph.wire.spool import EVENTS_LOG, MAX_LINE_BYTES, SpoolRecord, decode_line
+from context_graph.wire.run_folder import same_file
+
+SPOOL_VERSION: Final = 1
+EVENTS_LOG: Final = "events.log"
+"""Name of the file that hooks append to, in the store's `spool` folder."""
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+"""As a frame: what the socket would not carry, the spool does not either."""
+
+_CRC_DIGITS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolRecord:
+    """One spooled hook call, redacted before it was written.
+
+    Attributes:
+        id: The event id the live request carried: the owner may have applied it already.
+        session: $CLAUDE_CODE_SESSION_ID of the hook, or empty.
+        at_ms: Unix milliseconds at which the hook started.
+        params: The command's long options without dashes.
+        body: The hook's stdin, a JSON object; None if there was none.
+    """
+
+    id: str
+    verb: str
+    session: str
+    at_ms: int
+    project: str
+    cwd: str
+    params: dict[str, object]
+    body: dict[str, Any] | None
+
+
+def decode_line(line: bytes) -> SpoolRecord:
+    """The record of one line, its newlines optional.
+
+    Raises MalformedFrameError if the line is torn, damaged, of another version or lacks a field.
+    """
+    line = line.strip(b"\n")
+    if len(line) > MAX_LINE_BYTES:
+        raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
+    data = line[_CRC_DIGITS + 1 :]
+    try:
+        checksum = bytes.fromhex(line[:_CRC_DIGITS].decode("ascii"))
+    except ValueError as error:
+        raise MalformedFrameError(f"spool line begins with {line[:16]!r}, not with a checksum") from error
+    if len(checksum) != 4 or line[_CRC_DIGITS : _CRC_DIGITS + 1] != b" ":
+        raise MalformedFrameError(f"spool line begins with {line[:16]!r}, not with a checksum")
+    if int.from_bytes(checksum, "big") != zlib.crc32(data):
+        raise MalformedFrameError(f"spool line of {len(line)} bytes fails its checksum")
+    try:
+        value = json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise MalformedFrameError(f"spool line of {len(line)} bytes is not JSON: {error}") from error
+    return _record(value)
+
+
+def _record(value: object) -> SpoolRecord:
+    if not isinstance(value, dict):
+        raise MalformedFrameError(f"spool line holds a {type(value).__name__}, not an object")
+    if value.get("v") != SPOOL_VERSION:
+        raise MalformedFrameError(f"spool line is of version {value.get('v')!r}, not {SPOOL_VERSION}")
+    for name, kind in _KINDS.items():
+        if not isinstance(value.get(name), kind):
+            raise MalformedFrameError(f"spool line: {name} is {value.get(name)!r:.80}")
+    return SpoolRecord(**{name: value[name] for name in _KINDS})
+
+
+_KINDS: Final[dict[str, type | tuple[type, ...]]] = {
+    "id": str,
+    "verb": str,
+    "session": str,
+    "at_ms": int,
+    "project": str,
+    "cwd": str,
+    "params": dict,
+    "body": (dict, type(None)),
+}
+
 
 REJECTED_LOG: Final = "rejected.log"
 """Lines that could not be applied, kept as they were; nothing reads it but people and `doctor`."""
@@ -45,12 +128,12 @@ _SETTLE_S: Final = 10.0
 
 
 class LineSetAsideError(Exception):
-    """What ``apply`` raises for a line that has failed often enough."""
+    """Raised by ``apply`` for a line that has failed often enough."""
 
 
 @dataclass(slots=True)
 class DrainReport:
-    """What one drain did.
+    """The result of one drain.
 
     Attributes:
         applied: Lines that ``apply`` took, duplicates included.
@@ -178,7 +261,7 @@ class _Drain:
         with source:
             for at, line in _lines(source):
                 try:
-                    self._apply(_decoded(line))
+                    self._apply(decode_line(line))
                 except LineSetAsideError:
                     _keep(path.parent / ASIDE_LOG, line, repeated=repeated)
                     self.report.aside += 1
@@ -218,12 +301,6 @@ class _Drain:
         self.report.rejected += 1
         if len(self.report.reasons) < _REASONS:
             self.report.reasons.append(f"{type(error).__name__}: {error}")
-
-
-def _decoded(line: bytes) -> SpoolRecord:
-    if len(line) > MAX_LINE_BYTES:
-        raise MalformedFrameError(f"spool line is over {MAX_LINE_BYTES} bytes")
-    return decode_line(line)
 
 
 def _files(spool: Path) -> Iterator[tuple[Path, int]]:

@@ -17,15 +17,14 @@ from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.brief_cache import BriefCache
-from context_graph.owner.sessions.gate_hooks import entries_of
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks
+from context_graph.owner.sessions.spool import SpoolRecord
 from context_graph.redact import TextRedactor
 from context_graph.store.engine.tuning import Tuning
 from context_graph.store.sessions.sessions import SessionStore
 from context_graph.wire.frames import Request
-from context_graph.wire.spool import SpoolRecord
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
@@ -40,8 +39,7 @@ _SAME_ID_MAX = 4
 class StoreContext:
     """The open store in ``folder``, which is opened or created. Not thread-safe.
 
-    Raises:
-        StoreError: If the database can't be opened; its subclass says why.
+    Raises StoreError if the database can't be opened; its subclass says why.
     """
 
     def __init__(
@@ -88,8 +86,7 @@ class StoreContext:
     def memory(self) -> Memex:
         """The memories in this store's database, opened when first used; a store without any gains them.
 
-        Raises:
-            StoreError: They can't be opened; its subclass says why.
+        Raises StoreError if they can't be opened; its subclass says why.
         """
         if self._memory is None:
             from context_graph.memory.memex import Memex  # the engine of recall: not every owner needs it

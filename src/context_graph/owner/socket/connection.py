@@ -12,13 +12,10 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from context_graph.errors import WireError
 from context_graph.wire.frames import FrameDecoder, request_length
-
-if TYPE_CHECKING:
-    from context_graph.owner.socket.server import OwnerServer
 
 FRAME_S: Final = 5.0
 """Time to deliver a frame once begun, and to take a reply."""
@@ -44,22 +41,53 @@ class Answer:
     """What takes the socket over once this answer is sent: it speaks something else from then on."""
 
 
+class Server(Protocol):
+    """The methods of the owner's server that connections use."""
+
+    def answer(self, payload: bytes) -> Answer: ...
+    def refuse(self, error: WireError) -> Answer: ...
+    def too_much_held(self) -> WireError | None: ...
+    def plain(self, connected: socket.socket, data: bytes) -> None: ...
+    def line_served(self, name: str, received: int, sent: int, took_s: float) -> None: ...
+    def expired(self, connection: Channel) -> None: ...
+    def closed(self, connection: Channel) -> None: ...
+
+
 class Channel(ABC):
     """A socket that is read from or written to, never both, so that memory is bounded."""
 
-    __slots__ = ("_loop", "_out", "_reads", "_socket", "_timer", "used_at")
+    __slots__ = ("_loop", "_out", "_reads", "_server", "_socket", "_timer", "used_at")
 
     SLOW_S: ClassVar[float]
     """Time to take an answer."""
 
-    def __init__(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop) -> None:
         self._socket = connected
+        self._server = server
         self._loop = loop
         self._out = memoryview(b"")
         """What of the answer the client has not taken yet."""
         self._reads = False
         self._timer: asyncio.TimerHandle | None = None
         self.used_at = loop.time()
+
+    @property
+    @abstractmethod
+    def held(self) -> int:
+        """Bytes that were read and are not served yet."""
+
+    @property
+    @abstractmethod
+    def idle(self) -> bool:
+        """Whether it may be closed without anything being lost."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Serve it, beginning with what has arrived already."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Close for an owner that leaves, as soon as nothing is half done."""
 
     @abstractmethod
     def _on_readable(self) -> None:
@@ -157,15 +185,12 @@ class Channel(ABC):
 class Connection(Channel):
     """State: reading a frame, or writing a reply; never both, so memory is bounded."""
 
-    __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_server", "_upgrade", "served")
+    __slots__ = ("_decoder", "_eof", "_last", "_leaving", "_upgrade", "served")
 
     SLOW_S: ClassVar[float] = FRAME_S
 
-    def __init__(
-        self, connected: socket.socket, server: OwnerServer, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        super().__init__(connected, loop)
-        self._server = server
+    def __init__(self, connected: socket.socket, server: Server, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(connected, server, loop)
         self._decoder = FrameDecoder(request_length)
         self._eof = False
         self._last = False

@@ -1,4 +1,4 @@
-"""Serves the owner's socket: decides who may connect and how many, and answers each frame."""
+"""Serves the owner's socket: decides who may connect and how many, answers, counts and logs each frame."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import json
 import logging
 import os
 import re
+import resource
 import socket
 import time
+from collections import Counter, deque
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from context_graph import __version__
+from context_graph.config import socket_path
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
-from context_graph.owner.log import OwnerStatus, request_line
-from context_graph.owner.socket.connection import Answer, Connection, Upgrade
+from context_graph.owner.lock import fingerprint
+from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.wire.frames import (
     HEADER_BYTES,
     SPOOL_IT,
@@ -28,14 +32,14 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
     is_late,
+    peer_pid,
+    peer_uid,
 )
-from context_graph.wire.peer import peer_pid, peer_uid
-from context_graph.wire.silence import forget_silence
+from context_graph.wire.run_folder import forget_silence
 
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
     from context_graph.owner.service import OwnerService
-    from context_graph.owner.socket.lines import LineConnection
 
 EXIT_BUSY: Final = 75
 """Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
@@ -103,7 +107,7 @@ class OwnerServer:
         self._quiet = quiet
         self._listener: socket.socket | None = None
         self._tidying: asyncio.TimerHandle | None = None
-        self._connections: set[Connection | LineConnection] = set()
+        self._connections: set[Channel] = set()
 
     @property
     def clients(self) -> int:
@@ -185,18 +189,18 @@ class OwnerServer:
             return
         self._adopt(connected, endpoint, data, plain=True, name="plain")
 
-    def line_served(self, connection: LineConnection, received: int, sent: int, took_s: float) -> None:
+    def line_served(self, name: str, received: int, sent: int, took_s: float) -> None:
         """Count and log one message of a line connection, and do what can wait until after its answer."""
         self._status.count("mcp", took_s * 1000.0)
-        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", connection.name, took_s * 1000.0, received, sent)
+        self._log.info("mcp store=%s ms=%.2f in=%d out=%d", name, took_s * 1000.0, received, sent)
         self._settle()
 
-    def expired(self, connection: Connection | LineConnection) -> None:
+    def expired(self, connection: Channel) -> None:
         """Note that a client took too long over a frame or a reply."""
         self._log.warning("closed: a client that was too slow (%d bytes of a frame)", connection.held)
 
-    def closed(self, connection: Connection | LineConnection) -> None:
-        """A connection has ended."""
+    def closed(self, connection: Channel) -> None:
+        """Forget a connection that has ended."""
         self._connections.discard(connection)
         if not self._connections:
             self._quiet()
@@ -347,3 +351,88 @@ def _encoded(reply: Reply) -> tuple[Reply, bytes]:
         # The event, if there was one, keeps its flag: what failed is only the answer's way back.
         short = Reply(1, reply.flags & 0xFF, stderr=f"context-graph: {error}\n".encode())
         return short, encode_reply(short)
+
+
+def request_line(request: Request | None, reply: Reply, *, took_ms: float, received: int, sent: int) -> str:
+    """The log line of one request: who, how long, how much, how it ended; no content."""
+    verb = store = session = "-"
+    if request is not None:
+        verb = _word(request.verb)
+        store = _word(request.store.name) if request.store is not None else "-"
+        session = _word(request.session_env or str(request.params.get("session-id", "")))
+    return (
+        f"{verb} store={store} session={session} ms={took_ms:.2f} in={received} out={sent} "
+        f"exit={reply.exit_code} flags={reply.flags}"
+    )
+
+
+def _word(text: str) -> str:
+    """``text`` as one short word: a client must not be able to write lines of its own into the log."""
+    kept = "".join(char if char.isalnum() or char in "._-+:" else "?" for char in text[:64])
+    return kept or "-"
+
+
+_RECENT: Final = 1024
+"""Requests whose times are kept: enough for a p99, 8 KiB."""
+_VERBS: Final = 64
+"""Names are the client's to choose, so their number must be bounded."""
+
+
+def rss_bytes() -> int:
+    """Resident memory of this process."""
+    try:
+        with open("/proc/self/statm", "rb") as source:
+            return int(source.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # macOS has no /proc; the peak, in bytes there, is the best there is
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+class OwnerStatus:
+    """Counters of one owner process. Not thread-safe; the loop's thread alone writes."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._started_at = datetime.now(UTC)
+        self._started = time.monotonic()
+        self._by_verb: Counter[str] = Counter()
+        self._recent_ms: deque[float] = deque(maxlen=_RECENT)
+        self.requests = 0
+        self.errors = 0
+        """Requests that ended in an error no handler foresaw."""
+        self.malformed = 0
+        """Connections whose bytes were no frames of ours."""
+        self.refused = 0
+        """Connections turned away: a foreign user, or too many clients."""
+
+    def count(self, verb: str, took_ms: float) -> None:
+        """Note one answered request."""
+        self.requests += 1
+        self._recent_ms.append(took_ms)
+        self._by_verb[verb if verb in self._by_verb or len(self._by_verb) < _VERBS else "other"] += 1
+
+    def view(self, clients: int, service: dict[str, object]) -> dict[str, object]:
+        """The counters as a JSON object, with what ``service`` tells of its stores."""
+        times = sorted(self._recent_ms)
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "fingerprint": fingerprint(),
+            "rss_bytes": rss_bytes(),
+            "uptime_s": round(time.monotonic() - self._started, 3),
+            "started_at": self._started_at.isoformat(timespec="milliseconds"),
+            "root": str(self._root),
+            "socket": str(socket_path(self._root)),
+            "clients": clients,
+            "requests": self.requests,
+            "by_verb": dict(sorted(self._by_verb.items())),
+            "p50_ms": _at(times, 0.50),
+            "p95_ms": _at(times, 0.95),
+            "errors": self.errors,
+            "malformed": self.malformed,
+            "refused": self.refused,
+            **service,
+        }
+
+
+def _at(times: list[float], share: float) -> float | None:
+    return round(times[min(len(times) - 1, int(len(times) * share))], 3) if times else None

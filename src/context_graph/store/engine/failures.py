@@ -113,7 +113,7 @@ def shut_file(file: Path, error: OSError) -> StoreError:
 
 
 def _whose(path: Path) -> str:
-    """Whose the nearest folder that exists is, if not ours to use as we must."""
+    """The owner and mode of the nearest folder that exists, if we can't use it."""
     folder = next((one for one in (path, *path.parents) if os.path.isdir(one)), path)
     try:
         found = os.stat(folder)

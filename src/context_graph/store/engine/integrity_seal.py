@@ -16,6 +16,7 @@ missing from the logs is noted in another file; the store continues with what is
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import secrets
@@ -31,6 +32,7 @@ from typing import Any, Final, NamedTuple
 from context_graph.errors import DatabaseCorruptionError, LogReplayError, StoreError
 from context_graph.store.engine.failures import REPAIR, shut_file, translate
 
+_LOG: Final = logging.getLogger(__name__)
 SEAL: Final = "seal.json"
 LOG_NOTE: Final = "wal_dir"
 """File in the database's folder: where its write-ahead logs are, when not beside its tables."""
@@ -88,8 +90,7 @@ def log_bytes(path: Path) -> int:
 def log_folder(path: Path) -> Path:
     """Where the write-ahead logs of the database at ``path`` are: as its note says, else beside its tables.
 
-    Raises:
-        LogReplayError: The noted folder is gone, and what was not flushed with it.
+    Raises LogReplayError if the noted folder is gone, and what was not flushed with it.
     """
     try:
         noted = Path(os.fsdecode((path / LOG_NOTE).read_bytes().rstrip(b"\n")))
@@ -108,10 +109,8 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
 
     Logs that a crash left stay where they are, and are used there: RocksDB would not look for them anywhere
     else. They move at the first opening after a clean close. A folder with logs in it that is not noted is of
-    a database that was at this path before (a restore keeps it): this one gets another.
-
-    Raises:
-        StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
+    a database that was at this path before (a restore keeps it): this one gets another. Raises
+    StoreReadOnlyError, StoreFullError, StoreError: The folder can't be made.
     """
     known = log_folder(path)
     wanted = path if root is None else Path(os.path.abspath(root)) / _log_name(path)
@@ -135,18 +134,16 @@ def choose_log_folder(path: Path, root: Path | None) -> Path:
 
 
 def _log_name(path: Path) -> str:
-    """Of a database's own folder below the configured one: two databases never share one."""
+    """The name of a database's own folder below the configured one: two databases never share one."""
     return f"{path.parent.name}-{zlib.crc32(os.fsencode(path)):08x}"
 
 
 def check_files(path: Path) -> None:
     """Refuse a database whose CURRENT, MANIFEST or logs can't be trusted to open.
 
-    Cost: one pass over the MANIFEST, and over the headers of logs (empty after a clean close).
-
-    Raises:
-        DatabaseCorruptionError: Names the file and what is wrong with it.
-        StoreReadOnlyError: A file may not be read by this user, which says nothing of what is in it.
+    Cost: one pass over the MANIFEST, and over the headers of logs (empty after a clean close). Raises
+    DatabaseCorruptionError: Names the file and what is wrong with it. Raises StoreReadOnlyError if a file may
+    not be read by this user, which says nothing of what is in it.
     """
     try:
         _check_files(path)
@@ -167,8 +164,7 @@ def _check_files(path: Path) -> None:
 def check_sequence(path: Path, sequence: int) -> None:
     """Refuse a database that has gone back behind the sequence number of its seal.
 
-    Raises:
-        DatabaseCorruptionError: Writes that had been there when it was last seen are gone.
+    Raises DatabaseCorruptionError if writes that had been there when it was last seen are gone.
     """
     sealed = _read_seal(path)
     known = sealed.get("sequence") if sealed else None
@@ -288,7 +284,7 @@ class LogMark:
         self.look(sequence)
 
     def note(self, sequence: int) -> None:
-        """The last write that is in the log by now. Cost: 1 us."""
+        """Note the last write that is in the log by now. Cost: 1 us."""
         if self._handle is None:
             return
         self._writes += 1
@@ -347,14 +343,14 @@ class Evidence(NamedTuple):
         return cls(sequence if sequence >= begun else 0, found)
 
     def losses(self, sequence: int) -> list[str]:
-        """What is lost of a database whose last write is ``sequence`` now that it is open."""
+        """The losses of a database whose last write is ``sequence`` now that it is open."""
         lost = self.sequence - sequence
         end = [f"the last {lost} writes to its log are lost: the log was cut or removed"] if lost > 0 else []
         return [*self.found, *end]
 
 
 def losses(folder: Path) -> list[dict[str, Any]]:
-    """What was lost of the database in ``folder`` and when that was noticed, the newest last."""
+    """The losses of the database in ``folder`` and when each was noticed, the newest last."""
     try:
         found = json.loads((folder / LOSSES).read_text())
     except (OSError, ValueError):
@@ -363,7 +359,11 @@ def losses(folder: Path) -> list[dict[str, Any]]:
 
 
 def note_losses(folder: Path, found: list[str]) -> None:
-    """Record losses, to be reported; of many only the newest. Best effort on a full disk."""
+    """Log losses and record them, to be reported; of many only the newest. Best effort on a full disk."""
+    if not found:
+        return
+    for one in found:
+        _LOG.error("%s: %s; what is there is used", folder, one)
     at_ms = time.time_ns() // 1_000_000
     kept = [*losses(folder), *({"at_ms": at_ms, "what": one, "told": False} for one in found)]
     _write_losses(folder, kept[-LOSSES_KEPT:])
@@ -386,7 +386,7 @@ def _write_losses(folder: Path, kept: list[dict[str, Any]]) -> None:
 
 
 def _numbers(folder: Path) -> list[int]:
-    """Of the logs there are, ascending."""
+    """The numbers of the logs, ascending."""
     return sorted(int(file.stem) for file in log_files(folder) if file.stem.isdigit())
 
 

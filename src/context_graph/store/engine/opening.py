@@ -1,4 +1,4 @@
-"""Lets only one process at a time open a database folder, and creates a new one without half-made states.
+"""Opens and creates database folders: one process at a time, and without half-made states.
 
 RocksDB takes its own lock late: before that it moves and removes its information logs, and we list and read
 the database's files. Two processes that do so at once each see files vanish, which looks like damage. So
@@ -15,18 +15,28 @@ import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from rocksdict import AccessType, Options, Rdict
 
 from context_graph.errors import FormatVersionError, StoreError, StoreLockedError
 from context_graph.store.engine.failures import (
+    call,
     damaged_database,
     lock_holder,
     missing_family,
     refuse_held,
     translate,
 )
-from context_graph.store.engine.integrity_seal import has_database, leftovers
-from context_graph.store.engine.tuning import Schema
+from context_graph.store.engine.integrity_seal import choose_log_folder, has_database, leftovers, log_folder
+from context_graph.store.engine.tuning import (
+    DEFAULT_TUNING,
+    FamilyTuning,
+    Schema,
+    Tuning,
+    database_options,
+    family_options,
+)
 
 _WAIT_S: Final = 5.0
 """For one that looks at the files: milliseconds, unless it was stopped in the midst of it."""
@@ -39,10 +49,8 @@ def opening(folder: Path, *, read_only: bool) -> Iterator[None]:
     by side.
 
     A reader of a database that somebody has open does not wait. If the folder can't be locked (it is missing,
-    may not be read, or its file system has no locks), nothing is locked: opening it reports the fault.
-
-    Raises:
-        StoreLockedError: Somebody has it open, or has been about to open it for 5 s.
+    may not be read, or its file system has no locks), nothing is locked: opening it reports the fault. Raises
+    StoreLockedError: Somebody has it open, or has been about to open it for 5 s.
     """
     handle = _take(folder, read_only=read_only)
     try:
@@ -169,3 +177,77 @@ def check_markers(
         for family in known[marker]:
             if family not in families:
                 raise missing_family(family)
+
+
+class Database(NamedTuple):
+    """An open RocksDB, its column families, and the options that hold its statistics."""
+
+    db: Rdict
+    families: list[str]
+    options: Options
+
+
+def open_rocksdb(
+    path: Path,
+    schema: Schema,
+    tuning: Tuning,
+    *,
+    read_only: bool,
+    complete: bool = False,
+    lenient: bool = False,
+) -> Database:
+    """Open the database with all its families.
+
+    Args:
+        complete: Raise MissingColumnFamilyError if one of the schema's families is not in it.
+        lenient: Skip damaged log records instead of failing on them (copies only).
+    """
+    families: list[str] = call(path, Rdict.list_cf, str(path))
+    missing = [family for family in schema.families if family not in families]
+    if complete and missing:
+        raise missing_family(missing[0])
+    if read_only:
+        logs, access = log_folder(path), AccessType.read_only(False)
+    else:
+        logs, access = choose_log_folder(path, tuning.wal_dir), AccessType.read_write()
+    database = database_options(tuning, log_folder=None if logs == path else logs, lenient=lenient)
+    options = {family: options_of(schema, family, tuning) for family in families}
+    return Database(call(path, Rdict, str(path), database, options, access), families, database)
+
+
+def rebuild_rocksdb(path: Path) -> None:
+    """Run RocksDB's own repair, in place: what can be read of tables and logs becomes a database again.
+
+    It moves files away and drops damaged tables: for copies only (`store.salvage.repair`).
+    """
+    call(path, Rdict.repair, str(path), database_options())
+
+
+def create_rocksdb(schema: Schema, path: Path) -> None:
+    """Make an empty database with the schema's families in the folder ``path``."""
+    options = {family: options_of(schema, family, DEFAULT_TUNING) for family in schema.families}
+    db: Rdict = call(path, Rdict, str(path), database_options(creating=True), options)
+    # In every family, and flushed to a table: tables carry the name of their family, so that RocksDB's repair
+    # can tell whose a log record is even when the MANIFEST, the only other place of that name, is lost.
+    for family in schema.families:
+        handle = call(path, db.get_column_family, family)
+        call(path, handle.put, schema.format_key, schema.format_version)
+        call(path, handle.flush)
+        handle.close()
+    db.close()
+
+
+def options_of(schema: Schema, family: str, tuning: Tuning) -> Options:
+    """RocksDB's options for one family of ``schema``."""
+    return family_options(schema.tuning.get(family, FamilyTuning()), tuning)
+
+
+def require_utf8(folder: Path) -> None:
+    """Raise StoreError unless the path is UTF-8: RocksDict takes it as text."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"{str(folder)!r} is not UTF-8, which a store's folder must be; "
+            "set CONTEXT_GRAPH_HOME to one that is"
+        ) from error

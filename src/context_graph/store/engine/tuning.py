@@ -83,6 +83,15 @@ class Schema(NamedTuple):
     """Of the families that are set up in another way than is usual."""
 
 
+class Write(NamedTuple):
+    """One record that is put, or removed."""
+
+    family: str
+    key: bytes
+    value: bytes | None
+    """None removes it."""
+
+
 def open_files() -> int:
     """Tables that a database keeps open: fewer where the process may have few descriptors (`ulimit -n`)."""
     return max(LEAST_OPEN_FILES, min(MAX_OPEN_FILES, _file_limit() // 8))
@@ -136,7 +145,7 @@ def database_options(
     options.set_stats_dump_period_sec(0)  # idle costs nothing
     options.set_stats_persist_period_sec(0)
     options.enable_statistics()
-    # One thread writes at a time: its locks are for nothing.
+    # One thread writes at a time: locks among writers would be wasted.
     options.set_allow_concurrent_memtable_write(False)
     if log_folder is not None:
         options.set_wal_dir(str(log_folder))

@@ -34,8 +34,7 @@ from context_graph.store.graph.records import (
     payload_of,
 )
 from context_graph.store.graph.vector_table import VectorTable
-from context_graph.store.graph_layout import ACCESS, EDGES, NODES, edge_key
-from context_graph.store.layout import after
+from context_graph.store.layout import ACCESS, EDGES, NODES, after, edge_key
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -127,8 +126,7 @@ class Columns:
     def content(self, node_id: bytes) -> str:
         """The content of a memory, and nothing else. Cost: 6 us.
 
-        Raises:
-            CorruptedMemoryError, MemoryFormatError: It can't be read, or is not there.
+        Raises CorruptedMemoryError, MemoryFormatError if it can't be read, or is not there.
         """
         record = self._engine.get(NODES, node_id)
         if record is None:

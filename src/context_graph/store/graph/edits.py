@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Write
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.history import HistoryTable, Image
 from context_graph.store.graph.node_records import (
     Access,
@@ -38,7 +38,7 @@ from context_graph.store.graph.records import (
     encode_tombstone,
 )
 from context_graph.store.graph.tables import edge_removal, edge_writes
-from context_graph.store.graph_layout import ACCESS, EDGES, INDEX, LOG, META, NODES, TOMBSTONES
+from context_graph.store.layout import ACCESS, EDGES, INDEX, LOG, META, NODES, TOMBSTONES
 
 Slot = tuple[bytes, bytes, str]
 """Source, target and relationship; there is at most one edge of each."""
@@ -139,7 +139,7 @@ def add_edit(
     *,
     fresh: bool = False,
 ) -> Edit:
-    """A memory comes, in place of the one that has its id.
+    """Add a memory; it replaces the one that has its id.
 
     Args:
         stone: If it is soft-deleted.
@@ -174,11 +174,7 @@ def add_edit(
 
 
 def update_edit(store: GraphReader, before: MemoryNode, after: MemoryNode) -> Edit:
-    """A live memory has other fields.
-
-    Raises:
-        InvalidParamsError: A field that no record can hold.
-    """
+    """Change fields of a live memory. Raises InvalidParamsError for a field that no record can hold."""
     key = after.id.bytes
     writes = [Write(NODES, key, encode_node(key, after)), *index_writes(before, after)]
     more = Counters(content_bytes=content_bytes(after) - content_bytes(before))
@@ -186,7 +182,7 @@ def update_edit(store: GraphReader, before: MemoryNode, after: MemoryNode) -> Ed
 
 
 def forget_edit(store: GraphReader, node: MemoryNode, stone: Tombstone) -> Edit:
-    """A live memory is soft-deleted."""
+    """Soft-delete a live memory."""
     key = node.id.bytes
     writes = [
         Write(NODES, key, encode_node(key, node, deleted=True)),
@@ -197,7 +193,7 @@ def forget_edit(store: GraphReader, node: MemoryNode, stone: Tombstone) -> Edit:
 
 
 def restore_edit(store: GraphReader, node: MemoryNode) -> Edit:
-    """A soft-deleted memory comes back."""
+    """Restore a soft-deleted memory."""
     key = node.id.bytes
     writes = [
         Write(NODES, key, encode_node(key, node)),
@@ -210,7 +206,7 @@ def restore_edit(store: GraphReader, node: MemoryNode) -> Edit:
 def remove_edits(
     store: GraphReader, found: StoredNode, stone: Tombstone | None, gone: set[bytes]
 ) -> Iterator[Edit]:
-    """A memory goes for good, with its edges and the history of both.
+    """Delete a memory for good, with its edges and the history of both.
 
     Args:
         stone: What stays to be seen of it, if anything.
@@ -236,7 +232,7 @@ def rewrite_edit(store: GraphReader, found: StoredNode) -> Edit:
 
 
 def _cleared(store: GraphReader, found: StoredNode) -> tuple[list[Write], Counters]:
-    """Nothing is kept of a memory elsewhere than under its id, and what there is more of then."""
+    """Remove what is kept of a memory elsewhere than under its id; the writes, and how the counts change."""
     node = found.node
     writes = store.vectors.removal(node.commit_seq)
     if found.deleted:
@@ -247,7 +243,7 @@ def _cleared(store: GraphReader, found: StoredNode) -> tuple[list[Write], Counte
 
 
 def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Write]:
-    """The secondary keys that go and come; None for a memory that is not live."""
+    """The writes that remove old secondary keys and add new ones; None for a memory that is not live."""
     old = [] if before is None else index_keys(before)
     if after is None:
         return [Write(INDEX, key, None) for key in old]
@@ -282,7 +278,7 @@ def slot_of(edge: GraphEdge) -> Slot:
 
 
 def link_edit(edge: GraphEdge) -> Edit:
-    """An edge comes, or comes back."""
+    """Add an edge, or restore it."""
     image = Image(EDGES, layout.edge_key(edge.id.bytes), None)
     return Edit(Op.LINK, edge.id.bytes, edge_writes(edge), (image,), slot_of(edge)[:2])
 
@@ -294,13 +290,13 @@ def unlink_edit(edge: GraphEdge, record: bytes | None) -> Edit:
 
 
 def relink_edit(edge: GraphEdge, record: bytes | None) -> Edit:
-    """An edge has other numbers between the same memories; ``record`` is as it was."""
+    """Change the numbers of an edge; ``record`` is the old one."""
     image = Image(EDGES, layout.edge_key(edge.id.bytes), record)
     return Edit(Op.RELINK, edge.id.bytes, edge_writes(edge)[:1], (image,), slot_of(edge)[:2])
 
 
 def put_edge_edit(store: GraphReader, edge: GraphEdge) -> Edit:
-    """An edge comes, or changes. A traversal alone is a use and leaves nothing in the history."""
+    """Add or change an edge. A traversal alone is a use and leaves nothing in the history."""
     record = store.edges.record(edge.id.bytes)
     if record is None:
         return unrecorded(link_edit(edge))

@@ -15,7 +15,7 @@ from typing import Any, Final
 from context_graph.errors import CorruptedMemoryError, GraphQueryError, MemoryFormatError, StoreError
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
 from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.graph import records
@@ -36,7 +36,7 @@ from context_graph.store.graph.reader import GraphReader, counted
 from context_graph.store.graph.records import Counters
 from context_graph.store.graph.scrub import Scrubber
 from context_graph.store.graph.tables import edge_writes
-from context_graph.store.graph_layout import ACCESS, META, TOMBSTONES, key_name
+from context_graph.store.layout import ACCESS, META, TOMBSTONES, key_name
 from context_graph.store.schema import gain_memory, has_memory, keeps_history, open_database
 
 _LOG: Final = logging.getLogger(__name__)
@@ -50,8 +50,7 @@ class GraphStore(GraphReader):
     def __init__(self, engine: Engine) -> None:
         """Over an open ``engine``, which gains those families of memory that it does not have.
 
-        Raises:
-            StoreError: It can't: read-only, full, or damaged (subclass).
+        Raises StoreError if it can't: read-only, full, or damaged (subclass).
         """
         if not (keeps_history(engine) or (has_memory(engine) and engine.read_only)):
             gain_memory(engine)
@@ -73,8 +72,7 @@ class GraphStore(GraphReader):
     def read_only(cls, path: str | os.PathLike[str]) -> GraphStore:
         """The database folder ``path``, such as a `checkpoint`, to be read and never changed.
 
-        Raises:
-            StoreError: There is none, or it has no memories, or as Engine.open.
+        Raises StoreError if there is none, or it has no memories, or as Engine.open.
         """
         return cls._owning(open_database(path, create=False, read_only=True))
 
@@ -110,7 +108,7 @@ class GraphStore(GraphReader):
 
     @property
     def counters(self) -> Counters:
-        """What the store holds."""
+        """The store's counts."""
         return self._counters
 
     @property
@@ -166,9 +164,8 @@ class GraphStore(GraphReader):
     def update(self, nodes: Iterable[MemoryNode]) -> None:
         """Write changed fields of live memories (not content, which would need another embedding).
 
-        Raises:
-            GraphQueryError: One of them is not in the store.
-            InvalidParamsError, StoreError: As `add`.
+        Raises GraphQueryError if one of them is not in the store. Raises InvalidParamsError, StoreError: As
+        `add`.
         """
         self._apply(update_edit(self, self._live(node.id.bytes), node) for node in nodes)
 
@@ -199,8 +196,7 @@ class GraphStore(GraphReader):
     def put_vectors(self, embeddings: Iterable[tuple[int, bytes]]) -> None:
         """Write embeddings by commit number that were lost, in one batch. No change: they have no commit.
 
-        Raises:
-            StoreError: The write failed; nothing of it is stored.
+        Raises StoreError if the write failed; nothing of it is stored.
         """
         batch = self._engine.batch()
         batch.apply(self.vectors.write(seq, embedding) for seq, embedding in embeddings)
@@ -217,9 +213,7 @@ class GraphStore(GraphReader):
     def forget(self, node_id: bytes, tombstone: Tombstone) -> MemoryNode:
         """Soft-delete a live memory: out of every listing, its record marked; returns it.
 
-        Raises:
-            GraphQueryError: It is not in the store, or deleted.
-            StoreError: As `add`.
+        Raises GraphQueryError if it is not in the store, or deleted. Raises StoreError as `add`.
         """
         found = self._live(node_id)
         self._apply([forget_edit(self, found, tombstone)])
@@ -228,9 +222,7 @@ class GraphStore(GraphReader):
     def restore(self, node_id: bytes) -> MemoryNode:
         """Undo a soft delete; returns the memory.
 
-        Raises:
-            GraphQueryError: No soft-deleted memory has that id.
-            StoreError: As `add`.
+        Raises GraphQueryError if no soft-deleted memory has that id. Raises StoreError as `add`.
         """
         found = self.read(node_id)
         if found is None or not found.deleted:

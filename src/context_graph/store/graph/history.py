@@ -10,7 +10,7 @@ and traversals (uses, no changes), and of a memory that is deleted for good: wit
                                 memories of an edge), then each image: u8 family, u16 bytes of key, u32 bytes
                                 of record plus one (0: there was none), key, record
     s: + id + commit number     nothing: that commit changed this memory or edge, or an edge of this memory
-    r: + commit number          a run that began there, a JSON object (runs)
+    r: + commit number          a run that began there, a JSON object (Run)
 
 Numbers in use are on users' disks: never renumber.
 """
@@ -19,16 +19,25 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
 
 from context_graph.errors import CorruptedMemoryError, MemoryFormatError
-from context_graph.store.engine.cursor import Batch, Write
-from context_graph.store.engine.engine import Engine
-from context_graph.store.graph.records import OTHER_VERSION, damaged_memory, payload_of, unpack_fixed
-from context_graph.store.graph.runs import Run, decode_run, encode_run
-from context_graph.store.graph_layout import ACCESS, BEGUN_KEY, EDGES, HISTORY, META, NODES, TOMBSTONES
-from context_graph.store.layout import after, wrap
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import Write
+from context_graph.store.graph.records import (
+    OTHER_VERSION,
+    damaged_memory,
+    decode_meta,
+    encode_meta,
+    payload_of,
+    unpack_fixed,
+)
+from context_graph.store.layout import ACCESS, BEGUN_KEY, EDGES, HISTORY, META, NODES, TOMBSTONES, after, wrap
 
 CHANGE_PREFIX: Final = b"c:"
 SUBJECT_PREFIX: Final = b"s:"
@@ -131,6 +140,45 @@ def decode_entry(key: bytes, record: bytes) -> Entry:
     except (struct.error, IndexError, ValueError) as error:
         raise damaged_memory(key, f"content: {error}") from error
     return Entry(split_history_key(key), at_ms, op, subject, found, tuple(kept))
+
+
+UNDO = "undo"
+"""The mode of a run that undid another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One consolidation, or the undoing of one."""
+
+    token: UUID
+    """By which it is undone."""
+    mode: str
+    """light, deep, rem, or undo."""
+    at_ms: int
+    first: int
+    """Commit number of its first change, Op.RUN."""
+    last: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many of each kind of change it made."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What its caller wanted to be kept with it, a JSON object."""
+    undoes: UUID | None = None
+    """The run that this one undid."""
+    undone_by: UUID | None = None
+    """The run that undid this one."""
+
+
+def encode_run(key: bytes, run: Run) -> bytes:
+    """The record of ``run``. Raises InvalidParamsError for more than 1 MiB of details."""
+    return encode_meta(key, msgspec.to_builtins(run))
+
+
+def decode_run(key: bytes, record: bytes) -> Run:
+    """The run in ``record``. Raises as decode_node."""
+    try:
+        return msgspec.convert(decode_meta(key, record), Run)
+    except msgspec.ValidationError as error:
+        raise damaged_memory(key, f"run: {error}") from error
 
 
 _LOG: Final = logging.getLogger(__name__)

@@ -72,8 +72,8 @@ class StoredNode(NamedTuple):
 def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes:
     """The record of ``node`` without its embedding and its accesses.
 
-    Raises:
-        InvalidParamsError: A text or the metadata is too long for a record, or metadata is no JSON object.
+    Raises InvalidParamsError if a text or the metadata is too long for a record, or metadata is no JSON
+    object.
     """
     content = text_bytes(node.content)
     rationale, source = text_bytes(node.rationale), text_bytes(node.source)
@@ -118,9 +118,8 @@ def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes
 def decode_node(key: bytes, record: bytes, access: Access | None = None) -> StoredNode:
     """The node in ``record``, which was read from ``key``, with its accesses; older versions are converted.
 
-    Raises:
-        MemoryFormatError: A version that can't be converted; names node id and version (EC-CORE-018).
-        CorruptedMemoryError: Length, checksum or content are wrong; names node id, fault and cure.
+    Raises MemoryFormatError for a version that can't be converted; names node id and version (EC-CORE-018).
+    Raises CorruptedMemoryError if length, checksum or content are wrong; names node id, fault and cure.
     """
     version, payload = open_record(key, record)
     decode = _NODE_DECODERS.get(version)
@@ -197,11 +196,7 @@ _NODE_DECODERS: Final[dict[int, Callable[[bytes, bytes, Access | None], StoredNo
 
 
 def encode_embedding(key: bytes, embedding: bytes) -> bytes:
-    """The record of an embedding: 6144 bytes, 1536 float32.
-
-    Raises:
-        InvalidParamsError: Another length.
-    """
+    """The record of an embedding: 6144 bytes, 1536 float32. Raises InvalidParamsError for another length."""
     if len(embedding) != EMBEDDING_BYTES:
         raise InvalidParamsError.of(
             "embedding", f"has {len(embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from context_graph.errors import CorruptedMemoryError, MemoryFormatError, ReadFailedError, StoreError
 from context_graph.model.memory import MemoryNode, Tombstone
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph import records
 from context_graph.store.graph.history import HistoryTable
@@ -18,8 +18,7 @@ from context_graph.store.graph.node_records import StoredNode, content_bytes, de
 from context_graph.store.graph.records import Change, Counters, Op
 from context_graph.store.graph.tables import EdgeTable, PathTable
 from context_graph.store.graph.vector_table import VectorTable
-from context_graph.store.graph_layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, Place, key_name
-from context_graph.store.layout import after
+from context_graph.store.layout import ACCESS, INDEX, LOG, META, NODES, TOMBSTONES, Place, after, key_name
 
 _LOG: Final = logging.getLogger(__name__)
 _ID_BYTES: Final = 16
@@ -50,9 +49,8 @@ class GraphReader:
     def read(self, node_id: bytes) -> StoredNode | None:
         """The memory of that id, soft-deleted or not; None if there is none. Cost: two lookups, some 15 us.
 
-        Raises:
-            CorruptedMemoryError, MemoryFormatError: Its record can't be read.
-            DatabaseCorruptionError, ReadFailedError: The database can't.
+        Raises CorruptedMemoryError, MemoryFormatError if its record can't be read. Raises
+        DatabaseCorruptionError, ReadFailedError: The database can't.
         """
         try:
             record = self._engine.get(NODES, node_id)
@@ -81,7 +79,7 @@ class GraphReader:
         """At most ``limit`` live memories of one kind in order of time, from after ``start``.
 
         Args:
-            prefix: `graph_layout.index_prefix` of a session, agent, project, tag, or of all.
+            prefix: `layout.index_prefix` of a session, agent, project, tag, or of all.
         """
         end = after(prefix)
         at = b"" if start is None else layout.index_key(prefix, start.created_at_ms, start.seq)

@@ -16,8 +16,7 @@ import orjson
 from context_graph.errors import CorruptedMemoryError, InvalidParamsError, MemoryFormatError
 from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
 from context_graph.model.memory import Tombstone
-from context_graph.store.graph_layout import key_name
-from context_graph.store.layout import open_envelope, wrap
+from context_graph.store.layout import key_name, open_envelope, wrap
 
 OTHER_VERSION: Final = 1
 """Of every record but a node's."""
@@ -30,8 +29,7 @@ MAX_METADATA_BYTES: Final = 1 << 20
 def encode_json(name: str, content: Mapping[str, Any]) -> bytes:
     """``content`` as JSON.
 
-    Raises:
-        InvalidParamsError: It is no JSON object, or has more than 1 MiB; names ``name``.
+    Raises InvalidParamsError if it is no JSON object, or has more than 1 MiB; names ``name``.
     """
     try:
         text = orjson.dumps(content)
@@ -76,8 +74,7 @@ class Cutter:
 def open_record(key: bytes, record: bytes) -> tuple[int, bytes]:
     """(version, payload) of ``record``, which was read from ``key``. Cost: one CRC pass.
 
-    Raises:
-        CorruptedMemoryError: Length or checksum don't fit; names the memory, the fault and the cure.
+    Raises CorruptedMemoryError if length or checksum don't fit; names the memory, the fault and the cure.
     """
     return open_envelope(key, record, damaged_memory)
 
@@ -194,7 +191,7 @@ class Change(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """What the store holds."""
+    """The store's counts."""
 
     seq: int = 0
     """Number of the last commit."""
@@ -210,8 +207,7 @@ class Counters(NamedTuple):
 def encode_edge(key: bytes, edge: GraphEdge) -> bytes:
     """The record of ``edge``.
 
-    Raises:
-        InvalidParamsError: A number or the metadata that no record can hold.
+    Raises InvalidParamsError for a number or the metadata that no record can hold.
     """
     relation, profile = text_bytes(edge.relationship_type), edge.neurotransmitter_weights
     metadata = encode_json("metadata", edge.metadata) if edge.metadata else b""

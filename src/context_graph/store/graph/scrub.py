@@ -15,13 +15,11 @@ from typing import Final, NamedTuple, TypeVar
 
 from context_graph.errors import StoreError
 from context_graph.model.memory import MemoryNode
-from context_graph.store.engine.cursor import Batch
-from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.graph.history import CHANGE_PREFIX
 from context_graph.store.graph.records import decode_meta, encode_meta
 from context_graph.store.graph.vector_table import VectorTable
-from context_graph.store.graph_layout import HISTORY, META, NODES
-from context_graph.store.layout import after
+from context_graph.store.layout import HISTORY, META, NODES, after
 
 _LOG: Final = logging.getLogger(__name__)
 K = TypeVar("K", bytes, int)
@@ -105,8 +103,7 @@ def _ranges(keys: Sequence[K]) -> list[tuple[K, K]]:
 def merge_small_tables(engine: Engine) -> int:
     """Make few tables of runs of small ones; how many were merged. Cost: less than 1 ms when there are none.
 
-    Raises:
-        StoreError: A compaction failed; nothing is lost by it.
+    Raises StoreError if a compaction failed; nothing is lost by it.
     """
     merged = 0
     for family in engine.families:

@@ -19,12 +19,11 @@ from uuid import UUID
 
 from context_graph.errors import CorruptedMemoryError
 from context_graph.model.edge import Direction, GraphEdge, TraversedPath
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Batch, Write
-from context_graph.store.engine.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
-from context_graph.store.graph_layout import EDGES, LEDGER, META
-from context_graph.store.layout import after, unwrap, wrap
+from context_graph.store.layout import EDGES, LEDGER, META, after, unwrap, wrap
 
 MAX_PATHS: Final = 1024
 """Records kept; when there are more, the quarter that was taken least goes."""
@@ -80,8 +79,7 @@ class EdgeTable:
 def edge_writes(edge: GraphEdge) -> list[Write]:
     """An edge's record, then the keys at its ends that lead to it.
 
-    Raises:
-        InvalidParamsError: A field that no record can hold.
+    Raises InvalidParamsError for a field that no record can hold.
     """
     key = layout.edge_key(edge.id.bytes)
     ends = (Write(EDGES, end, edge.id.bytes) for end in _end_keys(edge))
@@ -89,7 +87,7 @@ def edge_writes(edge: GraphEdge) -> list[Write]:
 
 
 def edge_removal(edge: GraphEdge) -> list[Write]:
-    """What takes an edge out."""
+    """The writes that remove an edge."""
     return [Write(EDGES, key, None) for key in (layout.edge_key(edge.id.bytes), *_end_keys(edge))]
 
 
@@ -181,8 +179,7 @@ class InjectionRecords:
     def newest(self) -> Iterator[tuple[int, bytes]]:
         """(number, record) of all that are kept, newest first.
 
-        Raises:
-            CorruptedIdentityError: At a record that can't be read back; it names the record and the cure.
+        Raises CorruptedIdentityError at a record that can't be read back; it names the record and the cure.
         """
         for key, record in self._engine.scan(
             LEDGER, after(_INJECTION_PREFIX), _INJECTION_PREFIX, reverse=True
@@ -197,8 +194,7 @@ class InjectionRecords:
     def write(self, records: Mapping[int, bytes], totals: bytes) -> None:
         """Add or replace records by their number and set the totals, as one batch; the oldest leave.
 
-        Raises:
-            StoreError: The write failed; nothing of it is stored.
+        Raises StoreError if the write failed; nothing of it is stored.
         """
         batch = self._engine.batch()
         for number, payload in records.items():

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from context_graph.errors import StoreError
-from context_graph.store import graph_layout as layout
-from context_graph.store.engine.cursor import Batch, Write
-from context_graph.store.engine.engine import Engine
+from context_graph.store import layout
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import Write
 from context_graph.store.graph import records
 from context_graph.store.graph.node_records import decode_embedding, encode_embedding
 from context_graph.store.graph.records import OTHER_VERSION, payload_of
-from context_graph.store.graph_layout import EMBEDDINGS, META
-from context_graph.store.layout import after, wrap
+from context_graph.store.layout import EMBEDDINGS, META, after, wrap
 
 PROVIDER_KEY: Final = b"provider"
 VECTORS_KEY: Final = b"vectors"
@@ -38,7 +37,7 @@ class Migration(NamedTuple):
 
 
 class Second(NamedTuple):
-    """Whose second vectors the store has: digest and dimension; and up to which commit number."""
+    """The model of the second vectors (digest, dimension), and up to which commit number they are there."""
 
     digest: str
     dim: int
@@ -99,12 +98,12 @@ class VectorTable:
         return decode_embedding(self.key(seq), record)
 
     def write(self, seq: int, embedding: bytes) -> Write:
-        """What stores the embedding of the memory with that commit number."""
+        """The write that stores the embedding of that commit number."""
         key = self.key(seq)
         return Write(EMBEDDINGS, key, encode_embedding(key, embedding))
 
     def removal(self, seq: int) -> list[Write]:
-        """What takes the vectors of the memory with that commit number away."""
+        """The writes that remove the vectors of that commit number."""
         keys = [self.key(seq), layout.second_key(seq)]
         if self._migration is not None:
             keys.append(layout.embedding_key(seq, self._next))
@@ -149,8 +148,7 @@ class VectorTable:
     def put_beside(self, embeddings: Iterable[tuple[int, bytes]], done: int) -> None:
         """Write the new provider's embeddings up to commit ``done``. One batch; commits.
 
-        Raises:
-            StoreError: No change was begun, or the write failed.
+        Raises StoreError if no change was begun, or the write failed.
         """
         migration = self._begun()._replace(done=done)
         batch = self._engine.batch()
@@ -164,8 +162,7 @@ class VectorTable:
     def switch(self) -> None:
         """Make the new embeddings those in use, record their provider, drop the old. One batch; commits.
 
-        Raises:
-            StoreError: No change was begun, or the write failed: then the old ones are still in use.
+        Raises StoreError if no change was begun, or the write failed: then the old ones are still in use.
         """
         migration = self._begun()
         batch = self._engine.batch()
@@ -179,7 +176,7 @@ class VectorTable:
 
     @property
     def second(self) -> Second | None:
-        """Whose second vectors there are; None for none."""
+        """The model of the second vectors; None if there are none."""
         found = self._meta(SECOND_KEY)
         return None if found is None else Second(found["digest"], found["dim"], found["done"])
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from context_graph.errors import CorruptedMemoryError, InvalidInputError
 from context_graph.model.memory import TOMBSTONE_LOST, Tombstone
-from context_graph.store import graph_layout as layout
+from context_graph.store import layout
 from context_graph.store.engine.engine import Engine
 from context_graph.store.graph import records
 from context_graph.store.graph.edits import index_keys
@@ -23,19 +23,20 @@ from context_graph.store.graph.history import (
     SUBJECT_PREFIX,
     decode_begun,
     decode_entry,
+    decode_run,
     subject_key,
 )
 from context_graph.store.graph.node_records import decode_access, decode_embedding, decode_node
 from context_graph.store.graph.reader import GraphReader, counted
 from context_graph.store.graph.records import Op, payload_of
-from context_graph.store.graph.runs import decode_run
 from context_graph.store.graph.tables import edge_removal, edge_writes
 from context_graph.store.graph.vector_table import PROVIDER_KEY, SECOND_KEY, VECTORS_KEY
-from context_graph.store.graph_layout import (
+from context_graph.store.layout import (
     ACCESS,
     BEGUN_KEY,
     EDGES,
     EMBEDDINGS,
+    FORMAT_KEY,
     HISTORY,
     INDEX,
     LEDGER,
@@ -43,8 +44,9 @@ from context_graph.store.graph_layout import (
     META,
     NODES,
     TOMBSTONES,
+    after,
+    unwrap,
 )
-from context_graph.store.layout import FORMAT_KEY, after, unwrap
 
 BATCH_ENTRIES: Final = 256
 _NUMBERED_BYTES: Final = 10
@@ -57,9 +59,8 @@ _HISTORY_RECORDS: Final[dict[bytes, Callable[[bytes, bytes], object]]] = {
 def check_history(key: bytes, record: bytes) -> bool:
     """Decode a record of the history; True for those that are not copied but worked out anew.
 
-    Raises:
-        CorruptedMemoryError, MemoryFormatError: It can't be read.
-        InvalidInputError: It is none of ours.
+    Raises CorruptedMemoryError, MemoryFormatError if it can't be read. Raises InvalidInputError if it is none
+    of ours.
     """
     if key == BEGUN_KEY:
         decode_begun(record)
@@ -97,9 +98,8 @@ _DERIVED_META: Final = (layout.COUNTERS_KEY, b"uid")
 def check_memory(family: str, key: bytes, record: bytes) -> bool:
     """Decode a record of a memory family; True for those that are not copied but worked out anew.
 
-    Raises:
-        CorruptedMemoryError, FormatVersionError, CorruptedIdentityError: It can't be read.
-        InvalidInputError: It is none of ours.
+    Raises CorruptedMemoryError, FormatVersionError, CorruptedIdentityError if it can't be read. Raises
+    InvalidInputError: It is none of ours.
     """
     if family == INDEX or (family == EDGES and not key.startswith(layout.edge_key(b""))):
         return True
@@ -179,7 +179,7 @@ class _Completion:
         self.notes.append("it is not known any more who made the vectors: they are made anew from the texts")
 
     def second_vectors(self) -> None:
-        """What is noted of second vectors holds only if they are all there; else they are begun anew."""
+        """Begin the second vectors anew unless all that are noted are there."""
         second = self._vectors.second
         if second is None:
             return

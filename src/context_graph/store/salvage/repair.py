@@ -24,20 +24,19 @@ from context_graph.errors import (
 )
 from context_graph.store import layout
 from context_graph.store.engine import integrity_seal
-from context_graph.store.engine.engine import Engine, open_as_it_is, rebuild
+from context_graph.store.engine.engine import Engine, open_as_it_is
 from context_graph.store.engine.failures import refuse_held, translate
-from context_graph.store.graph_layout import (
-    HISTORY,
-    LAYOUT_1_FAMILIES,
-    MEMORY_FAMILIES,
-    MEMORY_KEY,
-    MEMORY_LAYOUT,
-)
+from context_graph.store.engine.opening import rebuild_rocksdb
 from context_graph.store.layout import (
     EVENTS,
     FAMILIES,
     FORMAT_KEY,
+    HISTORY,
     LATEST,
+    LAYOUT_1_FAMILIES,
+    MEMORY_FAMILIES,
+    MEMORY_KEY,
+    MEMORY_LAYOUT,
     RUNTIME,
     SESSION_IDENTITY,
     SYSTEM,
@@ -64,7 +63,7 @@ class UnreadableKey:
 
 @dataclass(slots=True)
 class RepairReport:
-    """What a salvage found. JSON-able."""
+    """The result of a salvage. JSON-able."""
 
     source: str
     target: str
@@ -255,7 +254,7 @@ class _Salvage:
         self._report.rebuilt = True
         copy = self._copy("rebuilt")
         try:
-            rebuild(copy)
+            rebuild_rocksdb(copy)
             engine = open_as_it_is(copy, STORE, lenient=True)
         except StoreError as error:
             self._note(error)

@@ -1,9 +1,9 @@
-"""Keeps the events of sessions, those of `doctor`'s canaries, and the log of the requirement gates.
+"""Keeps what events leave in the store: their records, the gates' log, requests for consolidations.
 
 For each session: the records of its events, which of them were applied, and which ask for a capture. A canary
-has only events, which are read back, then removed. The log of the gates holds every refusal, and everything
-that satisfied or lifted a requirement, one JSON object an entry, the newest KEPT of them. People read it
-(`context-graph-cli req log`); the gates never do.
+of `doctor` has only events, which are read back, then removed. The log of the gates holds every refusal, and
+everything that satisfied or lifted a requirement, one JSON object an entry, the newest KEPT of them. People
+read it (`context-graph-cli req log`); the gates never do. Requests wait in a durable queue (D3.7).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.errors import CorruptedIdentityError, InvalidInputError
 from context_graph.model import HookEvent
 from context_graph.store import layout
-from context_graph.store.engine.cursor import Batch
-from context_graph.store.engine.engine import Engine
+from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.layout import (
     EVENTS,
     REQUIREMENT_LOG_PREFIX,
     RUNTIME,
+    SYSTEM,
     after,
     damaged,
     requirement_log_key,
@@ -47,7 +47,7 @@ class EventLog:
     def append(
         self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
     ) -> None:
-        """The event alone, durable on return; `SessionStore.save_state` follows.
+        """Store the event alone, durable on return; `SessionStore.save_state` follows.
 
         What it did can be worked out again: a session whose runtime is behind its events is brought up by
         applying those that are `after` it. With ``capture`` the same batch says that the session's memory is
@@ -66,8 +66,7 @@ class EventLog:
     def after(self, session_id: str, seq: int) -> Iterator[HookEvent]:
         """The session's events above ``seq`` in order, as far as they are kept (EVENTS_KEPT).
 
-        Raises:
-            CorruptedIdentityError: At the first event that can't be read back.
+        Raises CorruptedIdentityError at the first event that can't be read back.
         """
         return (event for _, event in self.numbered_after(session_id, seq))
 
@@ -85,7 +84,7 @@ class EventLog:
         return [key[len(prefix) :].decode("utf-8", "replace") for key, _ in found]
 
     def captured(self, session_id: str) -> None:
-        """The session's memory has been refreshed."""
+        """Note that the session's memory has been refreshed."""
         self._engine.delete(RUNTIME, layout.capture_key(session_id))
 
     def put(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:
@@ -119,9 +118,8 @@ class CanaryEvents:
     def take(self, session_id: str, now_ms: int) -> list[HookEvent]:
         """The canary's events in order, which are removed; with them those that were left ten minutes ago.
 
-        Raises:
-            CorruptedIdentityError: What was written can't be read back.
-            StoreError: It could not be removed.
+        Raises CorruptedIdentityError if what was written can't be read back. Raises StoreError if it could
+        not be removed.
         """
         found = list(self._log.after(session_id, 0))
         self._remove(session_id)
@@ -169,12 +167,9 @@ class RequirementLog:
         With ``once`` (an id) nothing is stored if one of the newest _REMEMBERED entries came under that id:
         a spool that was drained as the owner died is drained again.
 
-        Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept,
-        cut to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of
-        an engine one look-up more.
-
-        Raises:
-            StoreError: If they can't be made durable; none is stored then.
+        Of each ``at_ms`` (Unix milliseconds), the texts of _TEXTS and the list ``requirements`` are kept, cut
+        to _TEXT_CHARS and _NAME_CHARS characters and _NAMES names. Cost: one write; the first call of an
+        engine one look-up more. Raises StoreError if they can't be made durable; none is stored then.
         """
         if not entries or (once and self._has(once)):
             return
@@ -193,11 +188,9 @@ class RequirementLog:
     ) -> list[dict[str, Any]]:
         """The newest ``limit`` entries first, of one session and about one requirement if they are named.
 
-        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost
-        in silence. Cost: one read an entry that is looked at.
-
-        Raises:
-            InvalidInputError: A limit that is not 1 to KEPT.
+        An entry that can't be read stands there as kind ``damaged`` with the reason, so that none is lost in
+        silence. Cost: one read an entry that is looked at. Raises InvalidInputError for a limit that is not 1
+        to KEPT.
         """
         if not 1 <= limit <= KEPT:
             raise InvalidInputError(f"--limit {limit} must be a number from 1 to {KEPT}")
@@ -208,7 +201,7 @@ class RequirementLog:
                 found.append(entry)
                 if len(found) == limit:
                     break
-        # What waited in several files of a spool was not recorded in the order in which it happened.
+        # Entries that waited in several spool files were not recorded in the order in which they happened.
         return sorted(found, key=lambda entry: entry["at_ms"], reverse=True)
 
     def _has(self, once: str) -> bool:
@@ -233,9 +226,8 @@ class RequirementLog:
 def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
     """The entry in ``record``.
 
-    Raises:
-        CorruptedIdentityError: If it is damaged or no entry.
-        FormatVersionError: If it was written in another version.
+    Raises CorruptedIdentityError if it is damaged or no entry. Raises FormatVersionError if it was written
+    in another version.
     """
     try:
         entry = orjson.loads(unwrap(key, record, _VERSION))
@@ -262,3 +254,46 @@ def _clean(entry: Mapping[str, object], once: str) -> dict[str, object]:
         if isinstance(name, str)
     ]
     return clean
+
+
+class ConsolidationQueue:
+    """The queue in one open engine. Not thread-safe, like the engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def queue(self, request: Mapping[str, object]) -> str:
+        """Queue a consolidation request durably and return its id (D3.7).
+
+        Args:
+            request: A JSON object with at least ``session_id`` (str) and ``at_ms`` (Unix ms).
+        """
+        batch = self._engine.batch()
+        key = self.put(batch, request)
+        self._engine.write(batch)
+        return key[2:].hex()
+
+    def pending(self) -> list[dict[str, object]]:
+        """The queued requests, oldest first, each with its ``id``."""
+        found = self._engine.scan(SYSTEM, layout.DREAM_PREFIX, layout.after(layout.DREAM_PREFIX))
+        return [{"id": key[2:].hex(), **records.decode_dream(key, record)} for key, record in found]
+
+    def finish(self, dream_id: str) -> bool:
+        """Take a request off the queue; False if it is not there (any more)."""
+        try:
+            key = layout.DREAM_PREFIX + bytes.fromhex(dream_id)
+        except ValueError:
+            return False
+        if self._engine.get(SYSTEM, key) is None:
+            return False
+        self._engine.delete(SYSTEM, key)
+        return True
+
+    def put(self, batch: Batch, request: Mapping[str, object]) -> bytes:
+        """Add a request to ``batch``; its key. Raises InvalidInputError if it lacks a field."""
+        session_id, at_ms = request.get("session_id"), request.get("at_ms")
+        if not isinstance(session_id, str) or type(at_ms) is not int:
+            raise InvalidInputError("a dream request needs session_id (text) and at_ms (Unix ms)")
+        key = layout.dream_key(at_ms, session_id)
+        batch.put(SYSTEM, key, records.encode_dream(key, request))
+        return key

@@ -33,21 +33,8 @@ GOALS_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
 DREAM_VERSION: Final = 1
 
-# Never renumber.
-_KINDS: Final[dict[EventKind, int]] = {
-    EventKind.SESSION_START: 1,
-    EventKind.PRE_TOOL: 2,
-    EventKind.POST_TOOL: 3,
-    EventKind.POST_TOOL_FAILURE: 4,
-    EventKind.PROMPT_SUBMIT: 5,
-    EventKind.STOP: 6,
-    EventKind.PRE_COMPACT: 7,
-    EventKind.SESSION_END: 8,
-    EventKind.PERMISSION_REQUEST: 9,
-    EventKind.SUBAGENT_STOP: 10,
-    EventKind.PROMPT_EXPANSION: 11,
-    EventKind.PERMISSION_DENIED: 12,
-}
+_KINDS: Final = {kind: number for number, kind in enumerate(EventKind, 1)}
+"""The numbers are on disk: a new kind comes last."""
 _KIND_OF: Final = {number: kind for kind, number in _KINDS.items()}
 _SUCCESS: Final[dict[bool | None, int]] = {False: 0, True: 1, None: 2}
 _SUCCESS_OF: Final = {number: success for success, number in _SUCCESS.items()}
@@ -91,7 +78,7 @@ _EVIDENCE_KINDS: Final = {1: "ic_delta", 2: "session_end"}  # never renumber
 
 
 class SnapshotHead(NamedTuple):
-    """What a listing needs of a snapshot, read without its vectors."""
+    """The part of a snapshot that a listing needs, read without its vectors."""
 
     session_id: str
     timestamp_ms: int
@@ -137,7 +124,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
         )
         flat = list(chain.from_iterable(snapshot.trajectory))
         trajectory = struct.pack(f"<{len(flat)}f", *flat)
-        # One sum tells whether anything in it is NaN or infinite; which one is worked out only then.
+        # One sum tells whether any value is NaN or infinite; which one it is, is worked out only then.
         if not math.isfinite(sum(flat) + sum(snapshot.kuramoto_phases) + sum(snapshot.purpose_vector)):
             _blame(snapshot)
         if not math.isfinite(sum(scalars) + snapshot.coupling):
@@ -151,9 +138,8 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
 def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
     """The snapshot in ``record``, which was read from ``key``.
 
-    Raises:
-        FormatVersionError: Written in a version this build does not know.
-        CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
+    Raises FormatVersionError if it was written in a version this build does not know. Raises
+    CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
     """
     payload = unwrap(key, record, SNAPSHOT_VERSION)
     fields, session_id, previous, rest = _head(key, payload)
@@ -179,8 +165,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
 def decode_head(key: bytes, record: bytes) -> SnapshotHead:
     """The first fields of the snapshot in ``record``; checks the checksum, skips the vectors.
 
-    Raises:
-        FormatVersionError, CorruptedIdentityError: As decode_snapshot.
+    Raises FormatVersionError, CorruptedIdentityError as decode_snapshot.
     """
     fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
     scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
@@ -197,8 +182,7 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
 def encode_event(key: bytes, event: HookEvent) -> bytes:
     """The record of ``event`` for ``key``.
 
-    Raises:
-        InvalidInputError: If a text has more than 65,535 bytes or a number does not fit; names the field.
+    Raises InvalidInputError if a text has more than 65,535 bytes or a number does not fit; names the field.
     """
     # surrogatepass: a working folder may hold bytes that are no UTF-8, which Python carries as surrogates.
     version, layout_of, names = _event_layout(AGENT_EVENT_VERSION if event.agent_id else EVENT_VERSION)
@@ -292,8 +276,7 @@ def decode_evidence(key: bytes, record: bytes) -> list[Evidence]:
 def encode_dream(key: bytes, request: Mapping[str, object]) -> bytes:
     """The record of a queued consolidation request: a JSON object.
 
-    Raises:
-        InvalidInputError: If ``request`` holds what JSON can't.
+    Raises InvalidInputError if ``request`` holds what JSON can't.
     """
     try:
         text = json.dumps(dict(request), allow_nan=False, separators=(",", ":"), sort_keys=True)

@@ -2,7 +2,7 @@
 
 Every save is one atomic batch, so a reader after any crash sees a session wholly before or wholly after an
 event (REQ-SESSION-05, invariants 5 to 7). Keys are in `layout`, records in `records`, events
-in `event_log`, queued requests in `dream_queue`, export and import in `transfer`.
+and queued requests in `event_log`, export and import in `transfer`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from context_graph.errors import (
 )
 from context_graph.model import HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.store import layout
-from context_graph.store.engine.cursor import Batch
-from context_graph.store.engine.engine import Engine
-from context_graph.store.engine.tuning import Durability, Tuning
+from context_graph.store.engine.engine import Batch, Engine
+from context_graph.store.engine.tuning import DEFAULT_TUNING, Tuning
 from context_graph.store.layout import LATEST, RUNTIME, SESSION_IDENTITY, SNAPSHOT_PREFIX, TIME_PREFIX
 from context_graph.store.schema import open_database
 from context_graph.store.sessions import records, transfer
-from context_graph.store.sessions.dream_queue import ConsolidationQueue
-from context_graph.store.sessions.event_log import EventLog, RequirementLog
+from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog, RequirementLog
 
 EVIDENCE_KEPT: Final = 50
 
@@ -79,14 +77,11 @@ class SessionStore:
         path: str | os.PathLike[str],
         *,
         create: bool = True,
-        durability: Durability = "normal",
         read_only: bool = False,
-        tuning: Tuning | None = None,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> SessionStore:
         """Open the database folder ``path``; arguments and errors as Engine.open."""
-        return cls(
-            open_database(path, create=create, durability=durability, read_only=read_only, tuning=tuning)
-        )
+        return cls(open_database(path, create=create, read_only=read_only, tuning=tuning))
 
     def __enter__(self) -> SessionStore:
         return self
@@ -151,10 +146,8 @@ class SessionStore:
         """The snapshot saved last; None in an empty store.
 
         A pointer that is missing or names no session is worked out anew from the time index, newest first,
-        skipping records that can't be read, and repaired.
-
-        Raises:
-            CorruptedIdentityError: The record behind the pointer is damaged, or every record is.
+        skipping records that can't be read, and repaired. Raises CorruptedIdentityError: The record behind
+        the pointer is damaged, or every record is.
         """
         pointer = self._engine.get(SESSION_IDENTITY, LATEST)
         if pointer is not None:
@@ -215,11 +208,10 @@ class SessionStore:
         seq: int,
         dedupe_key: str,
         runtime: bytes | None = None,
-        goals: bytes | None = None,
-        goals_seq: int | None = None,
+        goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
-        """All that one event changes, as one atomic batch; durable on return (invariants 5 and 6).
+        """Write all that one event changes as one atomic batch; durable on return (invariants 5 and 6).
 
         Args:
             snapshot: The session after the event; all keys are its session's.
@@ -227,15 +219,14 @@ class SessionStore:
             seq: Its number in the session, counted from 1.
             dedupe_key: What `EventLog.is_applied` then answers True for.
             runtime: The live state after the event; None leaves the stored one.
-            goals, goals_seq: A goal checkpoint taken after event ``goals_seq``; both or neither.
+            goals: A goal checkpoint, behind the number of the event that it was taken after.
             dream: A consolidation request to queue with it.
 
-        Raises:
-            As save_snapshot; nothing of the event is stored then.
+        Raises as save_snapshot; nothing of the event is stored then.
         """
         batch = self._engine.batch()
         self.event_log.put(batch, snapshot.session_id, event, seq, dedupe_key)
-        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._put_state(batch, snapshot, runtime, goals, dream)
         self._engine.write(batch)
 
     def save_state(
@@ -243,13 +234,12 @@ class SessionStore:
         snapshot: SessionIdentitySnapshot,
         *,
         runtime: bytes,
-        goals: bytes | None = None,
-        goals_seq: int | None = None,
+        goals: tuple[int, bytes] | None = None,
         dream: Mapping[str, object] | None = None,
     ) -> None:
-        """What appended events made of the session, as one atomic batch; arguments as commit_event's."""
+        """Write the session after appended events, as one atomic batch; arguments as commit_event's."""
         batch = self._engine.batch()
-        self._put_state(batch, snapshot, runtime, goals, goals_seq, dream)
+        self._put_state(batch, snapshot, runtime, goals, dream)
         self._engine.write(batch)
 
     def _put_state(
@@ -257,19 +247,16 @@ class SessionStore:
         batch: Batch,
         snapshot: SessionIdentitySnapshot,
         runtime: bytes | None,
-        goals: bytes | None,
-        goals_seq: int | None,
+        goals: tuple[int, bytes] | None,
         dream: Mapping[str, object] | None,
     ) -> None:
-        if (goals is None) != (goals_seq is None):
-            raise InvalidInputError("goals and goals_seq go together: give both or neither")
         self._put_snapshot(batch, snapshot)
         if runtime is not None:
             key = layout.runtime_key(snapshot.session_id)
             batch.put(RUNTIME, key, records.encode_runtime(key, runtime))
-        if goals is not None and goals_seq is not None:
+        if goals is not None:
             key = layout.goals_key(snapshot.session_id)
-            batch.put(RUNTIME, key, records.encode_goals(key, goals_seq, goals))
+            batch.put(RUNTIME, key, records.encode_goals(key, *goals))
         if dream is not None:
             self.dream_queue.put(batch, dream)
 
@@ -296,7 +283,7 @@ class SessionStore:
         return None if record is None else records.decode_goals(key, record)
 
     def load_evidence(self, session_id: str) -> list[records.Evidence]:
-        """What callers of the library reported, oldest first (D3.4)."""
+        """The reports of library callers, oldest first (D3.4)."""
         key = layout.evidence_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return [] if record is None else records.decode_evidence(key, record)
@@ -309,9 +296,7 @@ class SessionStore:
         """One page of sessions, newest first, and the cursor of the next page (None at the end).
 
         A session whose record can't be read has its row with ``damaged`` saying why. Cost: one lookup a row.
-
-        Raises:
-            InvalidInputError: A limit below 1, or a cursor that is none of ours.
+        Raises InvalidInputError for a limit below 1, or a cursor that is none of ours.
         """
         if limit < 1:
             raise InvalidInputError(f"limit {limit} must be at least 1")
@@ -333,8 +318,7 @@ class SessionStore:
     def chain(self, session_id: str, limit: int = 50) -> Chain:
         """The sessions that ``session_id`` continues, itself first, and how the chain ends.
 
-        Raises:
-            SessionNotFoundError: ``session_id`` itself is not there.
+        Raises SessionNotFoundError if ``session_id`` itself is not there.
         """
         rows: list[SessionRow] = []
         seen: set[str] = set()
@@ -361,9 +345,8 @@ class SessionStore:
         """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
         8 hex digits (D1.5).
 
-        Raises:
-            SessionNotFoundError: No session fits.
-            InvalidInputError: Several do; lists them.
+        Raises SessionNotFoundError if no session fits. Raises InvalidInputError if several do, and lists
+        them.
         """
         if self._engine.get(SESSION_IDENTITY, layout.snapshot_key(alias)) is not None:
             return cut_session_id(alias)
@@ -399,18 +382,15 @@ class SessionStore:
     def export(self, session_id: str) -> dict[str, object]:
         """One session as a JSON object by seed field names, with format version and checksum.
 
-        Raises:
-            As load_snapshot.
+        Raises as load_snapshot.
         """
         return transfer.document([self.load_snapshot(session_id)])
 
     def export_all(self, limit: int = 1000, cursor: str | None = None) -> dict[str, object]:
         """Sessions newest first as one JSON object; ``next_cursor`` is in it when there are more.
 
-        Some 12 KB of JSON a session, hence the limit.
-
-        Raises:
-            CorruptedIdentityError: One of them can't be read; `list_sessions` says which ones can.
+        Some 12 KB of JSON a session, hence the limit. Raises CorruptedIdentityError if one of them can't be
+        read; `list_sessions` says which ones can.
         """
         rows, following = self.list_sessions(limit, cursor)
         document = transfer.document([self.load_snapshot(row.session_id) for row in rows])
@@ -421,12 +401,9 @@ class SessionStore:
     def import_(self, document: object, *, overwrite: bool = False) -> list[str]:
         """Store the sessions of an exported document, all or none, and return their ids.
 
-        The latest session stays the latest, unless there was none: then the newest of the document is.
-
-        Raises:
-            InvalidInputError: Names the field, its limit and the cure; or the ids that are there already,
-                without ``overwrite``.
-            FormatVersionError: A document of another format version.
+        The latest session stays the latest, unless there was none: then the newest of the document is. Raises
+        InvalidInputError: Names the field, its limit and the cure; or the ids that are there already, without
+        ``overwrite``. Raises FormatVersionError for a document of another format version.
         """
         snapshots = transfer.read_document(document)
         if not overwrite:

@@ -49,9 +49,8 @@ def document(snapshots: Sequence[SessionIdentitySnapshot]) -> dict[str, object]:
 def read_document(given: object) -> list[SessionIdentitySnapshot]:
     """The snapshots of a document, each field checked.
 
-    Raises:
-        InvalidInputError: Names the field, its limit and the cure.
-        FormatVersionError: A format version this build does not know.
+    Raises InvalidInputError, naming the field, its limit and the cure. Raises FormatVersionError for a format
+    version this build does not know.
     """
     content = _object("the document", given)
     if content.get("format") != FORMAT:

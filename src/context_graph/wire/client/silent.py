@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from context_graph.config import lock_path
-from context_graph.wire import lockfile
-from context_graph.wire.work_file import process_state, read_work
+from context_graph.wire import run_folder
+from context_graph.wire.run_folder import process_state, read_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ def look_at(root: Path) -> Silent | None:
         OSError: The lock file can't be read.
     """
     path = lock_path(root)
-    if not lockfile.is_held(path):
+    if not run_folder.is_locked(path):
         return None
-    holder = lockfile.read_holder(path)
-    named = holder.pid if holder is not None and lockfile.has_open(holder.pid, path) else 0
-    pid = named or lockfile.holding_pid(path)
+    holder = run_folder.read_holder(path)
+    named = holder.pid if holder is not None and run_folder.has_open(holder.pid, path) else 0
+    pid = named or run_folder.holding_pid(path)
     if not os.path.exists(f"/proc/{pid}"):
         pid = 0  # whoever took the lock has handed it over to one that starts
     work = read_work(root)

@@ -20,7 +20,7 @@ from typing import Final, Self
 
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
-from context_graph.wire import lockfile
+from context_graph.wire import run_folder
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import Silent, look_at
 from context_graph.wire.environment import kept_environment
@@ -84,7 +84,7 @@ def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
     try:
         os.makedirs(root, mode=0o700, exist_ok=True)
         os.makedirs(lock_path(root).parent, mode=0o700, exist_ok=True)
-        lock = lockfile.take(lock_path(root))
+        lock = run_folder.take_lock(lock_path(root))
     except OSError as error:
         raise OwnerUnavailableError(
             f"data root {root} can't be written: {error.strerror}: {error.filename}; "
@@ -221,7 +221,7 @@ def _terminate(root: Path, seen: Silent) -> None:
 
 def _signal(root: Path, seen: Silent, number: signal.Signals) -> None:
     """Send a signal to the owner of ``root``; to nobody else."""
-    if seen.pid and seen.is_owner and lockfile.has_open(seen.pid, lock_path(root)):
+    if seen.pid and seen.is_owner and run_folder.has_open(seen.pid, lock_path(root)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(seen.pid, number)
 
@@ -236,7 +236,7 @@ def restart_owner(root: Path, timeout_s: float = 15.0) -> int:
     stop_owner(root, timeout_s)
     with start_owner(root) as starting:
         wait_ready(root, end, starting)
-    holder = lockfile.read_holder(lock_path(root))
+    holder = run_folder.read_holder(lock_path(root))
     return holder.pid if holder is not None else starting.pid
 
 
@@ -292,7 +292,7 @@ def _listed(places: list[Path]) -> str:
 
 def _held(root: Path) -> bool:
     try:
-        return lockfile.is_held(lock_path(root))
+        return run_folder.is_locked(lock_path(root))
     except OSError as error:
         raise OwnerUnavailableError(f"lock file {lock_path(root)} can't be read: {error.strerror}") from error
 
