@@ -2,8 +2,8 @@
 
 Both sides of a ratio are measured in the same rounds, so the table holds on any machine; it is for the small
 sizes of a smoke run. ``measured`` is the ratio on two virtual x86-64 cores, the median of three quiet runs.
-``most`` is about twice that, and well above runs beside three busy loops or two builds: what fails is a path that
-has become two or three times as slow, not a busy neighbour.
+``most`` is about twice that, and well above runs beside three busy loops or two builds: what fails is a path
+that has become two or three times as slow, not a busy neighbour.
 """
 
 from __future__ import annotations

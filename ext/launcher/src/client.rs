@@ -4,6 +4,7 @@ use crate::json::top_text;
 use crate::paths::{self, Socket};
 use crate::sys::{self, Deadline, Errno, FileType, OwnedFd};
 use crate::wire::{self, Progress, Request, Response, SPOOL_IT, YIELDING};
+use std::io::IoSlice;
 
 /// Connects only where it is safe to send what a hook says.
 pub struct Client {
@@ -26,6 +27,8 @@ pub enum NoAnswer {
     Timeout,
     /// It said nothing in time a moment ago, and was not asked.
     Silent,
+    /// It would not, and another attempt would be told the same: its own words.
+    Refused(String),
     /// It broke off, or what it said is no response.
     Broken(String),
 }
@@ -40,6 +43,7 @@ impl NoAnswer {
             NoAnswer::Failing(_) => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
             NoAnswer::Silent => "the owner did not answer a moment ago, so it was not asked".to_owned(),
+            NoAnswer::Refused(why) => why.clone(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
     }
@@ -111,15 +115,12 @@ pub fn ask(socket: &OwnedFd, request: &Request<'_>, deadline: Deadline) -> Resul
     receive(socket, deadline)
 }
 
-fn send(socket: &OwnedFd, mut parts: [&[u8]; 3], deadline: Deadline) -> Result<(), NoAnswer> {
-    loop {
-        match sys::send(socket, &parts) {
-            Ok(sent) => {
-                advance(&mut parts, sent);
-                if parts.iter().all(|part| part.is_empty()) {
-                    return Ok(());
-                }
-            }
+fn send(socket: &OwnedFd, parts: [&[u8]; 3], deadline: Deadline) -> Result<(), NoAnswer> {
+    let mut vectors = parts.map(IoSlice::new);
+    let mut rest = &mut vectors[..];
+    while !rest.is_empty() {
+        match sys::send(socket, rest) {
+            Ok(sent) => IoSlice::advance_slices(&mut rest, sent),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait(|left| sys::poll_writable(socket, left), deadline)?,
             // It may have answered before it hung up (a frame it refuses): what there is to read decides.
@@ -127,15 +128,7 @@ fn send(socket: &OwnedFd, mut parts: [&[u8]; 3], deadline: Deadline) -> Result<(
             Err(errno) => return Err(NoAnswer::Broken(sys::words(errno))),
         }
     }
-}
-
-/// Drops the first `sent` bytes of the parts.
-fn advance(parts: &mut [&[u8]; 3], mut sent: usize) {
-    for part in parts {
-        let taken = sent.min(part.len());
-        *part = part.get(taken..).unwrap_or(&[]);
-        sent -= taken;
-    }
+    Ok(())
 }
 
 fn wait(ready: impl Fn(u32) -> bool, deadline: Deadline) -> Result<(), NoAnswer> {

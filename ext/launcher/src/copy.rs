@@ -12,18 +12,8 @@ const NAME_MAX: usize = 64;
 
 /// Ids, names and paths that the owner tells events apart by; only what can be nothing but a secret is masked.
 const IDENTITIES: [&[u8]; 12] = [
-    b"session_id",
-    b"previous_session_id",
-    b"tool_use_id",
-    b"prompt_id",
-    b"agent_id",
-    b"hook_event_name",
-    b"hook_type",
-    b"tool_name",
-    b"transcript_path",
-    b"cwd",
-    b"source",
-    b"type",
+    b"session_id", b"previous_session_id", b"tool_use_id", b"prompt_id", b"agent_id", b"hook_event_name", b"hook_type",
+    b"tool_name", b"transcript_path", b"cwd", b"source", b"type",
 ];
 
 /// Appends the redacted copy of the JSON object `json`.
@@ -123,9 +113,7 @@ impl Writer<'_> {
         self.separate();
         let secret = self.secret_depth.is_some() || matches!(self.name, Name::Secret | Name::Password);
         if secret && !raw.is_empty() {
-            self.out.push(b'"');
-            redact::replace("assignment", self.out);
-            self.out.push(b'"');
+            self.mask_whole();
         } else {
             self.scratch.clear();
             text::unescape(raw, TEXT_MAX + LOOK_AHEAD, &mut self.scratch);
@@ -142,20 +130,21 @@ impl Writer<'_> {
         self.separate();
         let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
         if number && self.name == Name::Password {
-            self.out.push(b'"');
-            redact::replace("assignment", self.out);
-            self.out.push(b'"');
+            self.mask_whole();
         } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
             // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
             text::quote(text::cut(raw, TEXT_MAX), self.out);
         } else {
             self.out.extend_from_slice(raw);
         }
-        self.forget_name();
+        self.name = Name::Plain;
     }
 
-    fn forget_name(&mut self) {
-        self.name = Name::Plain;
+    /// In the place of a value that is a secret whatever it holds.
+    fn mask_whole(&mut self) {
+        self.out.push(b'"');
+        redact::replace("assignment", self.out);
+        self.out.push(b'"');
     }
 }
 

@@ -7,6 +7,8 @@
 use crate::hash::{crc32, hex};
 use crate::pathname::below;
 use crate::sys::{self, Deadline, Errno, Open, OwnedFd};
+use std::fs::File;
+use std::io::Write;
 
 /// At which size the spool takes no more: with an owner that never starts it must not fill the disk.
 const SPOOL_MAX: u64 = 64 * 1024 * 1024;
@@ -65,13 +67,13 @@ pub fn append(store: &[u8], event_id: &[u8], record: &[u8]) -> Result<(), SpoolE
         }
         // Else drained away between open and lock: what we hold would never be read.
         if sys::is_same(sys::fstat(&file), sys::lstat(&common)) {
-            return write_whole(&file, record);
+            return write_whole(file, record);
         }
     }
     let file = open(&below(&folder, &[b"events.", event_id, b".log"].concat()))?;
     // The owner takes these files too, so the lock is needed here as well; nobody else waits for it.
     if lock(&file, Deadline::from_now(LOCK_MS))? {
-        write_whole(&file, record)
+        write_whole(file, record)
     } else {
         Err(SpoolError::Failed("the spool is locked by another process", Errno::AGAIN))
     }
@@ -92,26 +94,18 @@ fn lock(file: &OwnedFd, deadline: Deadline) -> Result<bool, SpoolError> {
 }
 
 /// One write under the lock; a part of it (a full disk) is taken back.
-fn write_whole(file: &OwnedFd, record: &[u8]) -> Result<(), SpoolError> {
-    let stat = sys::fstat(file).map_err(|errno| SpoolError::Failed("the spool can't be read", errno))?;
+fn write_whole(file: OwnedFd, record: &[u8]) -> Result<(), SpoolError> {
+    let stat = sys::fstat(&file).map_err(|errno| SpoolError::Failed("the spool can't be read", errno))?;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size.saturating_add(record.len() as u64) > SPOOL_MAX {
         return Err(SpoolError::Full);
     }
-    let mut rest = record;
-    loop {
-        match sys::write(file, rest) {
-            Ok(count) if count == rest.len() => return Ok(()),
-            // Cut short by a signal, or by the disk, which says so at the next attempt.
-            Ok(count) if count > 0 => rest = rest.get(count..).unwrap_or(&[]),
-            Err(Errno::INTR) => {}
-            other => {
-                // Should this fail too, the next record's leading newline isolates the torn one.
-                let _ = sys::ftruncate(file, size);
-                return Err(SpoolError::Failed("the spool can't be written", other.err().unwrap_or(Errno::AGAIN)));
-            }
-        }
-    }
+    let mut file = File::from(file);
+    file.write_all(record).map_err(|error| {
+        // Should this fail too, the next record's leading newline isolates the torn one.
+        let _ = file.set_len(size);
+        SpoolError::Failed("the spool can't be written", Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 pub mod text;
 mod top;
 
-pub use top::{inner_texts, reduced, top_text};
+pub use top::{fields, inner_texts, reduced, top_text};
 
 /// Deepest nesting that is read; the client's own input is not a tenth of it.
 pub const DEPTH_MAX: usize = 512;

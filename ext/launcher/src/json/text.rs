@@ -28,6 +28,20 @@ pub fn unescape(raw: &[u8], limit: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// The text that the raw inside of a JSON string means; as `unescape`.
+pub fn unescaped(raw: &[u8], limit: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    unescape(raw, limit, &mut out);
+    out
+}
+
+/// `text` as a JSON string, quotes included.
+pub fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    quote(text, &mut out);
+    out
+}
+
 fn unit(raw: &[u8]) -> Option<(u32, &[u8])> {
     let digits = std::str::from_utf8(raw.get(..4)?).ok()?;
     Some((u32::from_str_radix(digits, 16).ok()?, raw.get(4..)?))
