@@ -69,7 +69,8 @@ impl Client {
         self.check_folder()?;
         loop {
             match sys::connect(&self.socket.path) {
-                Ok(socket) => return self.check_peer(socket),
+                Ok(socket) if sys::peer_uid(&socket) == Some(self.uid) => return Ok(socket),
+                Ok(_) => return Err(NoAnswer::Absent("another user's process listens on the socket".to_owned())),
                 // The owner's queue of clients is full: poll(2) can't wait for room in it.
                 Err(Errno::AGAIN) if deadline.left_ms() > 0 => sys::sleep_ms(1),
                 Err(Errno::AGAIN) => return Err(NoAnswer::Timeout),
@@ -85,13 +86,6 @@ impl Client {
         let ours = sys::kind(&stat) == FileType::Directory && stat.st_uid == self.uid && stat.st_mode & 0o077 == 0;
         let shown = || format!("{} is not a private folder of ours", String::from_utf8_lossy(folder));
         ours.then_some(()).ok_or_else(|| NoAnswer::Absent(shown()))
-    }
-
-    fn check_peer(&self, socket: OwnedFd) -> Result<OwnedFd, NoAnswer> {
-        match sys::peer_uid(&socket) {
-            Some(uid) if uid == self.uid => Ok(socket),
-            _ => Err(NoAnswer::Absent("another user's process listens on the socket".to_owned())),
-        }
     }
 }
 
@@ -110,8 +104,9 @@ fn answer(said: &Response<'_>) -> Result<Answer, NoAnswer> {
 
 /// Sends the request on `socket` and waits for the response until `deadline`.
 pub fn ask(socket: &OwnedFd, request: &Request<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
-    let around = wire::encode(request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
-    send(socket, [&around.before, request.body, &around.behind], deadline)?;
+    let [before, behind] =
+        wire::encode(request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
+    send(socket, [&before, request.body, &behind], deadline)?;
     receive(socket, deadline)
 }
 

@@ -4,7 +4,7 @@ use crate::copy::{self, redacted};
 use crate::env::Env;
 use crate::hash::hex;
 use crate::json::{self, text, Fault};
-use crate::options::Options;
+use crate::options::{Options, Takes};
 use crate::paths::Places;
 use crate::redact::Care;
 use crate::sys;
@@ -40,15 +40,15 @@ impl Event<'_> {
     /// The command's options as a JSON object; secrets masked for the spool.
     pub fn params(&self, masked: bool) -> Vec<u8> {
         let mut out = vec![b'{'];
-        for option in self.options.given() {
-            push_name(option.name, &mut out);
-            match option.value {
-                value if option.is_switch => out.extend_from_slice(value),
-                value if masked => {
-                    let care = if option.is_text { Care::Full } else { Care::IdsKept };
+        for (name, takes, value) in self.options.given() {
+            push_name(name, &mut out);
+            match takes {
+                Takes::Switch => out.extend_from_slice(value),
+                _ if masked => {
+                    let care = if takes == Takes::Text { Care::Full } else { Care::IdsKept };
                     copy::push_text(String::from_utf8_lossy(value).as_bytes(), care, &mut out);
                 }
-                value => text::quote(value, &mut out),
+                _ => text::quote(value, &mut out),
             }
         }
         // No option: settings and a plugin may bring the owner one event each, and it takes it once.

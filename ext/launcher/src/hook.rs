@@ -7,14 +7,13 @@ use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event};
 use crate::gate;
-use crate::input::{self, Input, INPUT_MAX};
 use crate::json::{self, text, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
 use crate::output::{claude_document, HookOutput};
 use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
-use crate::sys::{self, Deadline};
+use crate::sys::{self, Deadline, Stop};
 use crate::trouble::{first_to_tell, Heard, Silence};
 use crate::wire::GATE_IT;
 use crate::{paths, spool};
@@ -28,6 +27,10 @@ const BAD_INPUT: i32 = 4;
 const CLAUDE_BUDGET_MS: u32 = 1_000;
 /// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
 const GOVERNED_BUDGET_MS: u32 = 500;
+/// Longest input that is passed on.
+pub const INPUT_MAX: usize = 4 * 1024 * 1024;
+/// How much of a longer one is looked at for the fields that identify the event (they may stand at its end).
+const LOOKED_AT_MAX: usize = 16 * 1024 * 1024;
 const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
 /// machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
@@ -120,17 +123,20 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
 fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
     let claude = options.format == Format::Claude;
     let wait_ms = if claude { CLAUDE_BUDGET_MS } else { options.kind.budget_ms() };
-    match input::read(sys::stdin(), Deadline::after(started, wait_ms), claude) {
-        Input::Whole(bytes) => {
-            // Nothing came, and nobody insists: the arguments are the event.
+    let limit = if claude { LOOKED_AT_MAX } else { INPUT_MAX };
+    // The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
+    match sys::read_to_end(sys::stdin(), limit, Deadline::after(started, wait_ms)) {
+        // A sender that forgets to close has said all the same what it had to say.
+        (bytes, Stop::Late) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
+        (_, Stop::Late) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+        (bytes, _) if bytes.len() <= INPUT_MAX => {
+            // Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a folder,
+            // is as good as an empty one.
             let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
             Ok((!blank).then_some(bytes))
         }
-        Input::TooLong(bytes) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
-        Input::TooLong(_) => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
-        // A sender that forgets to close has said all the same what it had to say.
-        Input::Unfinished(bytes) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
-        Input::Unfinished(_) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+        (bytes, _) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
+        _ => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
     }
 }
 
@@ -287,16 +293,15 @@ impl Hook<'_> {
 
     /// What the user has to know of an owner or a store that can't be had: once a session, for it goes on for long.
     fn trouble(&self, why: &NoAnswer, started: &Start) -> String {
-        let unstartable = |why: &str| {
-            let text = format!(
-                "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; events \
-                 wait in the spool. `context-graph-cli doctor` says more."
-            );
-            (&b"owner"[..], text)
-        };
         let (what, text) = match (why, started) {
             (NoAnswer::Failing(said), _) => (&b"store"[..], said.clone()),
-            (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => unstartable(why),
+            (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => {
+                let text = format!(
+                    "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; \
+                     events wait in the spool. `context-graph-cli doctor` says more."
+                );
+                (&b"owner"[..], text)
+            }
             _ => return String::new(),
         };
         let kind = self.options().kind;
@@ -316,7 +321,7 @@ impl Hook<'_> {
     /// Puts one record into the store's spool; the error is a sentence for the user.
     fn keep(&self, json: &[u8]) -> Result<(), String> {
         spool::append(&self.event.places.store, &fresh_id(), &spool::frame(json))
-            .map_err(|error| format!("this event could not be recorded: {}", error.text()))
+            .map_err(|error| format!("this event could not be recorded: {error}"))
     }
 
     /// The client's document when no owner has spoken.

@@ -17,7 +17,6 @@ pub mod event;
 mod gate;
 pub mod hash;
 mod hook;
-mod input;
 pub mod json;
 pub mod kind;
 pub mod options;

@@ -32,7 +32,7 @@ impl Format {
 
 /// What an option takes.
 #[derive(Clone, Copy, PartialEq)]
-enum Takes {
+pub enum Takes {
     /// `true` or `false`, or nothing: `true`.
     Switch,
     Boolean,
@@ -84,16 +84,6 @@ pub struct Options<'a> {
     pub help: bool,
     /// Values in the order of OPTIONS.
     given: [Option<&'a [u8]>; OPTIONS.len()],
-}
-
-/// An option that was given, for a request's parameters.
-pub struct Given<'a> {
-    pub name: &'static str,
-    pub value: &'a [u8],
-    /// Its value is true or false, without quotes.
-    pub is_switch: bool,
-    /// Its value is free text, which may hold anything.
-    pub is_text: bool,
 }
 
 fn shown(bytes: &[u8]) -> Cow<'_, str> {
@@ -166,12 +156,12 @@ impl<'a> Options<'a> {
         self.value("session-id")
     }
 
-    /// What was given, and the format in any case.
-    pub fn given(&self) -> impl Iterator<Item = Given<'a>> {
+    /// What was given, and the format in any case: name, what it takes, value.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, Takes, &'a [u8])> {
         let format = self.format.word();
         OPTIONS.into_iter().zip(self.given).filter_map(move |((name, takes), given)| {
             let value = if takes == Takes::Format { Some(format) } else { given };
-            value.map(|value| Given { name, value, is_switch: takes == Takes::Switch, is_text: takes == Takes::Text })
+            value.map(|value| (name, takes, value))
         })
     }
 

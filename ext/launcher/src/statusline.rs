@@ -7,10 +7,10 @@ use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client};
 use crate::env::Env;
 use crate::gate::{self, Question};
-use crate::input::{self, Input};
+use crate::hook::INPUT_MAX;
 use crate::json::top_text;
 use crate::paths::{self, Places};
-use crate::sys::{self, Deadline};
+use crate::sys::{self, Deadline, Stop};
 use crate::trouble::{Heard, Silence};
 use crate::wire::Request;
 use std::time::Instant;
@@ -62,9 +62,11 @@ fn body(started: Instant) -> Vec<u8> {
     if sys::isatty(sys::stdin()) {
         return Vec::new();
     }
-    match input::read(sys::stdin(), Deadline::after(started, STDIN_MS), false) {
-        Input::Whole(bytes) | Input::Unfinished(bytes) => bytes,
-        Input::TooLong(_) => Vec::new(),
+    let (bytes, stop) = sys::read_to_end(sys::stdin(), INPUT_MAX, Deadline::after(started, STDIN_MS));
+    if stop == Stop::Late || bytes.len() <= INPUT_MAX {
+        bytes
+    } else {
+        Vec::new()
     }
 }
 

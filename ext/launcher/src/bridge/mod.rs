@@ -130,7 +130,10 @@ impl<'a> Bridge<'a> {
             let [client, answers, owner, signal] = sys::wait(self.watches(), timeout);
             if !signal.is_empty() {
                 // What the client has said is handed on; its answers have nobody left to read them.
-                return self.flush_to_owner();
+                if !self.to_owner.is_empty() {
+                    self.write_owner();
+                }
+                return;
             }
             if (client | answers | owner).is_empty() && last_answers == Some(0) {
                 return;
@@ -231,12 +234,6 @@ impl<'a> Bridge<'a> {
             Err(_) => return sys::poll_readable(owner, 0),
         }
         true
-    }
-
-    fn flush_to_owner(&mut self) {
-        if self.owner.is_some() && !self.to_owner.is_empty() {
-            self.write_owner();
-        }
     }
 
     fn owner_gone(&mut self) {

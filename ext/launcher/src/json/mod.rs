@@ -175,20 +175,12 @@ impl<'t> Reader<'t> {
     }
 
     fn escape(&mut self) -> Result<(), Fault> {
-        let wide = match self.text.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-            Some(b'u') => match self.text.get(self.at + 2..self.at + 6) {
-                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 6,
-                Some(_) => 0,
-                None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
-            },
-            None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
-            Some(_) => 0,
+        let cut = Fault { at: self.text.len(), what: "an escape without its end" };
+        self.at += match self.text.get(self.at + 1).ok_or(cut)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' if self.text.get(self.at + 2..self.at + 6).ok_or(cut)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            _ => return Err(self.fault("an unknown escape")),
         };
-        if wide == 0 {
-            return Err(self.fault("an unknown escape"));
-        }
-        self.at += wide;
         Ok(())
     }
 
@@ -210,31 +202,30 @@ impl<'t> Reader<'t> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.fault(if self.peek().is_none() { "an end before its time" } else { "no value" }));
         }
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
+        while self.pass(b"0123456789") {}
         Ok(())
     }
 
+    /// Passes over the next byte if it is one of `these`.
+    fn pass(&mut self, these: &[u8]) -> bool {
+        let found = self.peek().is_some_and(|byte| these.contains(&byte));
+        self.at += usize::from(found);
+        found
+    }
+
     fn number(&mut self) -> Result<(), Fault> {
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
+        self.pass(b"-");
         let leading_zero = self.peek() == Some(b'0');
         let start = self.at;
         self.digits()?;
         if leading_zero && self.at > start + 1 {
             return Err(Fault { at: start, what: "a number with a leading zero" });
         }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
+        if self.pass(b".") {
             self.digits()?;
         }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
+        if self.pass(b"eE") {
+            self.pass(b"+-");
             self.digits()?;
         }
         Ok(())
