@@ -63,6 +63,15 @@ const OPTIONS: [(&str, Takes); 11] = [
 ];
 
 impl Takes {
+    /// Whether the argument behind such an option is its value.
+    fn takes(self, next: &[u8]) -> bool {
+        match self {
+            Takes::Switch => matches!(next, b"true" | b"false"),
+            Takes::Text => true,
+            _ => !next.starts_with(b"--"),
+        }
+    }
+
     /// What is wrong with `value`, as what it must be.
     fn refusal(self, value: &[u8]) -> Option<&'static str> {
         match self {
@@ -121,16 +130,9 @@ pub fn read<'a>(kind: Kind, args: impl Iterator<Item = &'a [u8]>) -> Result<Opti
         let Some(((_, takes), place)) = known.find(|((option, _), _)| is_named(option)) else {
             return Err(format!("unknown argument '{}'; see context-graph-cli hooks --help", shown(arg)));
         };
-        let value = joined.or_else(|| {
-            args.next_if(|next| match takes {
-                Takes::Switch => matches!(*next, b"true" | b"false"),
-                Takes::Text => true,
-                _ => !next.starts_with(b"--"),
-            })
-        });
-        let value = match value {
-            None if *takes == Takes::Switch => b"true",
-            value => value.ok_or_else(|| format!("option '{}' needs a value", shown(name)))?,
+        let behind = || args.next_if(|next| takes.takes(next)).or((*takes == Takes::Switch).then_some(b"true"));
+        let Some(value) = joined.or_else(behind) else {
+            return Err(format!("option '{}' needs a value", shown(name)));
         };
         if let Some(wanted) = takes.refusal(value) {
             return Err(format!("option '{}' is '{}'; it must be {wanted}", shown(name), shown(value)));

@@ -60,8 +60,7 @@ fn every_cut_of_an_object_fails_at_its_end() {
 
 #[test]
 fn texts_survive_the_way_out_and_back() {
-    let mut text = Vec::new();
-    text::unescape(b"a\\u0041\\ud83d\\ude00\\ud800x\\\"\\/\\n", usize::MAX, &mut text);
+    let text = text::unescaped(b"a\\u0041\\ud83d\\ude00\\ud800x\\\"\\/\\n", usize::MAX);
     assert_eq!(String::from_utf8_lossy(&text), "aA😀\u{fffd}x\"/\n");
     let mut raw = Vec::new();
     text::quote(b"a\"\\\n\x01\xffz", &mut raw);
