@@ -12,7 +12,7 @@ E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -99,17 +99,13 @@ sanitize: build ## Kernels under AddressSanitizer and UBSan in a scratch folder;
 	$(BIN)/python tools/sanitize.py
 	@if command -v cargo >/dev/null; then cd ext/launcher && cargo test --quiet; fi
 
-bench: build rivals ## Every figure beside its limit, rivals too; compared with benches/baselines
+bench: build rivals ## Every figure beside its limit, rivals too
 	$(BIN)/python benches/suite.py --json artifacts/suite.json
-	$(BIN)/python benches/compare.py artifacts/suite.json --tell
 	$(MAKE) bench-kernels
 
-bench-compare: ## Judge the last `make bench` by the saved ratios: exit 1 where one grew by half
-	$(BIN)/python benches/compare.py artifacts/suite.json
-
-bench-baseline: ## Make the last `make bench` and `make bench-smoke` what later ones are compared with
-	$(BIN)/python benches/compare.py artifacts/suite.json --save
-	$(BIN)/python benches/compare.py artifacts/suite-smoke.json --save
+bench-compare: build ## The suite at a small size (some 20 s), judged by benches/limits.py: exit 1 where a path is too slow
+	CONTEXT_GRAPH_BENCH_SMOKE=1 $(BIN)/python benches/suite.py --json artifacts/suite-smoke.json
+	$(BIN)/python benches/compare.py artifacts/suite-smoke.json
 
 bench-kernels: build ## pytest-benchmark: each kernel beside its twin, events, redaction, store, socket
 	mkdir -p $(dir $(BENCH_JSON))
@@ -121,11 +117,9 @@ bench-processes: build ## Hooks from start to exit, beside a static no-op and pl
 bench-mcp: build ## MCP through the bridge, over 10,000 memories
 	mkdir -p $(dir $(BENCH_JSON)) && $(BIN)/python benches/mcp_calls.py --json artifacts/mcp.json
 
-bench-smoke: build ## Each bench at a small size, to see that it runs; compared, not judged
+bench-smoke: build ## Each bench of pytest-benchmark at a small size, to see that it runs
 	mkdir -p $(dir $(BENCH_JSON))
 	CONTEXT_GRAPH_BENCH_SMOKE=1 $(BENCHES) --benchmark-min-rounds=1 --benchmark-max-time=0.005 --benchmark-warmup=off --benchmark-columns=median,rounds -q
-	CONTEXT_GRAPH_BENCH_SMOKE=1 $(BIN)/python benches/suite.py --json artifacts/suite-smoke.json
-	$(BIN)/python benches/compare.py artifacts/suite-smoke.json --tell
 
 rivals: ## npm's peers for `make bench`, into .make/rivals (skipped with a word where npm is missing)
 	@if command -v npm >/dev/null; then mkdir -p $(STAMPS)/rivals && cp benches/rivals/package.json $(STAMPS)/rivals/ && \

@@ -43,7 +43,7 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """The key in baselines."""
+        """The key in benches/limits.py."""
         return f"{self.workload} / {self.case}"
 
 
@@ -197,7 +197,7 @@ def save(path: Path | None, body: Mapping[str, Any]) -> None:
 
 
 def write(path: Path | None, found: Iterable[Figure], **more: Any) -> None:
-    """The JSON that `make bench-compare` reads."""
+    """The JSON that benches/compare.py reads."""
     save(path, {**more, "figures": [asdict(one) for one in found]})
 
 

@@ -4,7 +4,7 @@
     python benches/suite.py [--only GROUP ...] [--json FILE] [--markdown]
 
 Groups: kernels store recall consolidation processes mcp. Data roots are temporary. With
-CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: that shows that the suite runs, and gross changes.
+CONTEXT_GRAPH_BENCH_SMOKE=1 sizes are small and rounds few: benches/compare.py judges such a run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Size:
 
 
 FULL = Size("full", 200, 10_000, 8192, 10_000, 200, 3, ("light", "deep", "rem"))
-SMALL = Size("smoke", 25, 2_000, 2048, 1_000, 30, 1, ("light",))
+SMALL = Size("smoke", 60, 2_000, 2048, 1_000, 60, 3, ("light",))
 
 GROUPS: dict[str, Callable[[Path, Size], list[Figure]]] = {
     "kernels": lambda folder, size: kernels.run(size.rounds, size.scanned, size.close_rows),

@@ -74,10 +74,6 @@ fn line(bytes: &[u8]) -> &[u8] {
     bytes.get(48..48 + len).unwrap_or(&[])
 }
 
-fn is_empty(bytes: &[u8]) -> bool {
-    u32_at(bytes, 0) == 0 && u32_at(bytes, 4) == 0
-}
-
 fn is_valid(bytes: &[u8]) -> bool {
     let line_len = usize::from(bytes.get(13).copied().unwrap_or(u8::MAX));
     bytes.len() == SLOT_BYTES
@@ -92,10 +88,7 @@ fn is_valid(bytes: &[u8]) -> bool {
 impl Slot {
     /// None if the slot is empty, torn, damaged or of an unknown layout.
     pub fn read(bytes: &[u8]) -> Option<Slot> {
-        if !is_valid(bytes) {
-            return None;
-        }
-        Some(Slot { bytes: bytes.try_into().ok()? })
+        is_valid(bytes).then_some(Slot { bytes: bytes.try_into().ok()? })
     }
 
     /// What prints, without a newline.
@@ -186,12 +179,12 @@ fn newest(file: &OwnedFd) -> Option<(Option<Slot>, bool)> {
         let read = sys::pread(file, &mut part[..], HEADER_BYTES + (at * SLOT_BYTES) as u64).ok()?;
         for bytes in part.get(..read)?.chunks_exact(SLOT_BYTES) {
             let newer = best.as_ref().is_none_or(|best| updated_ms(bytes) > updated_ms(&best.bytes));
-            if is_empty(bytes) || !newer {
-                continue;
-            }
-            match Slot::read(bytes) {
-                Some(slot) => best = Some(slot),
-                None => torn = true,
+            let empty = u32_at(bytes, 0) == 0 && u32_at(bytes, 4) == 0;
+            if newer && !empty {
+                match Slot::read(bytes) {
+                    Some(slot) => best = Some(slot),
+                    None => torn = true,
+                }
             }
         }
         if read < part.len() {

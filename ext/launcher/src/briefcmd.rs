@@ -26,20 +26,14 @@ impl<'a> Options<'a> {
                 b"--help" | b"-h" => options.help = true,
                 b"--db-path" => options.db_path = args.next(),
                 b"--session-id" => options.session_id = args.next(),
-                _ => options.read_joined(arg),
+                _ => match (arg.strip_prefix(b"--db-path="), arg.strip_prefix(b"--session-id=")) {
+                    (Some(path), _) => options.db_path = Some(path),
+                    (_, Some(id)) => options.session_id = Some(id),
+                    _ => options.unknown = options.unknown.or(Some(arg)),
+                },
             }
         }
         options
-    }
-
-    fn read_joined(&mut self, arg: &'a [u8]) {
-        if let Some(path) = arg.strip_prefix(b"--db-path=") {
-            self.db_path = Some(path);
-        } else if let Some(id) = arg.strip_prefix(b"--session-id=") {
-            self.session_id = Some(id);
-        } else if self.unknown.is_none() {
-            self.unknown = Some(arg);
-        }
     }
 }
 
@@ -66,7 +60,7 @@ fn slot(env: &Env<'_>, options: &Options<'_>) -> Option<brief::Slot> {
             brief::lookup(&places.store, session)
         }
         Err(error) => {
-            if env.debug {
+            if env.is_debug() {
                 sys::write_all(sys::stderr(), format!("context-graph-cli: debug: {}\n", error).as_bytes());
             }
             None

@@ -4,6 +4,7 @@ use crate::json::top_text;
 use crate::paths::{self, Socket};
 use crate::sys::{self, Deadline, Errno, FileType, OwnedFd};
 use crate::wire::{self, Progress, Request, Response, SPOOL_IT, YIELDING};
+use std::io::IoSlice;
 
 /// Connects only where it is safe to send what a hook says.
 pub struct Client {
@@ -26,6 +27,8 @@ pub enum NoAnswer {
     Timeout,
     /// It said nothing in time a moment ago, and was not asked.
     Silent,
+    /// It would not, and another attempt would be told the same: its own words.
+    Refused(String),
     /// It broke off, or what it said is no response.
     Broken(String),
 }
@@ -40,6 +43,7 @@ impl NoAnswer {
             NoAnswer::Failing(_) => "the owner can't use the store; its log says why".to_owned(),
             NoAnswer::Timeout => "the owner did not answer in time".to_owned(),
             NoAnswer::Silent => "the owner did not answer a moment ago, so it was not asked".to_owned(),
+            NoAnswer::Refused(why) => why.clone(),
             NoAnswer::Broken(why) => format!("the owner's answer is unusable: {why}"),
         }
     }
@@ -65,7 +69,8 @@ impl Client {
         self.check_folder()?;
         loop {
             match sys::connect(&self.socket.path) {
-                Ok(socket) => return self.check_peer(socket),
+                Ok(socket) if sys::peer_uid(&socket) == Some(self.uid) => return Ok(socket),
+                Ok(_) => return Err(NoAnswer::Absent("another user's process listens on the socket".to_owned())),
                 // The owner's queue of clients is full: poll(2) can't wait for room in it.
                 Err(Errno::AGAIN) if deadline.left_ms() > 0 => sys::sleep_ms(1),
                 Err(Errno::AGAIN) => return Err(NoAnswer::Timeout),
@@ -81,13 +86,6 @@ impl Client {
         let ours = sys::kind(&stat) == FileType::Directory && stat.st_uid == self.uid && stat.st_mode & 0o077 == 0;
         let shown = || format!("{} is not a private folder of ours", String::from_utf8_lossy(folder));
         ours.then_some(()).ok_or_else(|| NoAnswer::Absent(shown()))
-    }
-
-    fn check_peer(&self, socket: OwnedFd) -> Result<OwnedFd, NoAnswer> {
-        match sys::peer_uid(&socket) {
-            Some(uid) if uid == self.uid => Ok(socket),
-            _ => Err(NoAnswer::Absent("another user's process listens on the socket".to_owned())),
-        }
     }
 }
 
@@ -106,20 +104,18 @@ fn answer(said: &Response<'_>) -> Result<Answer, NoAnswer> {
 
 /// Sends the request on `socket` and waits for the response until `deadline`.
 pub fn ask(socket: &OwnedFd, request: &Request<'_>, deadline: Deadline) -> Result<Answer, NoAnswer> {
-    let around = wire::encode(request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
-    send(socket, [&around.before, request.body, &around.behind], deadline)?;
+    let [before, behind] =
+        wire::encode(request).ok_or_else(|| NoAnswer::Broken("the request is above 16 MiB".to_owned()))?;
+    send(socket, [&before, request.body, &behind], deadline)?;
     receive(socket, deadline)
 }
 
-fn send(socket: &OwnedFd, mut parts: [&[u8]; 3], deadline: Deadline) -> Result<(), NoAnswer> {
-    loop {
-        match sys::send(socket, &parts) {
-            Ok(sent) => {
-                advance(&mut parts, sent);
-                if parts.iter().all(|part| part.is_empty()) {
-                    return Ok(());
-                }
-            }
+fn send(socket: &OwnedFd, parts: [&[u8]; 3], deadline: Deadline) -> Result<(), NoAnswer> {
+    let mut vectors = parts.map(IoSlice::new);
+    let mut rest = &mut vectors[..];
+    while !rest.is_empty() {
+        match sys::send(socket, rest) {
+            Ok(sent) => IoSlice::advance_slices(&mut rest, sent),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait(|left| sys::poll_writable(socket, left), deadline)?,
             // It may have answered before it hung up (a frame it refuses): what there is to read decides.
@@ -127,15 +123,7 @@ fn send(socket: &OwnedFd, mut parts: [&[u8]; 3], deadline: Deadline) -> Result<(
             Err(errno) => return Err(NoAnswer::Broken(sys::words(errno))),
         }
     }
-}
-
-/// Drops the first `sent` bytes of the parts.
-fn advance(parts: &mut [&[u8]; 3], mut sent: usize) {
-    for part in parts {
-        let taken = sent.min(part.len());
-        *part = part.get(taken..).unwrap_or(&[]);
-        sent -= taken;
-    }
+    Ok(())
 }
 
 fn wait(ready: impl Fn(u32) -> bool, deadline: Deadline) -> Result<(), NoAnswer> {

@@ -12,24 +12,14 @@ const NAME_MAX: usize = 64;
 
 /// Ids, names and paths that the owner tells events apart by; only what can be nothing but a secret is masked.
 const IDENTITIES: [&[u8]; 12] = [
-    b"session_id",
-    b"previous_session_id",
-    b"tool_use_id",
-    b"prompt_id",
-    b"agent_id",
-    b"hook_event_name",
-    b"hook_type",
-    b"tool_name",
-    b"transcript_path",
-    b"cwd",
-    b"source",
-    b"type",
+    b"session_id", b"previous_session_id", b"tool_use_id", b"prompt_id", b"agent_id", b"hook_event_name", b"hook_type",
+    b"tool_name", b"transcript_path", b"cwd", b"source", b"type",
 ];
 
 /// Appends the redacted copy of the JSON object `json`.
 pub fn redacted(json: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
-    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None, scratch: Vec::new() };
+    let mut writer = Writer { out, name: Name::Plain, depth: 0, secret_depth: None };
     let done = walk(json, &mut writer);
     if done.is_err() {
         out.truncate(start);
@@ -60,7 +50,6 @@ struct Writer<'o> {
     depth: usize,
     /// Depth of the list or object under a secret name: all texts inside are masked whole.
     secret_depth: Option<usize>,
-    scratch: Vec<u8>,
 }
 
 impl<'t> Sink<'t> for Writer<'_> {
@@ -106,16 +95,15 @@ impl Writer<'_> {
 
     fn key(&mut self, raw: &[u8]) {
         self.separate();
-        self.scratch.clear();
-        text::unescape(raw, TEXT_MAX + LOOK_AHEAD, &mut self.scratch);
-        self.name = match self.scratch.as_slice() {
+        let name = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        self.name = match name.as_slice() {
             name if IDENTITIES.contains(&name) => Name::Identity,
             name if redact::is_password_word(name) => Name::Password,
             name if redact::names_a_secret(name) => Name::Secret,
             _ => Name::Plain,
         };
         // A name that only says "password" is no secret; one that is a key itself (a map by token) is masked.
-        push_text(&self.scratch, Care::Full, self.out);
+        push_text(&name, Care::Full, self.out);
         self.out.push(b':');
     }
 
@@ -123,39 +111,37 @@ impl Writer<'_> {
         self.separate();
         let secret = self.secret_depth.is_some() || matches!(self.name, Name::Secret | Name::Password);
         if secret && !raw.is_empty() {
-            self.out.push(b'"');
-            redact::replace("assignment", self.out);
-            self.out.push(b'"');
-        } else {
-            self.scratch.clear();
-            text::unescape(raw, TEXT_MAX + LOOK_AHEAD, &mut self.scratch);
-            let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
-            push_text(&self.scratch, care, self.out);
+            self.name = Name::Plain;
+            return self.mask_whole();
         }
+        let value = text::unescaped(raw, TEXT_MAX + LOOK_AHEAD);
+        let care = if self.name == Name::Identity { Care::IdsKept } else { Care::Full };
+        push_text(&value, care, self.out);
         // In a list, `"--password", "x"` and `"Authorization", "x"`: the next text is what this one names. In an
         // object a key comes next and says better.
-        let names = !secret && self.scratch.len() <= NAME_MAX && !self.scratch.contains(&b' ');
-        self.name = if names && redact::names_a_secret(&self.scratch) { Name::Secret } else { Name::Plain };
+        let names = !secret && value.len() <= NAME_MAX && !value.contains(&b' ');
+        self.name = if names && redact::names_a_secret(&value) { Name::Secret } else { Name::Plain };
     }
 
     fn scalar(&mut self, raw: &[u8]) {
         self.separate();
         let number = raw.first().is_some_and(|byte| *byte == b'-' || byte.is_ascii_digit());
         if number && self.name == Name::Password {
-            self.out.push(b'"');
-            redact::replace("assignment", self.out);
-            self.out.push(b'"');
+            self.mask_whole();
         } else if raw.len() > 18 && raw.iter().all(|byte| *byte == b'-' || byte.is_ascii_digit()) {
             // Beyond 64 bits readers disagree, and the strict ones refuse the whole line: keep it as text.
             text::quote(text::cut(raw, TEXT_MAX), self.out);
         } else {
             self.out.extend_from_slice(raw);
         }
-        self.forget_name();
+        self.name = Name::Plain;
     }
 
-    fn forget_name(&mut self) {
-        self.name = Name::Plain;
+    /// In the place of a value that is a secret whatever it holds.
+    fn mask_whole(&mut self) {
+        self.out.push(b'"');
+        redact::replace("assignment", self.out);
+        self.out.push(b'"');
     }
 }
 

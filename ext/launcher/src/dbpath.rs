@@ -2,22 +2,13 @@
 //! context_graph.config.paths.check_db_path, both held to tests/golden/dbpath.tsv.
 
 use crate::env::Env;
-use crate::pathname::{normal, split_last, PATH_MAX};
+use crate::pathname::{normal, PATH_MAX};
 use crate::sys::{self, Errno, FileType};
 
-/// A named store path and the folders that make it allowed.
-pub struct Request<'a> {
-    pub named: &'a [u8],
-    pub root: &'a [u8],
-    pub cwd: &'a [u8],
-    pub project: &'a [u8],
-    pub top: &'a [u8],
-}
-
-/// The absolute store folder that `request.named` means, if it stays inside an allowed root. The error, for whoever
-/// named it, has the path, the reason and the cure.
-pub fn check(env: &Env<'_>, request: &Request<'_>) -> Result<Vec<u8>, String> {
-    checked(env, request).map_err(|(reason, cure)| format!("db path '{}' {reason}; {cure}", shown(request.named)))
+/// The absolute store folder that `named` means, from the working folder `cwd`, if it stays inside one of `roots` or
+/// another allowed root. The error, for whoever named it, has the path, the reason and the cure.
+pub fn check(env: &Env<'_>, named: &[u8], cwd: &[u8], roots: &[&[u8]]) -> Result<Vec<u8>, String> {
+    checked(env, named, cwd, roots).map_err(|(reason, cure)| format!("db path '{}' {reason}; {cure}", shown(named)))
 }
 
 type Refusal = (String, &'static str);
@@ -26,13 +17,12 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..400).unwrap_or(bytes)).into_owned()
 }
 
-fn checked(env: &Env<'_>, request: &Request<'_>) -> Result<Vec<u8>, Refusal> {
+fn checked(env: &Env<'_>, named: &[u8], cwd: &[u8], roots: &[&[u8]]) -> Result<Vec<u8>, Refusal> {
     let refusal = |reason: &str, cure| Err((reason.to_owned(), cure));
-    let named = request.named;
     if named.is_empty() || named.contains(&0) {
         return refusal("is empty or holds a NUL", "name a folder");
     }
-    let base = if named.starts_with(b"/") { &b""[..] } else { request.cwd };
+    let base = if named.starts_with(b"/") { &b""[..] } else { cwd };
     let path = normal(&[base, named]);
     if named.len().max(path.len() + 1) > PATH_MAX + 1 {
         return refusal("is longer than 4096 bytes", "use a shorter path");
@@ -40,28 +30,19 @@ fn checked(env: &Env<'_>, request: &Request<'_>) -> Result<Vec<u8>, Refusal> {
     if named.split(|byte| *byte == b'/').any(|component| component == b"..") {
         return refusal("has a '..' component", "write the path without it");
     }
-    match longest_root(env, request, &path) {
-        Some(root) => check_components(&path, root, env.allow_links).map(|()| path),
+    match longest_root(env, roots, &path) {
+        Some(root) => check_components(&path, root, env.allow_links == Some(b"1")).map(|()| path),
         None => refusal("is outside the allowed roots", "add its parent to CONTEXT_GRAPH_ALLOWED_ROOTS to allow it"),
     }
 }
 
 /// Length of the longest allowed root strictly above `path`, without a final slash.
-fn longest_root(env: &Env<'_>, request: &Request<'_>, path: &[u8]) -> Option<usize> {
-    let implied = [
-        request.root,
-        split_last(request.root).map_or(&[], |(parent, _)| parent),
-        request.cwd,
-        request.project,
-        request.top,
-        b"/tmp",
-        b"/var/tmp",
-        env.home.unwrap_or(&[]),
-        env.tmpdir.unwrap_or(&[]),
-    ];
+fn longest_root(env: &Env<'_>, roots: &[&[u8]], path: &[u8]) -> Option<usize> {
+    let homes = [env.home, env.tmpdir].map(Option::unwrap_or_default);
+    let implied = roots.iter().copied().chain([&b"/tmp"[..], b"/var/tmp"]).chain(homes);
     let asked = env.allowed_roots.unwrap_or(&[]).split(|byte| *byte == b':');
     // The top of all is allowed only to those who ask for it by name.
-    let implied = implied.into_iter().filter_map(|root| above(root, path).filter(|len| *len > 0));
+    let implied = implied.filter_map(|root| above(root, path).filter(|len| *len > 0));
     implied.chain(asked.filter_map(|root| above(root, path))).max()
 }
 

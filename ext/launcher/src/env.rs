@@ -2,63 +2,69 @@
 
 use std::ffi::{c_char, CStr};
 
-/// The variables that the launcher knows; all others stay unread.
-#[derive(Default, Clone, Copy)]
-pub struct Env<'a> {
-    pub home: Option<&'a [u8]>,
-    pub xdg_data_home: Option<&'a [u8]>,
-    pub tmpdir: Option<&'a [u8]>,
-    pub path: Option<&'a [u8]>,
-    pub project_dir: Option<&'a [u8]>,
-    pub session_id: Option<&'a [u8]>,
-    pub root: Option<&'a [u8]>,
-    pub db_path: Option<&'a [u8]>,
-    pub allowed_roots: Option<&'a [u8]>,
-    pub allow_links: bool,
-    pub python: Option<&'a [u8]>,
-    pub debug: bool,
-    /// Request-scoped settings, sent to the owner as they are; so is `project_dir`.
-    pub brief: Option<&'a [u8]>,
-    pub auto_dream: Option<&'a [u8]>,
-    pub inject: Option<&'a [u8]>,
-    pub clock_offset: Option<&'a [u8]>,
-    pub config_dir: Option<&'a [u8]>,
-    pub skip_requirements: Option<&'a [u8]>,
-    /// The client runs this hook for a plugin.
-    pub plugin: bool,
+macro_rules! variables {
+    ({ $($field:ident = $name:literal;)* } travelling { $($sent:ident = $sent_name:literal;)* }) => {
+        /// The variables that the launcher knows; all others stay unread.
+        #[derive(Default, Clone, Copy)]
+        pub struct Env<'a> {
+            $(pub $field: Option<&'a [u8]>,)*
+            $(pub $sent: Option<&'a [u8]>,)*
+        }
+
+        impl<'a> Env<'a> {
+            /// What travels with a request, `NAME=value` separated by NUL.
+            pub fn travelling(&self) -> Vec<u8> {
+                let settings = [$((&$sent_name[..], self.$sent)),*];
+                let given = settings.into_iter().filter_map(|(name, value)| Some([name, b"=", value?].concat()));
+                given.collect::<Vec<_>>().join(&0)
+            }
+
+            fn place(&mut self, name: &[u8]) -> Option<&mut Option<&'a [u8]>> {
+                match name {
+                    $($name => Some(&mut self.$field),)*
+                    $($sent_name => Some(&mut self.$sent),)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
+
+// Those behind `travelling` are a request's own settings, sent to the owner as they are.
+variables! { {
+    home = b"HOME";
+    xdg_data_home = b"XDG_DATA_HOME";
+    tmpdir = b"TMPDIR";
+    path = b"PATH";
+    session_id = b"CLAUDE_CODE_SESSION_ID";
+    plugin_root = b"CLAUDE_PLUGIN_ROOT";
+    root = b"CONTEXT_GRAPH_HOME";
+    db_path = b"CONTEXT_GRAPH_DB_PATH";
+    allowed_roots = b"CONTEXT_GRAPH_ALLOWED_ROOTS";
+    allow_links = b"CONTEXT_GRAPH_ALLOW_LINKS";
+    python = b"CONTEXT_GRAPH_PYTHON";
+    debug = b"CONTEXT_GRAPH_DEBUG";
+} travelling {
+    brief = b"CONTEXT_GRAPH_BRIEF";
+    auto_dream = b"CONTEXT_GRAPH_AUTO_DREAM";
+    inject = b"CONTEXT_GRAPH_INJECT";
+    clock_offset = b"CONTEXT_GRAPH_CLOCK_OFFSET";
+    config_dir = b"CLAUDE_CONFIG_DIR";
+    skip_requirements = b"CLAUDE_SKIP_REQUIREMENTS";
+    project_dir = b"CLAUDE_PROJECT_DIR";
+} }
 
 impl<'a> Env<'a> {
     /// Reads `NAME=value` strings; of a name given twice the first counts, as for getenv(3).
     pub fn from_entries(entries: impl Iterator<Item = &'a [u8]>) -> Env<'a> {
         let mut env = Env::default();
-        for entry in entries {
-            env.take(entry);
-        }
+        entries.for_each(|entry| env.take(entry));
         env
     }
 
-    /// What travels with a request, `NAME=value` separated by NUL.
-    pub fn travelling(&self) -> Vec<u8> {
-        let settings = [
-            (&b"CONTEXT_GRAPH_BRIEF="[..], self.brief),
-            (b"CONTEXT_GRAPH_AUTO_DREAM=", self.auto_dream),
-            (b"CONTEXT_GRAPH_INJECT=", self.inject),
-            (b"CONTEXT_GRAPH_CLOCK_OFFSET=", self.clock_offset),
-            (b"CLAUDE_CONFIG_DIR=", self.config_dir),
-            (b"CLAUDE_SKIP_REQUIREMENTS=", self.skip_requirements),
-            (b"CLAUDE_PROJECT_DIR=", self.project_dir),
-        ];
-        let mut out = Vec::new();
-        for (name, value) in settings {
-            let Some(value) = value else { continue };
-            if !out.is_empty() {
-                out.push(0);
-            }
-            out.extend_from_slice(name);
-            out.extend_from_slice(value);
-        }
-        out
+    /// Whether to say on standard error what is done and why.
+    pub fn is_debug(&self) -> bool {
+        self.debug == Some(b"1")
     }
 
     fn take(&mut self, entry: &'a [u8]) {
@@ -68,30 +74,9 @@ impl<'a> Env<'a> {
         }
         let Some(at) = entry.iter().position(|byte| *byte == b'=') else { return };
         let (Some(name), Some(value)) = (entry.get(..at), entry.get(at + 1..)) else { return };
-        let value = (!value.is_empty()).then_some(value);
-        let slot = match name {
-            b"HOME" => &mut self.home,
-            b"XDG_DATA_HOME" => &mut self.xdg_data_home,
-            b"TMPDIR" => &mut self.tmpdir,
-            b"PATH" => &mut self.path,
-            b"CLAUDE_PROJECT_DIR" => &mut self.project_dir,
-            b"CLAUDE_CODE_SESSION_ID" => &mut self.session_id,
-            b"CONTEXT_GRAPH_HOME" => &mut self.root,
-            b"CONTEXT_GRAPH_DB_PATH" => &mut self.db_path,
-            b"CONTEXT_GRAPH_ALLOWED_ROOTS" => &mut self.allowed_roots,
-            b"CONTEXT_GRAPH_PYTHON" => &mut self.python,
-            b"CONTEXT_GRAPH_BRIEF" => &mut self.brief,
-            b"CONTEXT_GRAPH_AUTO_DREAM" => &mut self.auto_dream,
-            b"CONTEXT_GRAPH_INJECT" => &mut self.inject,
-            b"CONTEXT_GRAPH_CLOCK_OFFSET" => &mut self.clock_offset,
-            b"CLAUDE_CONFIG_DIR" => &mut self.config_dir,
-            b"CLAUDE_SKIP_REQUIREMENTS" => &mut self.skip_requirements,
-            b"CONTEXT_GRAPH_ALLOW_LINKS" => return self.allow_links = value == Some(b"1"),
-            b"CLAUDE_PLUGIN_ROOT" => return self.plugin = value.is_some(),
-            b"CONTEXT_GRAPH_DEBUG" => return self.debug = value == Some(b"1"),
-            _ => return,
-        };
-        *slot = slot.or(value);
+        if let Some(place) = self.place(name) {
+            *place = place.or(Some(value).filter(|value| !value.is_empty()));
+        }
     }
 }
 
@@ -147,7 +132,7 @@ mod tests {
         assert_eq!(env.home, Some(&b"/home/u"[..]));
         assert_eq!(env.root, None);
         assert_eq!(env.session_id, Some(&b"a=b"[..]));
-        assert!(env.debug && !env.allow_links);
+        assert!(env.is_debug() && env.allow_links != Some(b"1"));
         assert_eq!(env.path, None);
     }
 }

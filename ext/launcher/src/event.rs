@@ -4,7 +4,7 @@ use crate::copy::{self, redacted};
 use crate::env::Env;
 use crate::hash::hex;
 use crate::json::{self, text, Fault};
-use crate::options::Options;
+use crate::options::{Options, Takes};
 use crate::paths::Places;
 use crate::redact::Care;
 use crate::sys;
@@ -39,38 +39,22 @@ pub fn fresh_id() -> [u8; 32] {
 impl Event<'_> {
     /// The command's options as a JSON object; secrets masked for the spool.
     pub fn params(&self, masked: bool) -> Vec<u8> {
-        let options = &self.options;
-        let texts = [
-            (&b"format"[..], Some(options.format.word()), Care::IdsKept),
-            (b"db-path", options.db_path, Care::IdsKept),
-            (b"session-id", options.session_id, Care::IdsKept),
-            (b"previous-session-id", options.previous_session_id, Care::IdsKept),
-            (b"tool-name", options.tool_name, Care::IdsKept),
-            (b"success", options.success.map(|yes| if yes { &b"true"[..] } else { b"false" }), Care::IdsKept),
-            (b"prompt", options.prompt, Care::Full),
-            (b"duration-ms", options.duration_ms, Care::IdsKept),
-        ];
-        let switches = [
-            (&b"stdin"[..], options.stdin),
-            (b"fast-path", options.fast_path),
-            (b"generate-summary", options.generate_summary),
-            // No option: settings and a plugin may bring the owner one event each, and it takes it once.
-            (b"plugin", self.env.plugin.then_some(true)),
-        ];
         let mut out = vec![b'{'];
-        for (name, value, care) in texts {
-            let Some(value) = value else { continue };
+        for (name, takes, value) in self.options.given() {
             push_name(name, &mut out);
-            if masked {
-                copy::push_text(String::from_utf8_lossy(value).as_bytes(), care, &mut out);
-            } else {
-                text::quote(value, &mut out);
+            match takes {
+                Takes::Switch => out.extend_from_slice(value),
+                _ if masked => {
+                    let care = if takes == Takes::Text { Care::Full } else { Care::IdsKept };
+                    copy::push_text(String::from_utf8_lossy(value).as_bytes(), care, &mut out);
+                }
+                _ => text::quote(value, &mut out),
             }
         }
-        for (name, value) in switches {
-            let Some(value) = value else { continue };
-            push_name(name, &mut out);
-            out.extend_from_slice(if value { b"true" } else { b"false" });
+        // No option: settings and a plugin may bring the owner one event each, and it takes it once.
+        if self.env.plugin_root.is_some() {
+            push_name("plugin", &mut out);
+            out.extend_from_slice(b"true");
         }
         out.push(b'}');
         out
@@ -81,7 +65,7 @@ impl Event<'_> {
         let in_body =
             || self.body.as_deref().and_then(|body| json::top_text(body, b"session_id")).filter(|id| !id.is_empty());
         let named = self.env.session_id.map(<[u8]>::to_vec);
-        named.or_else(in_body).or_else(|| self.options.session_id.map(<[u8]>::to_vec))
+        named.or_else(in_body).or_else(|| self.options.session_id().map(<[u8]>::to_vec))
     }
 
     /// The request for the owner; `params` from `params(false)`, `env` from `Env::travelling`.
@@ -121,11 +105,8 @@ impl Event<'_> {
         out.extend_from_slice(b"\",\"verb\":");
         text::quote(verb, &mut out);
         out.extend_from_slice(b",\"session\":");
-        copy::push_text(
-            String::from_utf8_lossy(self.env.session_id.unwrap_or(&[])).as_bytes(),
-            Care::IdsKept,
-            &mut out,
-        );
+        let session = String::from_utf8_lossy(self.env.session_id.unwrap_or(&[]));
+        copy::push_text(session.as_bytes(), Care::IdsKept, &mut out);
         out.extend_from_slice(format!(",\"at_ms\":{},\"project\":", self.at_ms).as_bytes());
         text::quote_path(&self.places.top, &mut out);
         out.extend_from_slice(b",\"cwd\":");
@@ -142,11 +123,9 @@ impl Event<'_> {
     }
 }
 
-fn push_name(name: &[u8], out: &mut Vec<u8>) {
+fn push_name(name: &str, out: &mut Vec<u8>) {
     if out.last() != Some(&b'{') {
         out.push(b',');
     }
-    out.push(b'"');
-    out.extend_from_slice(name);
-    out.extend_from_slice(b"\":");
+    out.extend_from_slice(format!("\"{name}\":").as_bytes());
 }

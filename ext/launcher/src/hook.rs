@@ -7,14 +7,13 @@ use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event};
 use crate::gate;
-use crate::input::{self, Input, INPUT_MAX};
 use crate::json::{self, text, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
 use crate::output::{claude_document, HookOutput};
 use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
-use crate::sys::{self, Deadline};
+use crate::sys::{self, Deadline, Stop};
 use crate::trouble::{first_to_tell, Heard, Silence};
 use crate::wire::GATE_IT;
 use crate::{paths, spool};
@@ -28,6 +27,10 @@ const BAD_INPUT: i32 = 4;
 const CLAUDE_BUDGET_MS: u32 = 1_000;
 /// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
 const GOVERNED_BUDGET_MS: u32 = 500;
+/// Longest input that is passed on.
+pub const INPUT_MAX: usize = 4 * 1024 * 1024;
+/// How much of a longer one is looked at for the fields that identify the event (they may stand at its end).
+const LOOKED_AT_MAX: usize = 16 * 1024 * 1024;
 const TOOL_NAME_MAX: usize = 1_000;
 /// How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
 /// machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
@@ -85,6 +88,12 @@ fn failure(format: Format, why: &str, code: i32, started: Instant) -> Ending {
     Ending { code, stdout, stderr: format!("context-graph: {why}\n") }
 }
 
+/// The texts that are not empty, one below the other.
+fn joined(one: &str, other: &str) -> String {
+    let between = if one.is_empty() || other.is_empty() { "" } else { "\n" };
+    [one, between, other].concat()
+}
+
 fn elapsed_ms(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
@@ -101,7 +110,7 @@ fn budget_ms(options: &Options<'_>) -> u32 {
 
 fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result<Hook<'a>, String> {
     let at_ms = sys::unix_ms();
-    let places = paths::locate(env, options.db_path)?;
+    let places = paths::locate(env, options.db_path())?;
     let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { body(options, started)? } else { None };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
     Ok(Hook { started, event })
@@ -114,17 +123,20 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
 fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
     let claude = options.format == Format::Claude;
     let wait_ms = if claude { CLAUDE_BUDGET_MS } else { options.kind.budget_ms() };
-    match input::read(sys::stdin(), Deadline::after(started, wait_ms), claude) {
-        Input::Whole(bytes) => {
-            // Nothing came, and nobody insists: the arguments are the event.
+    let limit = if claude { LOOKED_AT_MAX } else { INPUT_MAX };
+    // The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
+    match sys::read_to_end(sys::stdin(), limit, Deadline::after(started, wait_ms)) {
+        // A sender that forgets to close has said all the same what it had to say.
+        (bytes, Stop::Late) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
+        (_, Stop::Late) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+        (bytes, _) if bytes.len() <= INPUT_MAX => {
+            // Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a folder,
+            // is as good as an empty one.
             let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
             Ok((!blank).then_some(bytes))
         }
-        Input::TooLong(bytes) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
-        Input::TooLong(_) => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
-        // A sender that forgets to close has said all the same what it had to say.
-        Input::Unfinished(bytes) if json::walk(&bytes, &mut ()).is_ok() => Ok(Some(bytes)),
-        Input::Unfinished(_) => Err(format!("stdin: did not end within {wait_ms} ms; close it behind the JSON")),
+        (bytes, _) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
+        _ => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
     }
 }
 
@@ -138,7 +150,7 @@ impl Hook<'_> {
     }
 
     fn debug(&self, text: &str) {
-        if self.event.env.debug {
+        if self.event.env.is_debug() {
             sys::write_all(sys::stderr(), format!("context-graph-cli: debug: {text}\n").as_bytes());
         }
     }
@@ -186,7 +198,8 @@ impl Hook<'_> {
 
     fn owner_budget_ms(&self) -> u32 {
         let budget = budget_ms(self.options());
-        if budget < GOVERNED_BUDGET_MS && self.is_governed(false) {
+        let short = budget < GOVERNED_BUDGET_MS && self.is_governed(false);
+        if short {
             GOVERNED_BUDGET_MS
         } else {
             budget
@@ -261,7 +274,7 @@ impl Hook<'_> {
             return refusal(format, missing, self.started);
         }
         let kept = self.keep(&json);
-        let started = self.start_one();
+        let started = self.start_owner(&Starter::new(&self.event.places));
         let trouble = self.trouble(why, &started);
         match (kept, why) {
             (kept, why) if self.is_claude() => self.client_words(why, kept.err(), &trouble),
@@ -278,31 +291,27 @@ impl Hook<'_> {
         }
     }
 
-    fn start_one(&self) -> Start {
-        self.start_owner(&Starter::new(&self.event.places))
-    }
-
     /// What the user has to know of an owner or a store that can't be had: once a session, for it goes on for long.
     fn trouble(&self, why: &NoAnswer, started: &Start) -> String {
-        let unstartable = |why: &str| {
-            let text = format!(
-                "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; events \
-                 wait in the spool. `context-graph-cli doctor` says more."
-            );
-            (&b"owner"[..], text)
-        };
         let (what, text) = match (why, started) {
             (NoAnswer::Failing(said), _) => (&b"store"[..], said.clone()),
-            (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => unstartable(why),
+            (NoAnswer::Unstartable(why), _) | (_, Start::Failed(why)) => {
+                let text = format!(
+                    "context-graph: no owner can be started ({why}). Nothing is remembered or brought meanwhile; \
+                     events wait in the spool. `context-graph-cli doctor` says more."
+                );
+                (&b"owner"[..], text)
+            }
             _ => return String::new(),
         };
         let kind = self.options().kind;
         if text.is_empty() || !self.is_claude() || kind == Kind::SessionEnd {
             return String::new();
         }
-        let session = self.event.session_id().unwrap_or_default();
+        let session = self.session();
         let anyway = matches!(kind, Kind::SessionStart | Kind::PromptSubmit);
-        if first_to_tell(&self.event.places.root, what, &session, anyway) {
+        let first = first_to_tell(&self.event.places.root, what, &session, anyway);
+        if first {
             text
         } else {
             String::new()
@@ -312,16 +321,14 @@ impl Hook<'_> {
     /// Puts one record into the store's spool; the error is a sentence for the user.
     fn keep(&self, json: &[u8]) -> Result<(), String> {
         spool::append(&self.event.places.store, &fresh_id(), &spool::frame(json))
-            .map_err(|error| format!("this event could not be recorded: {}", error.text()))
+            .map_err(|error| format!("this event could not be recorded: {error}"))
     }
 
     /// The client's document when no owner has spoken.
     fn client_words(&self, why: &NoAnswer, not_recorded: Option<String>, trouble: &str) -> Ending {
         let context = self.context_without_owner(why, not_recorded.is_none());
         let lost = not_recorded.map_or_else(String::new, |text| format!("context-graph: {text}"));
-        let notice =
-            [lost.as_str(), trouble].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-        self.say(&context, &notice)
+        self.say(&context, &joined(&lost, trouble))
     }
 
     /// The client's document without the owner's help: `context` for the model, `notice` for the user, and where the
@@ -332,6 +339,11 @@ impl Hook<'_> {
         }
         let stdout = claude_document(self.options().kind.event_name(), context, notice);
         Ending { code: 0, stdout, stderr: String::new() }
+    }
+
+    /// The session's id, empty if there is none.
+    fn session(&self) -> Vec<u8> {
+        self.event.session_id().unwrap_or_default()
     }
 
     /// Whether the input is a JSON object: no tool call of the client's is anything else.
@@ -348,7 +360,7 @@ impl Hook<'_> {
             && (gate::is_governed(&[&event.places.cwd, &event.places.project, &event.places.top])
                 || gate::is_governed(&[&named()])
                 || gate::holds(&event.places.root)
-                || (in_body && (self.names_governed_files() || self.is_known())))
+                || (in_body && (self.names_governed_files() || gate::is_known(&event.env, &self.session()))))
     }
 
     /// Whether a file that the call names lies in a project with requirements: it is held to that project's, wherever
@@ -362,11 +374,6 @@ impl Hook<'_> {
         })
     }
 
-    fn is_known(&self) -> bool {
-        let session = self.event.session_id().unwrap_or_default();
-        gate::is_known(&self.event.env, &session)
-    }
-
     /// A text of the input's top level, empty if there is none.
     fn field(&self, name: &[u8]) -> Vec<u8> {
         self.event.body.as_deref().and_then(|body| json::top_text(body, name)).unwrap_or_default()
@@ -377,7 +384,7 @@ impl Hook<'_> {
         let (event, kind) = (&self.event, self.options().kind);
         // An argument can't hold a NUL; a name or folder with one names nothing.
         let without_nul = |value: Vec<u8>| if value.contains(&0) { Vec::new() } else { value };
-        let session_id = without_nul(event.session_id().unwrap_or_default());
+        let session_id = without_nul(self.session());
         let (tool_name, cwd) = (without_nul(self.field(b"tool_name")), without_nul(self.field(b"cwd")));
         let question = gate::Question {
             verb: kind.word(),
@@ -408,13 +415,14 @@ impl Hook<'_> {
              `context-graph-cli req doctor` says more.",
             kind.event_name()
         );
-        let mut record = b"{\"records\":[{\"kind\":\"error\",\"detail\":".to_vec();
-        text::quote(warning.as_bytes(), &mut record);
-        record.extend_from_slice(b"}]}");
-        self.keep_decision(&record);
-        let words: Vec<&[u8]> = [context, warning.as_bytes()].into_iter().filter(|part| !part.is_empty()).collect();
-        let said = if kind.takes_context() { words.join(&b"\n"[..]) } else { Vec::new() };
-        let both = [notice, &warning].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+        let detail = text::quoted(warning.as_bytes());
+        self.keep_decision(&[b"{\"records\":[{\"kind\":\"error\",\"detail\":", &detail[..], b"}]}"].concat());
+        let said = match context {
+            _ if !kind.takes_context() => Vec::new(),
+            b"" => warning.clone().into_bytes(),
+            context => [context, b"\n", warning.as_bytes()].concat(),
+        };
+        let both = joined(notice, &warning);
         // The client shows no message at a session's end, and refuses documents it does not expect.
         let shown = if kind == Kind::SessionEnd { "" } else { &both };
         Ending { code: 0, stdout: claude_document(kind.event_name(), &said, shown), stderr: format!("{warning}\n") }

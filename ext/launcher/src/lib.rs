@@ -15,10 +15,8 @@ pub mod dbpath;
 pub mod env;
 pub mod event;
 mod gate;
-mod guard;
 pub mod hash;
 mod hook;
-mod input;
 pub mod json;
 pub mod kind;
 pub mod options;
@@ -53,7 +51,7 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
     let mut words = args(1);
     match (words.next(), words.next()) {
         (Some(b"consciousness"), Some(b"brief")) => {
-            guard::exit_on_panic(0);
+            sys::exit_on_panic(0);
             let options = briefcmd::Options::read(words);
             if options.help {
                 return become_cli(&env, args(1));
@@ -67,18 +65,13 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
             None if matches!(word, b"generate-config" | b"--help" | b"-h") => become_cli(&env, args(1)),
             None => sys::exit(unknown_hook(word, args(3))),
         },
-        (Some(b"req"), Some(b"statusline")) if words.next().is_none() => {
-            guard::exit_on_panic(0);
-            statusline::run(&env);
-            sys::exit(0)
-        }
-        (Some(b"status"), Some(b"--line")) if words.next().is_none() => {
-            guard::exit_on_panic(0);
-            statusline::run_with_state(&env);
+        (Some(b"req"), Some(b"statusline")) | (Some(b"status"), Some(b"--line")) if words.next().is_none() => {
+            sys::exit_on_panic(0);
+            statusline::run(&env, args(1).next() == Some(b"status"));
             sys::exit(0)
         }
         (Some(b"mcp"), _) if !args(2).any(|arg| matches!(arg, b"--help" | b"-h")) => {
-            guard::exit_on_panic(1);
+            sys::exit_on_panic(1);
             sys::exit(bridge::run(&env, args(2)))
         }
         _ => become_cli(&env, args(1)),
@@ -89,11 +82,11 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
 fn hooks<I: Iterator<Item = &'static [u8]>>(env: &Env<'static>, kind: Kind, args: impl Fn() -> I) -> i32 {
     let started = Instant::now();
     let claude = options::wants_claude(args());
-    guard::exit_on_panic(if claude { 0 } else { 1 });
+    sys::exit_on_panic(if claude { 0 } else { 1 });
     match options::read(kind, args()) {
         Ok(options) if options.help => become_cli(env, [&b"hooks"[..], kind.word()].into_iter().chain(args())),
         Ok(options) => hook::run(env, &options, started),
-        Err(error) => hook::refuse(if claude { Format::Claude } else { Format::Json }, &error.text(), started),
+        Err(error) => hook::refuse(if claude { Format::Claude } else { Format::Json }, &error, started),
     }
 }
 

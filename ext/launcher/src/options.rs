@@ -1,6 +1,7 @@
 //! Parses the arguments of `hooks <kind>` (seed 001 section 2.3): every kind takes every option.
 
 use crate::kind::Kind;
+use std::borrow::Cow;
 
 /// How the answer is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,45 +30,73 @@ impl Format {
     }
 }
 
+/// What an option takes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Takes {
+    /// `true` or `false`, or nothing: `true`.
+    Switch,
+    Boolean,
+    Format,
+    Milliseconds,
+    /// An empty one counts as not given: scripts pass "$SESSION_ID" whether it is set or not.
+    Name,
+    /// An empty store path is a mistake that must be told.
+    Path,
+    /// Anything, even what begins with dashes.
+    Text,
+}
+
+/// Every option: its name, on the command line and in a request's parameters, and what it takes.
+/// src/context_graph/cli/hooks.py has them too, for help; tests/contract/test_hook_options.py compares the two.
+const OPTIONS: [(&str, Takes); 11] = [
+    ("format", Takes::Format),
+    ("db-path", Takes::Path),
+    ("session-id", Takes::Name),
+    ("previous-session-id", Takes::Name),
+    ("tool-name", Takes::Name),
+    ("success", Takes::Boolean),
+    ("prompt", Takes::Text),
+    ("duration-ms", Takes::Milliseconds),
+    ("stdin", Takes::Switch),
+    ("fast-path", Takes::Switch),
+    ("generate-summary", Takes::Switch),
+];
+
+impl Takes {
+    /// Whether the argument behind such an option is its value.
+    fn takes(self, next: &[u8]) -> bool {
+        match self {
+            Takes::Switch => matches!(next, b"true" | b"false"),
+            Takes::Text => true,
+            _ => !next.starts_with(b"--"),
+        }
+    }
+
+    /// What is wrong with `value`, as what it must be.
+    fn refusal(self, value: &[u8]) -> Option<&'static str> {
+        match self {
+            Takes::Switch | Takes::Boolean if !matches!(value, b"true" | b"false") => Some("true or false"),
+            Takes::Milliseconds if !(1..=18).contains(&value.len()) || !value.iter().all(u8::is_ascii_digit) => {
+                Some("a whole number of milliseconds")
+            }
+            Takes::Format if Format::from_word(value).is_none() => Some("json, json-compact, text or claude"),
+            _ => None,
+        }
+    }
+}
+
 /// One hook call's arguments. An option given twice counts as given last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options<'a> {
     pub kind: Kind,
     pub format: Format,
-    pub db_path: Option<&'a [u8]>,
-    pub session_id: Option<&'a [u8]>,
-    pub previous_session_id: Option<&'a [u8]>,
-    pub tool_name: Option<&'a [u8]>,
-    pub success: Option<bool>,
-    pub prompt: Option<&'a [u8]>,
-    pub duration_ms: Option<&'a [u8]>,
-    pub stdin: Option<bool>,
-    pub fast_path: Option<bool>,
-    pub generate_summary: Option<bool>,
     pub help: bool,
+    /// Values in the order of OPTIONS.
+    given: [Option<&'a [u8]>; OPTIONS.len()],
 }
 
-/// A wrong argument; `text` names it and what would be right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UsageError<'a> {
-    Unknown(&'a [u8]),
-    NoValue(&'a [u8]),
-    BadValue { name: &'a [u8], value: &'a [u8], wanted: &'static str },
-}
-
-impl UsageError<'_> {
-    /// One sentence for whoever wrote the command.
-    pub fn text(&self) -> String {
-        let show =
-            |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..bytes.len().min(200)).unwrap_or(&[])).into_owned();
-        match self {
-            UsageError::Unknown(arg) => format!("unknown argument '{}'; see context-graph-cli hooks --help", show(arg)),
-            UsageError::NoValue(name) => format!("option '{}' needs a value", show(name)),
-            UsageError::BadValue { name, value, wanted } => {
-                format!("option '{}' is '{}'; it must be {wanted}", show(name), show(value))
-            }
-        }
-    }
+fn shown(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes))
 }
 
 /// Whether the arguments ask for the client's format, found before anything else: its errors must look otherwise.
@@ -83,9 +112,9 @@ pub fn wants_claude<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> bool {
     claude
 }
 
-/// Reads the arguments behind `hooks <kind>`.
-pub fn read<'a>(kind: Kind, args: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, UsageError<'a>> {
-    let mut options = Options::of(kind);
+/// Reads the arguments behind `hooks <kind>`; the error names the wrong one and what would be right.
+pub fn read<'a>(kind: Kind, args: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, String> {
+    let mut options = Options { kind, format: Format::Json, help: false, given: [None; OPTIONS.len()] };
     let mut args = args.peekable();
     while let Some(arg) = args.next() {
         if matches!(arg, b"--help" | b"-h") {
@@ -96,105 +125,57 @@ pub fn read<'a>(kind: Kind, args: impl Iterator<Item = &'a [u8]>) -> Result<Opti
             Some(at) if arg.starts_with(b"--") => (arg.get(..at).unwrap_or(arg), arg.get(at + 1..)),
             _ => (arg, None),
         };
-        match name {
-            b"--stdin" | b"--fast-path" | b"--generate-summary" => {
-                let value = joined.or_else(|| args.next_if(|next| matches!(*next, b"true" | b"false")));
-                options.set_switch(name, boolean(name, value.unwrap_or(b"true"))?);
-            }
-            _ if takes_value(name) => {
-                // A prompt may begin with dashes; anything else that does is the next option.
-                let next = |next: &&[u8]| name == b"--prompt" || !next.starts_with(b"--");
-                let value = joined.or_else(|| args.next_if(next)).ok_or(UsageError::NoValue(name))?;
-                options.set_value(name, value)?;
-            }
-            _ => return Err(UsageError::Unknown(arg)),
+        let mut known = OPTIONS.iter().zip(&mut options.given);
+        let is_named = |option: &str| name.strip_prefix(b"--") == Some(option.as_bytes());
+        let Some(((_, takes), place)) = known.find(|((option, _), _)| is_named(option)) else {
+            return Err(format!("unknown argument '{}'; see context-graph-cli hooks --help", shown(arg)));
+        };
+        let behind = || args.next_if(|next| takes.takes(next)).or((*takes == Takes::Switch).then_some(b"true"));
+        let Some(value) = joined.or_else(behind) else {
+            return Err(format!("option '{}' needs a value", shown(name)));
+        };
+        if let Some(wanted) = takes.refusal(value) {
+            return Err(format!("option '{}' is '{}'; it must be {wanted}", shown(name), shown(value)));
         }
+        *place = Some(value).filter(|value| *takes != Takes::Name || !value.is_empty());
     }
+    options.format = options.value("format").and_then(Format::from_word).unwrap_or(Format::Json);
     Ok(options)
 }
 
-fn takes_value(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 8] = [
-        b"--db-path",
-        b"--session-id",
-        b"--previous-session-id",
-        b"--tool-name",
-        b"--success",
-        b"--prompt",
-        b"--duration-ms",
-        b"--format",
-    ];
-    NAMES.contains(&name)
-}
-
-fn boolean<'a>(name: &'a [u8], value: &'a [u8]) -> Result<bool, UsageError<'a>> {
-    match value {
-        b"true" => Ok(true),
-        b"false" => Ok(false),
-        _ => Err(UsageError::BadValue { name, value, wanted: "true or false" }),
-    }
-}
-
 impl<'a> Options<'a> {
-    /// Nothing given: the defaults.
-    fn of(kind: Kind) -> Options<'a> {
-        Options {
-            kind,
-            format: Format::Json,
-            db_path: None,
-            session_id: None,
-            previous_session_id: None,
-            tool_name: None,
-            success: None,
-            prompt: None,
-            duration_ms: None,
-            stdin: None,
-            fast_path: None,
-            generate_summary: None,
-            help: false,
-        }
+    fn value(&self, name: &str) -> Option<&'a [u8]> {
+        OPTIONS.iter().zip(self.given).find(|((option, _), _)| *option == name)?.1
     }
 
-    fn set_switch(&mut self, name: &[u8], value: bool) {
-        match name {
-            b"--stdin" => self.stdin = Some(value),
-            b"--fast-path" => self.fast_path = Some(value),
-            _ => self.generate_summary = Some(value),
-        }
+    /// `--db-path`.
+    pub fn db_path(&self) -> Option<&'a [u8]> {
+        self.value("db-path")
     }
 
-    fn set_value(&mut self, name: &'a [u8], value: &'a [u8]) -> Result<(), UsageError<'a>> {
-        // Scripts pass "$SESSION_ID" whether it is set or not. An empty store path is a mistake that must be told.
-        let given = (!value.is_empty()).then_some(value);
-        match name {
-            b"--db-path" => self.db_path = Some(value),
-            b"--session-id" => self.session_id = given,
-            b"--previous-session-id" => self.previous_session_id = given,
-            b"--tool-name" => self.tool_name = given,
-            b"--prompt" => self.prompt = Some(value),
-            b"--success" => self.success = Some(boolean(name, value)?),
-            b"--duration-ms" => {
-                if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
-                    return Err(UsageError::BadValue { name, value, wanted: "a whole number of milliseconds" });
-                }
-                self.duration_ms = given;
-            }
-            _ => {
-                let wanted = "json, json-compact, text or claude";
-                self.format = Format::from_word(value).ok_or(UsageError::BadValue { name, value, wanted })?;
-            }
-        }
-        Ok(())
+    /// `--session-id`.
+    pub fn session_id(&self) -> Option<&'a [u8]> {
+        self.value("session-id")
+    }
+
+    /// What was given, and the format in any case: name, what it takes, value.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, Takes, &'a [u8])> {
+        let format = self.format.word();
+        OPTIONS.into_iter().zip(self.given).filter_map(move |((name, takes), given)| {
+            let value = if takes == Takes::Format { Some(format) } else { given };
+            value.map(|value| (name, takes, value))
+        })
     }
 
     /// Whether standard input is asked for by name, so that an empty one is a mistake.
     pub fn insists_on_stdin(&self) -> bool {
-        self.stdin == Some(true)
+        self.value("stdin") == Some(b"true")
     }
 
     /// Whether standard input is read at all.
     pub fn reads_stdin(&self) -> bool {
-        self.stdin.unwrap_or(self.format == Format::Claude || self.session_id.is_none())
+        let asked = self.value("stdin").map(|value| value == b"true");
+        asked.unwrap_or(self.format == Format::Claude || self.session_id().is_none())
     }
 }
 
@@ -202,64 +183,60 @@ impl<'a> Options<'a> {
 mod tests {
     use super::*;
 
-    fn parsed<'a>(args: &[&'a str]) -> Result<Options<'a>, UsageError<'a>> {
+    fn parsed<'a>(args: &[&'a str]) -> Result<Options<'a>, String> {
         read(Kind::PostTool, args.iter().map(|arg| arg.as_bytes()).collect::<Vec<_>>().into_iter())
+    }
+
+    fn unknown<T>(arg: &str) -> Result<T, String> {
+        Err(format!("unknown argument '{arg}'; see context-graph-cli hooks --help"))
     }
 
     #[test]
     fn every_option_is_read_in_every_spelling() {
         let Ok(options) = parsed(&[
-            "--stdin",
-            "--format",
-            "claude",
-            "--session-id=s",
-            "--tool-name",
-            "Bash",
-            "--success",
-            "false",
-            "--fast-path",
-            "true",
-            "--generate-summary=false",
-            "--prompt",
-            "--not-an-option",
-            "--duration-ms",
-            "12",
-            "--db-path=/x",
-            "--previous-session-id",
-            "p",
+            "--stdin", "--format", "claude", "--session-id=s", "--tool-name", "Bash", "--success", "false",
+            "--fast-path", "true", "--generate-summary=false", "--prompt", "--not-an-option", "--duration-ms", "12",
+            "--db-path=/x", "--previous-session-id", "p",
         ]) else {
             unreachable!("all options are known")
         };
-        assert_eq!((options.stdin, options.format, options.session_id), (Some(true), Format::Claude, Some(&b"s"[..])));
-        assert_eq!(
-            (options.success, options.fast_path, options.generate_summary),
-            (Some(false), Some(true), Some(false))
-        );
-        assert_eq!((options.prompt, options.duration_ms), (Some(&b"--not-an-option"[..]), Some(&b"12"[..])));
+        assert_eq!(options.format, Format::Claude);
+        let values =
+            ["stdin", "session-id", "success", "fast-path", "generate-summary"].map(|name| options.value(name));
+        assert_eq!(values, [&b"true"[..], b"s", b"false", b"true", b"false"].map(Some));
+        let values = ["prompt", "duration-ms", "db-path", "previous-session-id"].map(|name| options.value(name));
+        assert_eq!(values, [&b"--not-an-option"[..], b"12", b"/x", b"p"].map(Some));
+        assert_eq!(options.given().count(), OPTIONS.len());
     }
 
     #[test]
     fn a_switch_takes_the_next_word_only_if_that_is_a_boolean() {
-        assert_eq!(parsed(&["--stdin", "false", "--format", "text"]).map(|options| options.stdin), Ok(Some(false)));
-        assert_eq!(parsed(&["--stdin", "--format", "text"]).map(|options| options.stdin), Ok(Some(true)));
-        assert_eq!(parsed(&["--stdin", "maybe"]), Err(UsageError::Unknown(b"maybe")));
+        assert_eq!(
+            parsed(&["--stdin", "false", "--format", "text"]).map(|options| options.value("stdin")),
+            Ok(Some(&b"false"[..]))
+        );
+        assert_eq!(
+            parsed(&["--stdin", "--format", "text"]).map(|options| options.value("stdin")),
+            Ok(Some(&b"true"[..]))
+        );
+        assert_eq!(parsed(&["--stdin", "maybe"]), unknown("maybe"));
     }
 
     #[test]
     fn wrong_arguments_are_named() {
-        assert_eq!(parsed(&["--colour"]), Err(UsageError::Unknown(b"--colour")));
-        assert_eq!(parsed(&["x"]), Err(UsageError::Unknown(b"x")));
-        assert_eq!(parsed(&["--session-id"]), Err(UsageError::NoValue(b"--session-id")));
-        assert_eq!(parsed(&["--session-id", "--stdin"]), Err(UsageError::NoValue(b"--session-id")));
+        assert_eq!(parsed(&["--colour"]), unknown("--colour"));
+        assert_eq!(parsed(&["x"]), unknown("x"));
+        assert_eq!(parsed(&["--session-id"]), Err("option '--session-id' needs a value".to_owned()));
+        assert_eq!(parsed(&["--session-id", "--stdin"]), Err("option '--session-id' needs a value".to_owned()));
         for args in [["--success", "yes"], ["--format", "xml"], ["--duration-ms", "-1"], ["--stdin=1", "--help"]] {
-            assert!(matches!(parsed(&args), Err(UsageError::BadValue { .. })), "{args:?}");
+            assert!(parsed(&args).is_err_and(|error| error.contains("; it must be ")), "{args:?}");
         }
     }
 
     #[test]
     fn empty_ids_count_as_not_given_but_an_empty_store_path_does_not() {
         let Ok(options) = parsed(&["--session-id", "", "--db-path", ""]) else { unreachable!("valid") };
-        assert_eq!((options.session_id, options.db_path), (None, Some(&b""[..])));
+        assert_eq!((options.session_id(), options.db_path()), (None, Some(&b""[..])));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The owner's words are context_graph.claude.hooks; keys, order and rounding here are the same.
 
 use crate::brief::Measures;
-use crate::json::text::quote;
+use crate::json::text::quoted;
 use crate::options::Format;
 
 /// The part of HookOutput that can be known without the owner. What is absent is left out, never null.
@@ -15,11 +15,19 @@ pub struct HookOutput {
 }
 
 enum Value {
-    Text(String),
-    Bool(bool),
-    Count(u64),
-    Number(f32),
+    /// As it stands in JSON.
+    Plain(Vec<u8>),
     Object(Vec<(&'static str, Value)>),
+}
+
+impl Value {
+    fn shown(value: impl ToString) -> Value {
+        Value::Plain(value.to_string().into_bytes())
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Plain(quoted(text.as_bytes()))
+    }
 }
 
 /// Seed 001 section 2.2: levels of identity continuity.
@@ -56,28 +64,28 @@ impl HookOutput {
     }
 
     fn document(&self) -> Vec<(&'static str, Value)> {
-        let mut document = vec![("success", Value::Bool(self.error.is_none()))];
+        let mut document = vec![("success", Value::shown(self.error.is_none()))];
         if let Some(error) = &self.error {
-            document.push(("error", Value::Text(error.clone())));
+            document.push(("error", Value::text(error)));
         }
-        if let Some(measures) = &self.measures {
+        if let Some(of) = &self.measures {
             let state = vec![
-                ("consciousness", Value::Number(measures.consciousness)),
-                ("integration", Value::Number(measures.integration)),
-                ("reflection", Value::Number(measures.reflection)),
-                ("differentiation", Value::Number(measures.differentiation)),
-                ("identity_continuity", Value::Number(measures.ic)),
-                ("johari_quadrant", Value::Text(quadrant(measures).to_owned())),
+                ("consciousness", Value::shown(rounded(of.consciousness))),
+                ("integration", Value::shown(rounded(of.integration))),
+                ("reflection", Value::shown(rounded(of.reflection))),
+                ("differentiation", Value::shown(rounded(of.differentiation))),
+                ("identity_continuity", Value::shown(rounded(of.ic))),
+                ("johari_quadrant", Value::text(quadrant(of))),
             ];
             let classification = vec![
-                ("value", Value::Number(measures.ic)),
-                ("level", Value::Text(level(measures.ic).to_owned())),
-                ("crisis_triggered", Value::Bool(measures.ic < measures.crisis_threshold)),
+                ("value", Value::shown(rounded(of.ic))),
+                ("level", Value::text(level(of.ic))),
+                ("crisis_triggered", Value::shown(of.ic < of.crisis_threshold)),
             ];
             document.push(("consciousness_state", Value::Object(state)));
             document.push(("ic_classification", Value::Object(classification)));
         }
-        document.push(("execution_time_ms", Value::Count(self.elapsed_ms)));
+        document.push(("execution_time_ms", Value::shown(self.elapsed_ms)));
         document
     }
 
@@ -110,13 +118,9 @@ fn write_object(fields: &[(&'static str, Value)], indent: Option<usize>, out: &m
             out.push(b',');
         }
         new_line(indent.map(|depth| depth + 1), out);
-        quote(name.as_bytes(), out);
-        out.extend_from_slice(if indent.is_some() { b": " } else { b":" });
+        out.extend_from_slice(format!("\"{name}\":{}", if indent.is_some() { " " } else { "" }).as_bytes());
         match value {
-            Value::Text(text) => quote(text.as_bytes(), out),
-            Value::Bool(yes) => out.extend_from_slice(if *yes { b"true" } else { b"false" }),
-            Value::Count(count) => out.extend_from_slice(count.to_string().as_bytes()),
-            Value::Number(number) => out.extend_from_slice(rounded(*number).as_bytes()),
+            Value::Plain(json) => out.extend_from_slice(json),
             Value::Object(fields) => write_object(fields, indent.map(|depth| depth + 1), out),
         }
     }
@@ -135,33 +139,24 @@ fn new_line(indent: Option<usize>, out: &mut Vec<u8>) {
 fn rounded(number: f32) -> String {
     let text = format!("{number:.6}");
     let short = text.trim_end_matches('0');
-    if short.ends_with('.') {
-        format!("{short}0")
-    } else {
-        short.to_owned()
-    }
+    format!("{short}{}", if short.ends_with('.') { "0" } else { "" })
 }
 
 /// The client's document that shows `text` to the model after the event it calls `event_name`, and `message` to the
 /// user. What is empty is left out; nothing at all when both are.
 pub fn claude_document(event_name: &str, text: &[u8], message: &str) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut parts = Vec::new();
     if !message.is_empty() {
-        out.extend_from_slice(b"{\"systemMessage\":");
-        quote(message.as_bytes(), &mut out);
+        parts.push([b"\"systemMessage\":", &quoted(message.as_bytes())[..]].concat());
     }
     if !text.is_empty() {
-        out.extend_from_slice(if out.is_empty() { b"{" } else { b"," });
-        out.extend_from_slice(b"\"hookSpecificOutput\":{\"hookEventName\":");
-        quote(event_name.as_bytes(), &mut out);
-        out.extend_from_slice(b",\"additionalContext\":");
-        quote(text, &mut out);
-        out.push(b'}');
+        let start = format!("\"hookSpecificOutput\":{{\"hookEventName\":\"{event_name}\",\"additionalContext\":");
+        parts.push([start.as_bytes(), &quoted(text), b"}"].concat());
     }
-    if !out.is_empty() {
-        out.extend_from_slice(b"}\n");
+    if parts.is_empty() {
+        return Vec::new();
     }
-    out
+    [b"{", &parts.join(&b","[..])[..], b"}\n"].concat()
 }
 
 #[cfg(test)]

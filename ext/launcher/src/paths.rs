@@ -34,8 +34,8 @@ pub fn locate(env: &Env<'_>, db_path: Option<&[u8]>) -> Result<Places, String> {
     let repository = repository::find(&project);
     let store = match db_path.or(env.db_path) {
         Some(named) => {
-            let request = dbpath::Request { named, root: &root, cwd: &cwd, project: &project, top: &repository.top };
-            dbpath::check(env, &request)?
+            let parent = split_last(&root).map_or(&[][..], |(parent, _)| parent);
+            dbpath::check(env, named, &cwd, &[&root, parent, &cwd, &project, &repository.top])?
         }
         None => project_store(&root, &repository),
     };

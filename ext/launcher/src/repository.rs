@@ -93,11 +93,8 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 fn absolute(folder: &[u8], named: &[u8]) -> Vec<u8> {
-    if named.starts_with(b"/") {
-        normal(&[named])
-    } else {
-        normal(&[folder, named])
-    }
+    let base = if named.starts_with(b"/") { &[] } else { folder };
+    normal(&[base, named])
 }
 
 /// The value of a variable of `[core]` in a repository's config.

@@ -7,6 +7,8 @@
 use crate::hash::{crc32, hex};
 use crate::pathname::below;
 use crate::sys::{self, Deadline, Errno, Open, OwnedFd};
+use std::fs::File;
+use std::io::Write;
 
 /// At which size the spool takes no more: with an owner that never starts it must not fill the disk.
 const SPOOL_MAX: u64 = 64 * 1024 * 1024;
@@ -15,25 +17,8 @@ const LOCK_MS: u32 = 50;
 /// How often the path may turn out to be another file than the one opened (the owner renames it to drain it).
 const REOPENINGS: usize = 8;
 
-/// Why a record is not in the spool.
-#[derive(Debug)]
-pub enum SpoolError {
-    /// What was tried, and what the system said.
-    Failed(&'static str, Errno),
-    Full,
-}
-
-impl SpoolError {
-    /// For the user: what happened and the cure.
-    pub fn text(&self) -> String {
-        match self {
-            SpoolError::Failed(what, errno) => format!("{what}: {}", sys::words(*errno)),
-            SpoolError::Full => {
-                "the spool has reached 64 MiB; see why the owner does not start (context-graph-cli owner start)"
-                    .to_owned()
-            }
-        }
-    }
+fn failed(what: &str) -> impl Fn(Errno) -> String + '_ {
+    move |errno| format!("{what}: {}", sys::words(errno))
 }
 
 /// The bytes of one record.
@@ -47,71 +32,61 @@ pub fn frame(json: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Appends `record` to the store's spool; whole or not at all.
+/// Appends `record` to the store's spool; whole or not at all. The error, for the user, says what happened and the cure.
 ///
 /// If the common file stays locked for 50 ms, the record gets a file of its own.
-pub fn append(store: &[u8], event_id: &[u8], record: &[u8]) -> Result<(), SpoolError> {
+pub fn append(store: &[u8], event_id: &[u8], record: &[u8]) -> Result<(), String> {
     let folder = below(store, b"spool");
     let common = below(&folder, b"events.log");
     let deadline = Deadline::from_now(LOCK_MS);
     for _ in 0..REOPENINGS {
-        let file = match open(&common) {
+        let file = match sys::open_below(&common, Open::Append) {
             // Another user's, such as one that root's hook has left: it is no reason to lose this event.
-            Err(SpoolError::Failed(_, Errno::ACCESS)) => break,
-            other => other?,
+            Err(Errno::ACCESS) => break,
+            opened => opened.map_err(failed("the spool can't be opened"))?,
         };
         if !lock(&file, deadline)? {
             break;
         }
         // Else drained away between open and lock: what we hold would never be read.
         if sys::is_same(sys::fstat(&file), sys::lstat(&common)) {
-            return write_whole(&file, record);
+            return write_whole(file, record);
         }
     }
-    let file = open(&below(&folder, &[b"events.", event_id, b".log"].concat()))?;
+    let own = below(&folder, &[b"events.", event_id, b".log"].concat());
+    let file = sys::open_below(&own, Open::Append).map_err(failed("the spool can't be opened"))?;
     // The owner takes these files too, so the lock is needed here as well; nobody else waits for it.
     if lock(&file, Deadline::from_now(LOCK_MS))? {
-        write_whole(&file, record)
+        write_whole(file, record)
     } else {
-        Err(SpoolError::Failed("the spool is locked by another process", Errno::AGAIN))
+        Err(failed("the spool is locked by another process")(Errno::AGAIN))
     }
-}
-
-fn open(path: &[u8]) -> Result<OwnedFd, SpoolError> {
-    sys::open_below(path, Open::Append).map_err(|errno| SpoolError::Failed("the spool can't be opened", errno))
 }
 
 /// Waits for the lock until `deadline`; false if others keep it.
-fn lock(file: &OwnedFd, deadline: Deadline) -> Result<bool, SpoolError> {
+fn lock(file: &OwnedFd, deadline: Deadline) -> Result<bool, String> {
     loop {
         match sys::try_lock(file) {
             Ok(false) if deadline.left_ms() > 0 => sys::sleep_ms(1),
-            other => return other.map_err(|errno| SpoolError::Failed("the spool can't be locked", errno)),
+            other => return other.map_err(failed("the spool can't be locked")),
         }
     }
 }
 
 /// One write under the lock; a part of it (a full disk) is taken back.
-fn write_whole(file: &OwnedFd, record: &[u8]) -> Result<(), SpoolError> {
-    let stat = sys::fstat(file).map_err(|errno| SpoolError::Failed("the spool can't be read", errno))?;
+fn write_whole(file: OwnedFd, record: &[u8]) -> Result<(), String> {
+    let stat = sys::fstat(&file).map_err(failed("the spool can't be read"))?;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     if size.saturating_add(record.len() as u64) > SPOOL_MAX {
-        return Err(SpoolError::Full);
+        let full = "the spool has reached 64 MiB; see why the owner does not start (context-graph-cli owner start)";
+        return Err(full.to_owned());
     }
-    let mut rest = record;
-    loop {
-        match sys::write(file, rest) {
-            Ok(count) if count == rest.len() => return Ok(()),
-            // Cut short by a signal, or by the disk, which says so at the next attempt.
-            Ok(count) if count > 0 => rest = rest.get(count..).unwrap_or(&[]),
-            Err(Errno::INTR) => {}
-            other => {
-                // Should this fail too, the next record's leading newline isolates the torn one.
-                let _ = sys::ftruncate(file, size);
-                return Err(SpoolError::Failed("the spool can't be written", other.err().unwrap_or(Errno::AGAIN)));
-            }
-        }
-    }
+    let mut file = File::from(file);
+    file.write_all(record).map_err(|error| {
+        // Should this fail too, the next record's leading newline isolates the torn one.
+        let _ = file.set_len(size);
+        failed("the spool can't be written")(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))
+    })
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use crate::brief::{self, COLD_LINE};
 use crate::client::{self, Answer, Client};
 use crate::env::Env;
 use crate::gate::{self, Question};
-use crate::input::{self, Input};
+use crate::hook::INPUT_MAX;
 use crate::json::top_text;
 use crate::paths::{self, Places};
-use crate::sys::{self, Deadline};
+use crate::sys::{self, Deadline, Stop};
 use crate::trouble::{Heard, Silence};
 use crate::wire::Request;
 use std::time::Instant;
@@ -23,32 +23,23 @@ const STDIN_MS: u32 = 1_000;
 /// What a project without requirements is told; nothing that a line about the whole session needs.
 const UNGOVERNED: &[u8] = b"no requirements here\n";
 
-/// Prints the line about requirements; the exit code is 0 whatever happens.
-pub fn run(env: &Env<'_>) {
-    sys::ignore_write_signals();
-    let started = Instant::now();
-    let line = match paths::locate(env, None) {
-        Ok(places) => requirements(env, &places, &body(started), started),
-        Err(error) => format!("requirements ? ({})\n", error).into_bytes(),
-    };
-    sys::write_all(sys::stdout(), &line);
-}
-
-/// Prints the session's state, and the line about requirements where some hold; as `run`.
-pub fn run_with_state(env: &Env<'_>) {
+/// Prints the line about requirements, with the session's state before it if `with_state`; there it is left out where
+/// no requirements hold.
+pub fn run(env: &Env<'_>, with_state: bool) {
     sys::ignore_write_signals();
     let started = Instant::now();
     let line = match paths::locate(env, None) {
         Ok(places) => {
             let body = body(started);
-            let mut line = state(env, &places, &body);
+            let state = if with_state { state(env, &places, &body) } else { Vec::new() };
             match requirements(env, &places, &body, started) {
-                told if told == UNGOVERNED => line.push(b'\n'),
-                told => line.extend(b"  ".iter().chain(&told)),
+                told if !with_state => told,
+                told if told == UNGOVERNED => [&state[..], b"\n"].concat(),
+                told => [&state[..], b"  ", &told].concat(),
             }
-            line
         }
-        Err(error) => format!("context-graph: {}\n", error).into_bytes(),
+        Err(error) if with_state => format!("context-graph: {error}\n").into_bytes(),
+        Err(error) => format!("requirements ? ({error})\n").into_bytes(),
     };
     sys::write_all(sys::stdout(), &line);
 }
@@ -71,9 +62,11 @@ fn body(started: Instant) -> Vec<u8> {
     if sys::isatty(sys::stdin()) {
         return Vec::new();
     }
-    match input::read(sys::stdin(), Deadline::after(started, STDIN_MS), false) {
-        Input::Whole(bytes) | Input::Unfinished(bytes) => bytes,
-        Input::TooLong(_) => Vec::new(),
+    let (bytes, stop) = sys::read_to_end(sys::stdin(), INPUT_MAX, Deadline::after(started, STDIN_MS));
+    if stop == Stop::Late || bytes.len() <= INPUT_MAX {
+        bytes
+    } else {
+        Vec::new()
     }
 }
 

@@ -34,12 +34,6 @@ pub struct Request<'a> {
     pub parent: u32,
 }
 
-/// What stands before and behind the body in a request's frame: the body itself is sent from where it lies.
-pub struct Around {
-    pub before: Vec<u8>,
-    pub behind: Vec<u8>,
-}
-
 fn field(tag: u8, value: &[u8], out: &mut Vec<u8>) {
     if !value.is_empty() {
         field_head(tag, value.len(), out);
@@ -52,8 +46,9 @@ fn field_head(tag: u8, len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(len as u32).to_le_bytes());
 }
 
-/// The frame of `request`, fields in the order of their tags; None above PAYLOAD_MAX.
-pub fn encode(request: &Request<'_>) -> Option<Around> {
+/// What stands before and behind the body in the frame of `request`, fields in the order of their tags; None above
+/// PAYLOAD_MAX. The body itself is sent from where it lies.
+pub fn encode(request: &Request<'_>) -> Option<[Vec<u8>; 2]> {
     let mut before = Vec::with_capacity(256 + request.params.len());
     before.extend_from_slice(b"CGQ1\0\0\0\0");
     field(1, request.verb, &mut before);
@@ -83,7 +78,7 @@ pub fn encode(request: &Request<'_>) -> Option<Around> {
         return None;
     }
     before.iter_mut().skip(4).zip((payload as u32).to_le_bytes()).for_each(|(to, from)| *to = from);
-    Some(Around { before, behind })
+    Some([before, behind])
 }
 
 /// A whole response, still in the buffer it was read into.
@@ -181,7 +176,7 @@ mod tests {
     #[test]
     fn unset_fields_are_not_sent_and_too_much_is_refused() {
         let empty = Request { verb: b"owner.ping", ..Request::default() };
-        let bytes = encode(&empty).map(|around| [around.before, around.behind].concat());
+        let bytes = encode(&empty).map(|around| around.concat());
         assert_eq!(bytes.as_deref(), Some(&b"CGQ1\x0f\0\0\0\x01\x0a\0\0\0owner.ping"[..]));
         let big = vec![0; PAYLOAD_MAX];
         assert!(encode(&Request { body: &big, ..empty }).is_none());

@@ -126,8 +126,8 @@ fn a_request_is_the_golden_frame() {
         version: &fields["version"],
         parent: 0,
     };
-    let around = wire::encode(&request).unwrap();
-    assert_eq!([around.before, fields["body"].clone(), around.behind].concat(), golden("request_v1.bin"));
+    let [before, behind] = wire::encode(&request).unwrap();
+    assert_eq!([before, fields["body"].clone(), behind].concat(), golden("request_v1.bin"));
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn a_request_with_the_later_fields_is_the_golden_frame() {
         parent: u32::from_le_bytes(fields["parent"].clone().try_into().unwrap()),
         ..Request::default()
     };
-    let around = wire::encode(&request).unwrap();
-    assert_eq!([around.before, around.behind].concat(), golden("request_v1_later.bin"));
+    let [before, behind] = wire::encode(&request).unwrap();
+    assert_eq!([before, behind].concat(), golden("request_v1_later.bin"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 """Defines the database's column families and keys, and the envelope around every record.
 
-Numbers and prefixes in use are on users' disks: never renumber, never reuse. tests/unit/store/test_layout.py
-and the golden files check them. A new kind of record takes a new prefix; a changed payload takes a new version.
+Numbers and prefixes in use are on users' disks: never renumber, never reuse (tests/unit/store/test_layout.py
+and the golden files check them). A new kind of record takes a new prefix, a changed payload a new version.
 Numbers in keys are big-endian, so key order is order in time. docs/formats.md describes every byte.
 
 Envelope of every record, integers little-endian: u8 version, u32 payload length, payload, u32 CRC-32. The

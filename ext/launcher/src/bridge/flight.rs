@@ -1,6 +1,7 @@
 //! Keeps the requests that wait for answers, and what a new owner must learn of the old one's conversation.
 
 use super::message::{got, sent, Got, Id, Sent};
+use crate::json::text::quoted;
 
 /// How often a request is sent: one that two owners in a row did not survive may be why.
 const SENDS_MAX: u8 = 2;
@@ -83,23 +84,23 @@ impl Flights {
     }
 
     /// An owner has gone: what can't be sent once more, with the answers for it.
-    pub fn lost_owner(&mut self) -> Vec<Vec<u8>> {
+    pub fn lost_owner(&mut self) -> Vec<u8> {
         self.swallow.clear();
         let (again, given_up): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.flying).into_iter().partition(|flight| flight.sends < SENDS_MAX);
         self.flying = again;
         let why = "the owner ended twice while it served this; its log says why. What was asked may have been done";
         let text = format!("Internal error: {why}");
-        given_up.iter().map(|flight| flight.failure(-32603, &text, why)).collect()
+        given_up.iter().flat_map(|flight| flight.failure(-32603, &text, why)).collect()
     }
 
     /// No owner can be reached: answers for all that wait.
-    pub fn give_up(&mut self, why: &str) -> Vec<Vec<u8>> {
+    pub fn give_up(&mut self, why: &str) -> Vec<u8> {
         self.answer_all("no owner can be reached", why)
     }
 
     /// The owner is there and silent: answers for all that wait. Its own, should they come yet, are kept from the client.
-    pub fn abandon(&mut self, why: &str) -> Vec<Vec<u8>> {
+    pub fn abandon(&mut self, why: &str) -> Vec<u8> {
         for flight in &self.flying {
             if let Key::Id(id) = &flight.key {
                 self.swallow.push(id.clone());
@@ -108,13 +109,13 @@ impl Flights {
         self.answer_all("the owner process does not answer", why)
     }
 
-    fn answer_all(&mut self, what: &str, why: &str) -> Vec<Vec<u8>> {
+    fn answer_all(&mut self, what: &str, why: &str) -> Vec<u8> {
         let of = |flight: Flight| {
             // A client may show the message alone.
             let method = String::from_utf8_lossy(&flight.method);
             flight.failure(-32002, &format!("Storage error: {method} failed - {what}: {why}"), why)
         };
-        std::mem::take(&mut self.flying).into_iter().map(of).collect()
+        std::mem::take(&mut self.flying).into_iter().flat_map(of).collect()
     }
 
     /// What a new owner is sent first: the handshake it has not seen, then what still waits. Not the client's
@@ -149,14 +150,17 @@ impl Flight {
 
 /// An error answer; `id` is JSON.
 pub fn failure(id: &[u8], code: i32, message: &str, detail: &str) -> Vec<u8> {
-    let mut out = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
-    out.extend_from_slice(id);
-    out.extend_from_slice(format!(",\"error\":{{\"code\":{code},\"message\":").as_bytes());
-    crate::json::text::quote(message.as_bytes(), &mut out);
-    out.extend_from_slice(b",\"data\":{\"error\":\"ERR-CORE-001\",\"detail\":");
-    crate::json::text::quote(detail.as_bytes(), &mut out);
-    out.extend_from_slice(b",\"recovery\":\"Try again; context-graph-cli owner status tells more\"}}}");
-    out
+    let (message, detail) = (quoted(message.as_bytes()), quoted(detail.as_bytes()));
+    [
+        b"{\"jsonrpc\":\"2.0\",\"id\":",
+        id,
+        format!(",\"error\":{{\"code\":{code},\"message\":").as_bytes(),
+        &message,
+        b",\"data\":{\"error\":\"ERR-CORE-001\",\"detail\":",
+        &detail,
+        b",\"recovery\":\"Try again; context-graph-cli owner status tells more\"}}}",
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -203,7 +207,7 @@ mod tests {
         flights.replay();
         let given_up = flights.lost_owner();
         assert_eq!(flights.count(), 0);
-        let text = String::from_utf8_lossy(&given_up.concat()).into_owned();
+        let text = String::from_utf8_lossy(&given_up).into_owned();
         assert!(text.starts_with("{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,"), "{text}");
     }
 
@@ -212,7 +216,7 @@ mod tests {
         let mut flights = opened();
         flights.sent(CALL);
         flights.sent(b"[{\"id\":8,\"method\":\"a\"}]\n");
-        let text = String::from_utf8_lossy(&flights.abandon("it is stopped").concat()).into_owned();
+        let text = String::from_utf8_lossy(&flights.abandon("it is stopped")).into_owned();
         assert!(text.contains("\"id\":7,\"error\":{\"code\":-32002,") && text.contains("\"id\":8,"), "{text}");
         assert_eq!(flights.count(), 0);
         assert!(!flights.got(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
@@ -225,7 +229,7 @@ mod tests {
     fn a_batch_is_answered_together() {
         let mut flights = opened();
         flights.sent(b"[{\"id\":1,\"method\":\"a\"},{\"id\":\"x\",\"method\":\"b\"}]\n");
-        let line = flights.give_up("why").concat();
+        let line = flights.give_up("why");
         let text = String::from_utf8_lossy(&line);
         assert!(text.starts_with("[{") && text.ends_with("}]\n") && text.contains("\"id\":\"x\""), "{text}");
     }

@@ -49,8 +49,8 @@ impl<'a> Link<'a> {
         loop {
             let why = match self.attach() {
                 Ok(socket) => return Ok(socket),
-                Err(Refusal::Final(why)) => return Err(why),
-                Err(Refusal::NoAnswer(why)) => why,
+                Err(NoAnswer::Refused(why)) => return Err(why),
+                Err(why) => why,
             };
             if matches!(why, NoAnswer::Absent(_) | NoAnswer::Declined(_)) && starts < STARTS_MAX {
                 match self.starter.start(self.env) {
@@ -96,7 +96,7 @@ impl<'a> Link<'a> {
         self.silence.note();
     }
 
-    fn attach(&self) -> Result<OwnedFd, Refusal> {
+    fn attach(&self) -> Result<OwnedFd, NoAnswer> {
         let deadline = Deadline::from_now(if self.was_silent() { SILENT_MS } else { UP_MS });
         let socket = self.client.connect(deadline)?;
         let request = Request {
@@ -114,21 +114,7 @@ impl<'a> Link<'a> {
         if said.exit_code == 0 {
             Ok(socket)
         } else {
-            Err(Refusal::Final(said.stderr.trim_ascii().to_owned()))
+            Err(NoAnswer::Refused(said.stderr.trim_ascii().to_owned()))
         }
-    }
-}
-
-/// Why there is no connection.
-enum Refusal {
-    /// Another attempt may have one.
-    NoAnswer(NoAnswer),
-    /// It would not.
-    Final(String),
-}
-
-impl From<NoAnswer> for Refusal {
-    fn from(why: NoAnswer) -> Refusal {
-        Refusal::NoAnswer(why)
     }
 }

@@ -1,6 +1,6 @@
 //! Classifies lines of JSON-RPC for the bridge: whose answer a line is, and whether it may be sent again.
 
-use crate::json::{self, text, Sink, Token};
+use crate::json::{self, text, Token};
 
 /// Digits of a number that every reader takes for the same whole number.
 const DIGITS_MAX: usize = 18;
@@ -15,11 +15,7 @@ pub enum Id {
 impl Id {
     fn from_token(token: Token<'_>) -> Option<Id> {
         match token {
-            Token::Text(raw) => {
-                let mut value = Vec::new();
-                text::unescape(raw, usize::MAX, &mut value);
-                Some(Id::Text(value))
-            }
+            Token::Text(raw) => Some(Id::Text(text::unescaped(raw, usize::MAX))),
             Token::Scalar(raw) => {
                 let digits = raw.strip_prefix(b"-").unwrap_or(raw);
                 let whole = !digits.is_empty() && digits.len() <= DIGITS_MAX && digits.iter().all(u8::is_ascii_digit);
@@ -33,11 +29,7 @@ impl Id {
     pub fn json(&self) -> Vec<u8> {
         match self {
             Id::Number(digits) => digits.clone(),
-            Id::Text(value) => {
-                let mut out = Vec::new();
-                text::quote(value, &mut out);
-                out
-            }
+            Id::Text(value) => text::quoted(value),
         }
     }
 }
@@ -63,85 +55,46 @@ pub enum Got {
     Other,
 }
 
+/// What a message's fields say of it.
 #[derive(Default)]
 struct Head {
-    depth: usize,
-    key: Vec<u8>,
-    inner_key: Vec<u8>,
-    in_params: bool,
     id: Option<Id>,
     method: Option<Vec<u8>>,
     answers: bool,
     cancelled: Option<Id>,
 }
 
-impl<'t> Sink<'t> for Head {
-    fn take(&mut self, token: Token<'t>) {
-        match token {
-            Token::BeginObject | Token::BeginArray => {
-                self.depth += 1;
-                self.in_params = self.in_params || (self.depth == 2 && self.key == b"params");
-            }
-            Token::EndObject | Token::EndArray => {
-                self.depth = self.depth.saturating_sub(1);
-                self.in_params = self.in_params && self.depth > 1;
-            }
-            Token::Key(key) if self.depth == 1 => {
-                self.key = key.to_vec();
-                self.answers = self.answers || matches!(key, b"result" | b"error");
-            }
-            Token::Key(key) if self.depth == 2 && self.in_params => self.inner_key = key.to_vec(),
-            Token::Text(_) | Token::Scalar(_) if self.depth == 1 => match (self.key.as_slice(), token) {
-                (b"id", token) => self.id = Id::from_token(token),
-                (b"method", Token::Text(raw)) => self.method = Some(raw.to_vec()),
-                _ => {}
-            },
-            Token::Text(_) | Token::Scalar(_)
-                if self.depth == 2 && self.in_params && self.inner_key == b"requestId" =>
-            {
-                self.cancelled = Id::from_token(token);
-            }
+impl Head {
+    fn of(line: &[u8]) -> Option<Head> {
+        let mut head = Head::default();
+        let on_field = |path: &[&[u8]], token: Token<'_>| match (path, token) {
+            ([b"result" | b"error"], _) => head.answers = true,
+            ([b"id"], Token::Text(_) | Token::Scalar(_)) => head.id = Id::from_token(token),
+            ([b"method"], Token::Text(raw)) => head.method = Some(raw.to_vec()),
+            ([b"params", b"requestId"], Token::Text(_) | Token::Scalar(_)) => head.cancelled = Id::from_token(token),
             _ => {}
-        }
+        };
+        json::fields(line, on_field).ok().map(|()| head)
     }
 }
 
-/// The ids of a batch's messages; the batch is wrapped as {"b":[…]}.
-#[derive(Default)]
-struct Ids {
-    depth: usize,
-    at_id: bool,
-    found: Vec<Id>,
-}
-
-impl<'t> Sink<'t> for Ids {
-    fn take(&mut self, token: Token<'t>) {
-        match token {
-            Token::BeginObject | Token::BeginArray => self.depth += 1,
-            Token::EndObject | Token::EndArray => self.depth = self.depth.saturating_sub(1),
-            Token::Key(key) if self.depth == 3 => self.at_id = key == b"id",
-            Token::Text(_) | Token::Scalar(_) if self.depth == 3 && self.at_id => {
-                self.found.extend(Id::from_token(token));
-                self.at_id = false;
-            }
-            _ => {}
+/// The ids of a batch's messages. It is wrapped as {"b":[…]}, for only an object is read.
+fn ids(batch: &[u8]) -> Option<Vec<Id>> {
+    let mut found = Vec::new();
+    let on_field = |path: &[&[u8]], token: Token<'_>| {
+        if let [_, _, b"id"] = path {
+            found.extend(Id::from_token(token));
         }
-    }
+    };
+    json::fields(&[b"{\"b\":", batch, b"}"].concat(), on_field).ok().map(|()| found)
 }
 
 /// Looks at a line of the client's.
 pub fn sent(line: &[u8]) -> Sent {
     if line.starts_with(b"[") {
-        let mut ids = Ids::default();
-        return match json::walk(&[b"{\"b\":", line, b"}"].concat(), &mut ids) {
-            Ok(()) => Sent::Batch(ids.found),
-            Err(_) => Sent::Other,
-        };
+        return ids(line).map_or(Sent::Other, Sent::Batch);
     }
-    let mut head = Head::default();
-    if json::walk(line, &mut head).is_err() {
-        return Sent::Other;
-    }
+    let Some(head) = Head::of(line) else { return Sent::Other };
     match (head.method, head.id) {
         (Some(method), Some(id)) => Sent::Request { id, method },
         (Some(method), None) if method == b"notifications/cancelled" => {
@@ -162,9 +115,8 @@ pub fn got(line: &[u8]) -> Got {
             return Id::from_token(Token::Scalar(raw)).map_or(Got::Other, Got::Answer);
         }
     }
-    let mut head = Head::default();
-    match (json::walk(line, &mut head), head.id) {
-        (Ok(()), Some(id)) if head.answers => Got::Answer(id),
+    match Head::of(line) {
+        Some(Head { id: Some(id), answers: true, .. }) => Got::Answer(id),
         _ => Got::Other,
     }
 }

@@ -9,9 +9,10 @@ mod message;
 
 use crate::env::Env;
 use crate::paths;
-use crate::sys::{self, AsFd, Deadline, Errno, OwnedFd, Ready, Watch};
+use crate::sys::{self, AsFd, BorrowedFd, Deadline, Errno, OwnedFd, PollFlags};
 use flight::{failure, Flights};
 use link::Link;
+use std::collections::VecDeque;
 
 /// What the owner takes as one message (owner/socket/lines.py, LINE_MAX).
 const MESSAGE_MAX: usize = 2 * 1024 * 1024;
@@ -35,8 +36,8 @@ pub struct Stop(OwnedFd);
 impl Stop {
     /// Whether it comes within `ms`.
     fn within(&self, ms: u32) -> bool {
-        let [ready] = sys::wait([Watch { fd: Some(self.0.as_fd()), readable: true, writable: false }], Some(ms));
-        ready.readable
+        let [ready] = sys::wait([(Some(self.0.as_fd()), PollFlags::IN)], Some(ms));
+        !ready.is_empty()
     }
 }
 
@@ -73,29 +74,11 @@ fn db_path(mut args: impl Iterator<Item = &'static [u8]>) -> Result<Option<&'sta
     Ok(path)
 }
 
-/// Bytes on their way out, from `at` on.
-#[derive(Default)]
-struct Outgoing {
-    bytes: Vec<u8>,
-    at: usize,
-}
-
-impl Outgoing {
-    fn rest(&self) -> &[u8] {
-        self.bytes.get(self.at..).unwrap_or(&[])
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if self.at == self.bytes.len() {
-            self.clear();
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(READ);
-        self.at = 0;
+/// Bytes on their way out: `count` of them have gone.
+fn drop_sent(queue: &mut VecDeque<u8>, count: usize) {
+    queue.drain(..count);
+    if queue.is_empty() {
+        queue.shrink_to(READ);
     }
 }
 
@@ -106,8 +89,8 @@ struct Bridge<'a> {
     flights: Flights,
     from_client: Vec<u8>,
     from_owner: Vec<u8>,
-    to_owner: Outgoing,
-    to_client: Outgoing,
+    to_owner: VecDeque<u8>,
+    to_client: VecDeque<u8>,
     client_ended: bool,
     ended_by: Deadline,
     /// A line that never ends is being passed over.
@@ -127,8 +110,8 @@ impl<'a> Bridge<'a> {
             flights: Flights::default(),
             from_client: Vec::new(),
             from_owner: Vec::new(),
-            to_owner: Outgoing::default(),
-            to_client: Outgoing::default(),
+            to_owner: VecDeque::new(),
+            to_client: VecDeque::new(),
             client_ended: false,
             ended_by: Deadline::from_now(LAST_ANSWERS_MS),
             skipping: false,
@@ -145,22 +128,24 @@ impl<'a> Bridge<'a> {
             let last_answers = self.client_ended.then(|| self.ended_by.left_ms());
             let timeout = self.silence_left().into_iter().chain(last_answers).min();
             let [client, answers, owner, signal] = sys::wait(self.watches(), timeout);
-            if signal.readable {
+            if !signal.is_empty() {
                 // What the client has said is handed on; its answers have nobody left to read them.
-                return self.flush_to_owner();
-            }
-            let nothing = ![client, answers, owner].iter().any(|ready| ready.readable || ready.writable);
-            if nothing && last_answers == Some(0) {
+                if !self.to_owner.is_empty() {
+                    self.write_owner();
+                }
                 return;
             }
-            if answers.writable && !self.write_client() {
+            if (client | answers | owner).is_empty() && last_answers == Some(0) {
+                return;
+            }
+            if !answers.is_empty() && !self.write_client() {
                 return;
             }
             self.serve_owner(owner, &mut buffer);
             if self.silence_left() == Some(0) {
                 self.probe_owner();
             }
-            if client.readable {
+            if !client.is_empty() {
                 self.read_client(&mut buffer);
             }
         }
@@ -177,30 +162,27 @@ impl<'a> Bridge<'a> {
             self.link.note_silence();
             let why = "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives \
                        a new one); what was asked may yet be done";
-            for line in self.flights.abandon(why) {
-                self.to_client.push(&line);
-            }
+            self.to_client.extend(self.flights.abandon(why));
         }
         self.silent_by = Deadline::from_now(SILENT_MS);
     }
 
     fn is_over(&self) -> bool {
-        let told = self.to_client.rest().is_empty() && self.to_owner.rest().is_empty();
+        let told = self.to_client.is_empty() && self.to_owner.is_empty();
         self.client_ended && told && self.flights.count() == 0
     }
 
-    fn watches(&self) -> [Watch<'_>; 4] {
-        let room = self.flights.count() < FLYING_MAX && self.flights.bytes() + self.to_owner.rest().len() < HELD_MAX;
-        let answers = self.to_client.rest();
+    /// The client's words, its answers, the owner, the signal: each with what is wanted of it.
+    fn watches(&self) -> [(Option<BorrowedFd<'_>>, PollFlags); 4] {
+        let room = self.flights.count() < FLYING_MAX && self.flights.bytes() + self.to_owner.len() < HELD_MAX;
+        let answers = &self.to_client;
+        let when = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
+        let owner = when(answers.len() < HELD_MAX, PollFlags::IN) | when(!self.to_owner.is_empty(), PollFlags::OUT);
         [
-            Watch { fd: Some(sys::stdin()), readable: !self.client_ended && room, writable: false },
-            Watch { fd: Some(sys::stdout()), readable: false, writable: !answers.is_empty() },
-            Watch {
-                fd: self.owner.as_ref().map(AsFd::as_fd),
-                readable: answers.len() < HELD_MAX,
-                writable: !self.to_owner.rest().is_empty(),
-            },
-            Watch { fd: Some(self.stop.0.as_fd()), readable: true, writable: false },
+            (Some(sys::stdin()), when(!self.client_ended && room, PollFlags::IN)),
+            (Some(sys::stdout()), when(!answers.is_empty(), PollFlags::OUT)),
+            (self.owner.as_ref().map(AsFd::as_fd), owner),
+            (Some(self.stop.0.as_fd()), PollFlags::IN),
         ]
     }
 
@@ -209,8 +191,7 @@ impl<'a> Bridge<'a> {
             Ok(owner) => {
                 self.owner = Some(owner);
                 self.to_owner.clear();
-                let replay = self.flights.replay();
-                self.to_owner.push(&replay);
+                self.to_owner.extend(self.flights.replay());
             }
             Err(why) => {
                 self.why = why;
@@ -220,15 +201,13 @@ impl<'a> Bridge<'a> {
     }
 
     fn give_up(&mut self) {
-        for line in self.flights.give_up(&self.why) {
-            self.to_client.push(&line);
-        }
+        self.to_client.extend(self.flights.give_up(&self.why));
     }
 
-    fn serve_owner(&mut self, ready: Ready, buffer: &mut [u8]) {
+    fn serve_owner(&mut self, ready: PollFlags, buffer: &mut [u8]) {
         let Some(owner) = &self.owner else { return };
         let mut there = true;
-        if ready.readable {
+        if ready.contains(PollFlags::IN) {
             self.silent_by = Deadline::from_now(SILENT_MS);
             match sys::read(owner, &mut *buffer) {
                 Ok(0) => there = false,
@@ -237,7 +216,7 @@ impl<'a> Bridge<'a> {
                 Err(_) => there = false,
             }
         }
-        if there && ready.writable {
+        if there && ready.contains(PollFlags::OUT) {
             there = self.write_owner();
         }
         if !there {
@@ -248,8 +227,8 @@ impl<'a> Bridge<'a> {
     /// Sends what waits; false if nobody takes it any more.
     fn write_owner(&mut self) -> bool {
         let Some(owner) = &self.owner else { return false };
-        match sys::write_some(owner, self.to_owner.rest()) {
-            Ok(count) => self.to_owner.at += count,
+        match sys::write_some(owner, self.to_owner.as_slices().0) {
+            Ok(count) => drop_sent(&mut self.to_owner, count),
             Err(Errno::AGAIN | Errno::INTR) => {}
             // Its last answers may still be there to read; the end of file behind them says the rest.
             Err(_) => return sys::poll_readable(owner, 0),
@@ -257,19 +236,11 @@ impl<'a> Bridge<'a> {
         true
     }
 
-    fn flush_to_owner(&mut self) {
-        if self.owner.is_some() && !self.to_owner.rest().is_empty() {
-            self.write_owner();
-        }
-    }
-
     fn owner_gone(&mut self) {
         self.owner = None;
         self.from_owner.clear();
         self.to_owner.clear();
-        for line in self.flights.lost_owner() {
-            self.to_client.push(&line);
-        }
+        self.to_client.extend(self.flights.lost_owner());
         // With nothing on its way there is no hurry: the owner may have left because nobody should run now.
         if self.flights.count() > 0 {
             self.connect();
@@ -280,15 +251,15 @@ impl<'a> Bridge<'a> {
         let whole = whole_lines(&mut self.from_owner, data);
         for line in whole.split_inclusive(|byte| *byte == b'\n') {
             if self.flights.got(line) {
-                self.to_client.push(line);
+                self.to_client.extend(line);
             }
         }
     }
 
     /// Writes what the client takes now; false if it takes no more.
     fn write_client(&mut self) -> bool {
-        match sys::write_some(sys::stdout(), self.to_client.rest()) {
-            Ok(count) => self.to_client.at += count,
+        match sys::write_some(sys::stdout(), self.to_client.as_slices().0) {
+            Ok(count) => drop_sent(&mut self.to_client, count),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
         }
@@ -343,7 +314,7 @@ impl<'a> Bridge<'a> {
         }
         self.flights.sent(line);
         if self.owner.is_some() {
-            self.to_owner.push(line);
+            self.to_owner.extend(line);
         } else {
             self.give_up();
         }
@@ -353,7 +324,7 @@ impl<'a> Bridge<'a> {
         let text = format!("Invalid Request: a message may have {MESSAGE_MAX} bytes; send less in one call");
         let mut line = failure(id, -32600, &text, &text);
         line.push(b'\n');
-        self.to_client.push(&line);
+        self.to_client.extend(line);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Parses JSON strictly without building values: it checks, and reports events to a sink.
 //!
-//! Iterative, so that no input can exhaust the stack, and bounded in depth. It accepts what RFC 8259 accepts and
-//! a byte order mark in front (PowerShell writes one), nothing else.
+//! Bounded in depth, so that no input can exhaust the stack. It accepts what RFC 8259 accepts and a byte order mark
+//! in front (PowerShell writes one), nothing else.
 
 pub mod text;
 mod top;
 
-pub use top::{inner_texts, reduced, top_text};
+pub use top::{fields, inner_texts, reduced, top_text};
 
 /// Deepest nesting that is read; the client's own input is not a tenth of it.
 pub const DEPTH_MAX: usize = 512;
@@ -58,42 +58,22 @@ pub fn walk<'t>(text: &'t [u8], sink: &mut impl Sink<'t>) -> Result<(), Fault> {
         return Err(Fault { at: error.valid_up_to(), what: "bytes that are not UTF-8" });
     }
     let at = if text.starts_with(BOM) { BOM.len() } else { 0 };
-    let mut reader = Reader { text, at, open: [0; DEPTH_MAX / 64], depth: 0 };
+    let mut reader = Reader { text, at, depth: 0 };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.fault(if reader.peek().is_none() { "nothing" } else { "something that is no object" }));
     }
-    let mut next = Next::Value;
-    loop {
-        reader.skip_space();
-        next = match next {
-            Next::Value => reader.value(sink)?,
-            Next::ValueOrEnd if reader.peek() == Some(b']') => reader.close(sink),
-            Next::ValueOrEnd => reader.value(sink)?,
-            Next::KeyOrEnd if reader.peek() == Some(b'}') => reader.close(sink),
-            Next::KeyOrEnd | Next::Key => reader.key(sink)?,
-            Next::After if reader.depth == 0 => {
-                return if reader.peek().is_none() { Ok(()) } else { Err(reader.fault("more than one value")) };
-            }
-            Next::After => reader.after(sink)?,
-        };
+    reader.value(sink)?;
+    reader.skip_space();
+    if reader.peek().is_some() {
+        return Err(reader.fault("more than one value"));
     }
-}
-
-#[derive(Clone, Copy)]
-enum Next {
-    Value,
-    ValueOrEnd,
-    Key,
-    KeyOrEnd,
-    After,
+    Ok(())
 }
 
 struct Reader<'t> {
     text: &'t [u8],
     at: usize,
-    /// One bit for each open bracket: set for an object.
-    open: [u64; DEPTH_MAX / 64],
     depth: usize,
 }
 
@@ -116,55 +96,51 @@ impl<'t> Reader<'t> {
         self.text.get(start..self.at).unwrap_or(&[])
     }
 
-    fn in_object(&self) -> bool {
-        let level = self.depth.saturating_sub(1);
-        self.open.get(level / 64).is_some_and(|bits| bits >> (level % 64) & 1 == 1)
-    }
-
-    fn enter(&mut self, object: bool) -> Result<(), Fault> {
-        let level = self.depth;
-        let fault = self.fault("nesting deeper than 512 levels");
-        let bits = self.open.get_mut(level / 64).ok_or(fault)?;
-        *bits = *bits & !(1 << (level % 64)) | u64::from(object) << (level % 64);
-        self.depth += 1;
-        self.at += 1;
-        Ok(())
-    }
-
-    fn close(&mut self, sink: &mut impl Sink<'t>) -> Next {
-        sink.take(if self.in_object() { Token::EndObject } else { Token::EndArray });
-        self.depth = self.depth.saturating_sub(1);
-        self.at += 1;
-        Next::After
-    }
-
-    fn value(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
+    fn value(&mut self, sink: &mut impl Sink<'t>) -> Result<(), Fault> {
         match self.peek() {
-            Some(b'{') => {
-                self.enter(true)?;
-                sink.take(Token::BeginObject);
-                Ok(Next::KeyOrEnd)
-            }
-            Some(b'[') => {
-                self.enter(false)?;
-                sink.take(Token::BeginArray);
-                Ok(Next::ValueOrEnd)
-            }
-            Some(b'"') => {
-                let text = self.string()?;
-                sink.take(Token::Text(text));
-                Ok(Next::After)
-            }
+            Some(b'{') => self.members(b'}', Token::BeginObject, Token::EndObject, sink),
+            Some(b'[') => self.members(b']', Token::BeginArray, Token::EndArray, sink),
+            Some(b'"') => self.string().map(|text| sink.take(Token::Text(text))),
             _ => {
                 let start = self.at;
                 self.scalar()?;
                 sink.take(Token::Scalar(self.since(start)));
-                Ok(Next::After)
+                Ok(())
             }
         }
     }
 
-    fn key(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
+    /// An object or array from its opening bracket to `close`.
+    fn members(&mut self, close: u8, begin: Token<'t>, end: Token<'t>, sink: &mut impl Sink<'t>) -> Result<(), Fault> {
+        if self.depth == DEPTH_MAX {
+            return Err(self.fault("nesting deeper than 512 levels"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        sink.take(begin);
+        self.skip_space();
+        let mut more = self.peek() != Some(close);
+        while more {
+            self.skip_space();
+            if close == b'}' {
+                self.key(sink)?;
+            }
+            self.value(sink)?;
+            self.skip_space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(byte) if byte == close => more = false,
+                None => return Err(self.fault("an end before its time")),
+                Some(_) => return Err(self.fault("neither ',' nor the closing bracket")),
+            }
+        }
+        self.depth -= 1;
+        self.at += 1;
+        sink.take(end);
+        Ok(())
+    }
+
+    fn key(&mut self, sink: &mut impl Sink<'t>) -> Result<(), Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.fault("a key without quotes"));
         }
@@ -174,20 +150,9 @@ impl<'t> Reader<'t> {
             return Err(self.fault("a key without ':'"));
         }
         self.at += 1;
+        self.skip_space();
         sink.take(Token::Key(key));
-        Ok(Next::Value)
-    }
-
-    fn after(&mut self, sink: &mut impl Sink<'t>) -> Result<Next, Fault> {
-        match (self.peek(), self.in_object()) {
-            (Some(b','), object) => {
-                self.at += 1;
-                Ok(if object { Next::Key } else { Next::Value })
-            }
-            (Some(b'}'), true) | (Some(b']'), false) => Ok(self.close(sink)),
-            (None, _) => Err(self.fault("an end before its time")),
-            _ => Err(self.fault("neither ',' nor the closing bracket")),
-        }
+        Ok(())
     }
 
     /// The raw inside of the string that begins here; stops behind its closing quote.
@@ -210,20 +175,12 @@ impl<'t> Reader<'t> {
     }
 
     fn escape(&mut self) -> Result<(), Fault> {
-        let wide = match self.text.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-            Some(b'u') => match self.text.get(self.at + 2..self.at + 6) {
-                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 6,
-                Some(_) => 0,
-                None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
-            },
-            None => return Err(Fault { at: self.text.len(), what: "an escape without its end" }),
-            Some(_) => 0,
+        let cut = Fault { at: self.text.len(), what: "an escape without its end" };
+        self.at += match self.text.get(self.at + 1).ok_or(cut)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' if self.text.get(self.at + 2..self.at + 6).ok_or(cut)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            _ => return Err(self.fault("an unknown escape")),
         };
-        if wide == 0 {
-            return Err(self.fault("an unknown escape"));
-        }
-        self.at += wide;
         Ok(())
     }
 
@@ -245,31 +202,30 @@ impl<'t> Reader<'t> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.fault(if self.peek().is_none() { "an end before its time" } else { "no value" }));
         }
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
+        while self.pass(b"0123456789") {}
         Ok(())
     }
 
+    /// Passes over the next byte if it is one of `these`.
+    fn pass(&mut self, these: &[u8]) -> bool {
+        let found = self.peek().is_some_and(|byte| these.contains(&byte));
+        self.at += usize::from(found);
+        found
+    }
+
     fn number(&mut self) -> Result<(), Fault> {
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
+        self.pass(b"-");
         let leading_zero = self.peek() == Some(b'0');
         let start = self.at;
         self.digits()?;
         if leading_zero && self.at > start + 1 {
             return Err(Fault { at: start, what: "a number with a leading zero" });
         }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
+        if self.pass(b".") {
             self.digits()?;
         }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
+        if self.pass(b"eE") {
+            self.pass(b"+-");
             self.digits()?;
         }
         Ok(())

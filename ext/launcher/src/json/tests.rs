@@ -25,39 +25,10 @@ fn objects_of_the_grammar_are_accepted() {
 #[test]
 fn anything_else_is_refused() {
     let bad: [&[u8]; 33] = [
-        b"",
-        b"  ",
-        b"[]",
-        b"1",
-        b"\"x\"",
-        b"null",
-        b"{",
-        b"}",
-        b"{]",
-        b"{\"a\"}",
-        b"{\"a\":}",
-        b"{\"a\":1,}",
-        b"{,}",
-        b"{\"a\":[1,]}",
-        b"{\"a\":[1}",
-        b"{a:1}",
-        b"{'a':1}",
-        b"{\"a\":01}",
-        b"{\"a\":1.}",
-        b"{\"a\":.5}",
-        b"{\"a\":+1}",
-        b"{\"a\":1e}",
-        b"{\"a\":NaN}",
-        b"{\"a\":tru}",
-        b"{\"a\":\"\n\"}",
-        b"{\"a\":\"\\x\"}",
-        b"{\"a\":\"\\u12g4\"}",
-        b"{\"a\":\"\\u12",
-        b"{\"a\":\"",
-        b"{} {}",
-        b"{}\0",
-        b"{\"a\":\"\xff\"}",
-        b"{\"a\" 1}",
+        b"", b"  ", b"[]", b"1", b"\"x\"", b"null", b"{", b"}", b"{]", b"{\"a\"}", b"{\"a\":}", b"{\"a\":1,}", b"{,}",
+        b"{\"a\":[1,]}", b"{\"a\":[1}", b"{a:1}", b"{'a':1}", b"{\"a\":01}", b"{\"a\":1.}", b"{\"a\":.5}",
+        b"{\"a\":+1}", b"{\"a\":1e}", b"{\"a\":NaN}", b"{\"a\":tru}", b"{\"a\":\"\n\"}", b"{\"a\":\"\\x\"}",
+        b"{\"a\":\"\\u12g4\"}", b"{\"a\":\"\\u12", b"{\"a\":\"", b"{} {}", b"{}\0", b"{\"a\":\"\xff\"}", b"{\"a\" 1}",
     ];
     for text in bad {
         assert!(!valid(text), "{}", String::from_utf8_lossy(text));
@@ -89,8 +60,7 @@ fn every_cut_of_an_object_fails_at_its_end() {
 
 #[test]
 fn texts_survive_the_way_out_and_back() {
-    let mut text = Vec::new();
-    text::unescape(b"a\\u0041\\ud83d\\ude00\\ud800x\\\"\\/\\n", usize::MAX, &mut text);
+    let text = text::unescaped(b"a\\u0041\\ud83d\\ude00\\ud800x\\\"\\/\\n", usize::MAX);
     assert_eq!(String::from_utf8_lossy(&text), "aA😀\u{fffd}x\"/\n");
     let mut raw = Vec::new();
     text::quote(b"a\"\\\n\x01\xffz", &mut raw);

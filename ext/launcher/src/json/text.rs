@@ -1,20 +1,20 @@
 //! Converts JSON strings from their raw form to text and back.
 
-/// Appends the text that the raw inside of a JSON string means, as UTF-8, until `limit` bytes are reached.
+/// The text that the raw inside of a JSON string means, as UTF-8, until `limit` bytes are reached.
 /// Half a surrogate pair, which JavaScript writes and strict readers refuse, becomes U+FFFD.
-pub fn unescape(raw: &[u8], limit: usize, out: &mut Vec<u8>) {
-    let end = out.len().saturating_add(limit);
+pub fn unescaped(raw: &[u8], limit: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len().min(limit));
     let mut rest = raw;
     while let Some((byte, behind)) = rest.split_first() {
-        if out.len() >= end {
-            return;
+        if out.len() >= limit {
+            break;
         }
         rest = behind;
         if *byte != b'\\' {
             out.push(*byte);
             continue;
         }
-        let Some((kind, behind)) = rest.split_first() else { return };
+        let Some((kind, behind)) = rest.split_first() else { break };
         rest = behind;
         match kind {
             b'n' => out.push(b'\n'),
@@ -22,10 +22,18 @@ pub fn unescape(raw: &[u8], limit: usize, out: &mut Vec<u8>) {
             b'r' => out.push(b'\r'),
             b'b' => out.push(8),
             b'f' => out.push(12),
-            b'u' => rest = unescape_unicode(rest, out),
+            b'u' => rest = unescape_unicode(rest, &mut out),
             literal => out.push(*literal),
         }
     }
+    out
+}
+
+/// `text` as a JSON string, quotes included.
+pub fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    quote(text, &mut out);
+    out
 }
 
 fn unit(raw: &[u8]) -> Option<(u32, &[u8])> {

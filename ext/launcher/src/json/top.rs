@@ -1,75 +1,73 @@
-//! Reads the top level of a JSON object: single fields, and a small stand-in for an object that is too big.
+//! Reads fields near the top of a JSON object, and makes a small stand-in for an object that is too big.
 
 use super::{text, walk, Fault, Sink, Token};
 
 /// The longest text that a stand-in keeps.
 const KEPT_TEXT: usize = 8192;
+/// How deep fields are looked for.
+const LEVELS: usize = 3;
 
-struct Top<'t, F: FnMut(&'t [u8], Token<'t>)> {
+struct Fields<'t, F> {
     depth: usize,
-    key: &'t [u8],
+    keys: [&'t [u8]; LEVELS],
     found: F,
 }
 
-impl<'t, F: FnMut(&'t [u8], Token<'t>)> Sink<'t> for Top<'t, F> {
+impl<'t, F: FnMut(&[&'t [u8]], Token<'t>)> Sink<'t> for Fields<'t, F> {
     fn take(&mut self, token: Token<'t>) {
         match token {
-            Token::BeginObject | Token::BeginArray => self.depth += 1,
-            Token::EndObject | Token::EndArray => self.depth = self.depth.saturating_sub(1),
-            Token::Key(key) if self.depth == 1 => self.key = key,
-            Token::Text(_) | Token::Scalar(_) if self.depth == 1 => (self.found)(self.key, token),
-            _ => {}
+            Token::Key(key) => self.set_key(key),
+            Token::EndObject | Token::EndArray => self.depth -= 1,
+            value => {
+                if let Some(path) = self.keys.get(..self.depth) {
+                    (self.found)(path, value);
+                }
+                if matches!(value, Token::BeginObject | Token::BeginArray) {
+                    self.depth += 1;
+                    self.set_key(&[]);
+                }
+            }
         }
     }
+}
+
+impl<'t, F> Fields<'t, F> {
+    fn set_key(&mut self, key: &'t [u8]) {
+        if let Some(place) = self.keys.get_mut(self.depth.wrapping_sub(1)) {
+            *place = key;
+        }
+    }
+}
+
+/// Calls `found` with each value up to three levels deep and the raw keys that lead to it; a list's level has the empty
+/// key. Of an object or list it is told the beginning.
+pub fn fields<'t>(json: &'t [u8], found: impl FnMut(&[&'t [u8]], Token<'t>)) -> Result<(), Fault> {
+    walk(json, &mut Fields { depth: 0, keys: [&[]; LEVELS], found })
 }
 
 /// The text of the top-level field `name`; None if `json` has none, or is not JSON.
 pub fn top_text(json: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    let mut found = None;
-    let on_field = |key: &[u8], token: Token<'_>| {
-        if let (true, Token::Text(raw)) = (key == name, token) {
-            let mut value = Vec::new();
-            text::unescape(raw, usize::MAX, &mut value);
-            found = Some(value);
+    let mut last = None;
+    let on_field = |path: &[&[u8]], token: Token<'_>| {
+        if let (true, Token::Text(raw)) = (path == [name], token) {
+            last = Some(text::unescaped(raw, usize::MAX));
         }
     };
-    walk(json, &mut Top { depth: 0, key: &[], found: on_field }).ok()?;
-    found
+    fields(json, on_field).ok()?;
+    last
 }
 
 /// The texts of the object in the top-level field `outer` whose names `wanted` takes; empty if there is none.
 pub fn inner_texts(json: &[u8], outer: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-    let mut inner = Inner { outer, wanted, depth: 0, inside: false, key: &[], found: Vec::new() };
-    if walk(json, &mut inner).is_err() {
-        return Vec::new();
-    }
-    inner.found
-}
-
-struct Inner<'t, 'o, W: Fn(&[u8]) -> bool> {
-    outer: &'o [u8],
-    wanted: W,
-    depth: usize,
-    inside: bool,
-    key: &'t [u8],
-    found: Vec<Vec<u8>>,
-}
-
-impl<'t, W: Fn(&[u8]) -> bool> Sink<'t> for Inner<'t, '_, W> {
-    fn take(&mut self, token: Token<'t>) {
-        match token {
-            Token::BeginObject | Token::BeginArray => self.depth += 1,
-            Token::EndObject | Token::EndArray => self.depth = self.depth.saturating_sub(1),
-            Token::Key(key) if self.depth == 1 => self.inside = key == self.outer,
-            Token::Key(key) if self.depth == 2 => self.key = key,
-            Token::Text(raw) if self.depth == 2 && self.inside && (self.wanted)(self.key) => {
-                let mut value = Vec::new();
-                text::unescape(raw, KEPT_TEXT, &mut value);
-                self.found.push(value);
+    let mut texts = Vec::new();
+    let on_field = |path: &[&[u8]], token: Token<'_>| {
+        if let ([first, name], Token::Text(raw)) = (path, token) {
+            if *first == outer && wanted(name) {
+                texts.push(text::unescaped(raw, KEPT_TEXT));
             }
-            _ => {}
         }
-    }
+    };
+    fields(json, on_field).map(|()| texts).unwrap_or_default()
 }
 
 /// What an object that is too big is replaced with: its scalar fields and short texts, and `"truncated":true`.
@@ -82,25 +80,21 @@ pub fn reduced(start: &[u8]) -> Result<Vec<u8>, Fault> {
         _ => start,
     };
     let mut out = vec![b'{'];
-    let on_field = |key: &[u8], token: Token<'_>| {
-        if key == b"truncated" {
-            return; // ours comes at the end, and a key counts once
+    let on_field = |path: &[&[u8]], token: Token<'_>| {
+        // A key counts once, and our own "truncated" comes at the end.
+        let [key] = *path else { return };
+        if key == b"truncated" || !matches!(token, Token::Text(_) | Token::Scalar(_)) {
+            return;
         }
-        out.push(b'"');
-        out.extend_from_slice(key);
-        out.extend_from_slice(b"\":");
+        out.extend_from_slice(&[b"\"", key, b"\":"].concat());
         match token {
-            Token::Text(raw) => {
-                let mut value = Vec::new();
-                text::unescape(raw, KEPT_TEXT + 4, &mut value);
-                text::quote(text::cut(&value, KEPT_TEXT), &mut out);
-            }
+            Token::Text(raw) => text::quote(text::cut(&text::unescaped(raw, KEPT_TEXT + 4), KEPT_TEXT), &mut out),
             Token::Scalar(raw) => out.extend_from_slice(raw),
             _ => {}
         }
         out.push(b',');
     };
-    match walk(whole, &mut Top { depth: 0, key: &[], found: on_field }) {
+    match fields(whole, on_field) {
         Err(fault) if fault.at < whole.len() => return Err(fault),
         _ => out.extend_from_slice(b"\"truncated\":true}"),
     }

@@ -4,26 +4,8 @@ use super::{headers, is_quote, is_space, is_word, stretch, words, Span};
 
 /// Lower-case beginnings of telling words; matched anywhere inside an identifier (DB_PASSWORD, apiKey).
 const WORDS: [&[u8]; 20] = [
-    b"passw",
-    b"passcode",
-    b"jwt",
-    b"nonce",
-    b"passphrase",
-    b"pass",
-    b"pwd",
-    b"pw",
-    b"private",
-    b"secret",
-    b"signature",
-    b"sig",
-    b"token",
-    b"key",
-    b"auth",
-    b"credential",
-    b"cred",
-    b"contrase",
-    b"cookie",
-    b"bearer",
+    b"passw", b"passcode", b"jwt", b"nonce", b"passphrase", b"pass", b"pwd", b"pw", b"private", b"secret",
+    b"signature", b"sig", b"token", b"key", b"auth", b"credential", b"cred", b"contrase", b"cookie", b"bearer",
 ];
 /// Endings that make another word of it.
 const HARMLESS: [(&[u8], &[u8]); 12] = [
@@ -120,15 +102,17 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
     let signs = text.get(spaced..sign_end)?;
     // Only a line of a flattened list of arguments goes on in the next one; "password:" above a schema does not.
     let start = stretch(text, sign_end, 32, |byte| matches!(byte, b' ' | b'\t') || flag && is_space(byte));
+    let header = |start| match word {
+        _ if lower_starts(text, at, b"authori") => Some(headers::authorization(text, at, start)),
+        b"cookie" => Some(headers::cookies(text, start)),
+        _ => None,
+    };
     let opening = stretch(text, start, 4, |byte| matches!(byte, b'\\' | b'b' | b'f' | b'r' | b'u' | b'$'));
     if text.get(opening).copied().is_some_and(is_quote) && (!signs.is_empty() || spaced > name_end) {
         let value = quoted(text, opening).unwrap_or((opening, text.len()));
         let inside = text.get(value.0..value.1)?;
-        if lower_starts(text, at, b"authori") {
-            return headers::authorization(text, at, value.0);
-        }
-        if word == b"cookie" {
-            return headers::cookies(text, value.0);
+        if let Some(found) = header(value.0) {
+            return found;
         }
         let drawn = || inside.split(|byte| is_space(*byte)).any(words::looks_drawn);
         if matches!(signs, b">" | b"<") || signs.is_empty() && inside.contains(&b' ') && !drawn() {
@@ -140,11 +124,8 @@ fn value_of(text: &[u8], at: usize, word: &[u8], name_end: usize) -> Option<(usi
         return Some(inside);
     }
     if signs.iter().any(|byte| matches!(byte, b':' | b'=')) {
-        if lower_starts(text, at, b"authori") {
-            return headers::authorization(text, at, start);
-        }
-        if word == b"cookie" {
-            return headers::cookies(text, start);
+        if let Some(found) = header(start) {
+            return found;
         }
         if let Some(scheme) = scheme_end(text, start) {
             return headers::bearer(text, scheme);
@@ -307,9 +288,6 @@ fn spoken(text: &[u8], at: usize, name_end: usize, mut start: usize) -> Option<(
     let said = [&b"is"[..], b"was", b"to", b"of", b"="].iter().any(|word| filler.eq_ignore_ascii_case(word));
     if said {
         start = stretch(text, end, 8, |byte| is_space(byte) || byte == b':');
-        end = stretch(text, start, WORD_MAX, |byte| !is_space(byte));
-    }
-    if said {
         start = stretch(text, start, 2, is_quote);
         end = stretch(text, start, WORD_MAX, |byte| !is_space(byte) && !is_quote(byte));
     }

@@ -4,17 +4,8 @@ use super::words::{is_placeholder, looks_drawn};
 use super::{is_quote, is_space, is_word, stretch};
 
 const SCHEMES: [&[u8]; 11] = [
-    b"bearer",
-    b"basic",
-    b"token",
-    b"digest",
-    b"negotiate",
-    b"apikey",
-    b"api-key",
-    b"aws4-hmac-sha256",
-    b"sharedkey",
-    b"hawk",
-    b"oauth",
+    b"bearer", b"basic", b"token", b"digest", b"negotiate", b"apikey", b"api-key", b"aws4-hmac-sha256", b"sharedkey",
+    b"hawk", b"oauth",
 ];
 const PART_MAX: usize = 1 << 16;
 const ATTRIBUTES: [&[u8]; 6] = [b"path", b"domain", b"samesite", b"max-age", b"expires", b"priority"];

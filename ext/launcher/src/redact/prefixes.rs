@@ -165,21 +165,10 @@ fn key_block(text: &[u8], at: usize) -> Option<Span> {
     }
     let title_end = stretch(text, at, 64, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
     let title = text.get(at..title_end)?;
-    if !contains(title, b"PRIVATE KEY") && !contains(title, b"SECRET") {
-        return None;
-    }
-    let end = match position(text, title_end, b"-----END") {
-        Some(footer) => match position(text, footer + 8, b"-----") {
-            Some(dashes) => dashes + 5,
-            None => text.len(),
-        },
-        None => text.len(),
-    };
+    position(title, 0, b"PRIVATE KEY").or(position(title, 0, b"SECRET"))?;
+    let footer = position(text, title_end, b"-----END").and_then(|footer| position(text, footer + 8, b"-----"));
+    let end = footer.map_or(text.len(), |dashes| dashes + 5);
     Some(Span { start: at, end, rule: "private-key" })
-}
-
-fn contains(text: &[u8], what: &[u8]) -> bool {
-    position(text, 0, what).is_some()
 }
 
 fn position(text: &[u8], from: usize, what: &[u8]) -> Option<usize> {

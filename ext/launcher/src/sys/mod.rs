@@ -9,16 +9,15 @@ pub use file::{
     canonical, executable, first_bytes, is_folder, is_same, kind, open, open_below, try_lock, working_dir, Open,
 };
 pub use process::{
-    ask_program, become_program, exit, ignore_write_signals, peer_uid, signals_as_input, spawn_detached,
+    ask_program, become_program, exit, exit_on_panic, ignore_write_signals, peer_uid, signals_as_input, spawn_detached,
 };
+pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-pub use rustix::fs::{fstat, ftruncate, lstat, mkdir, readlink, stat, symlink, unlink, FileType, Mode};
+pub use rustix::fs::{fstat, lstat, mkdir, readlink, stat, symlink, unlink, FileType, Mode};
 pub use rustix::io::{pread, read, write, Errno};
 pub use rustix::stdio::{stderr, stdin, stdout};
 pub use rustix::termios::isatty;
-pub use stream::{
-    connect, poll_readable, poll_writable, read_to_end, send, wait, write_all, write_some, Ready, Stop, Watch,
-};
+pub use stream::{connect, poll_readable, poll_writable, read_to_end, send, wait, write_all, write_some, Stop};
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

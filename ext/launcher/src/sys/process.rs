@@ -8,8 +8,10 @@ use super::{read_to_end, words, Deadline, Errno, Stop};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::fs::MemfdFlags;
 use std::ffi::{c_int, c_uint, OsString};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
@@ -20,6 +22,12 @@ const OUTPUT_MAX: usize = 1024 * 1024;
 pub fn exit(code: i32) -> ! {
     // SAFETY: _exit has no precondition.
     unsafe { libc::_exit(code) }
+}
+
+/// From here on a panic ends the process silently with `code`. None is expected; but a hook that dies by a signal, or
+/// worse exits with 2, is a bug that the user's session pays for.
+pub fn exit_on_panic(code: i32) {
+    std::panic::set_hook(Box::new(move |_| exit(code)));
 }
 
 /// Lets writes fail with an error instead of a signal, which would make the exit code.
@@ -105,16 +113,10 @@ fn start(mut command: Command, input: &[u8]) -> io::Result<(Child, OwnedFd)> {
 }
 
 /// An unnamed file that holds `bytes`, to be read from its start: unlike a pipe it takes any amount at once.
-fn in_memory(bytes: &[u8]) -> Result<OwnedFd, Errno> {
+fn in_memory(bytes: &[u8]) -> io::Result<File> {
     let file = above_standard(rustix::fs::memfd_create(c"event", MemfdFlags::CLOEXEC)?)?;
-    let mut done = 0;
-    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::pwrite(&file, rest, done as u64) {
-            Ok(count) => done += count,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
+    let file = File::from(file);
+    file.write_all_at(bytes, 0)?;
     Ok(file)
 }
 

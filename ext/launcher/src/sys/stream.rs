@@ -22,9 +22,8 @@ pub fn connect(path: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Sends as much of the parts, one after another, as the socket takes now. No signal if the peer is gone.
-pub fn send(socket: impl AsFd, parts: &[&[u8]; 3]) -> Result<usize, Errno> {
-    let vectors = parts.map(IoSlice::new);
-    rustix::net::sendmsg(socket, &vectors, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
+pub fn send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    rustix::net::sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
 }
 
 /// Writes what a descriptor takes without blocking, after `wait` has said that it takes some. Its mode is left
@@ -102,43 +101,24 @@ pub fn poll_writable(fd: impl AsFd, timeout_ms: u32) -> bool {
     poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&timespec(timeout_ms))).is_ok_and(|found| found > 0)
 }
 
-/// One descriptor to wait for, and what for.
-pub struct Watch<'f> {
-    pub fd: Option<BorrowedFd<'f>>,
-    pub readable: bool,
-    pub writable: bool,
-}
-
-impl<'f> Watch<'f> {
-    /// None where nothing is wanted: such a descriptor must not wake us by its hang-up.
-    fn poll_fd(&self) -> Option<PollFd<'f>> {
-        let reads = if self.readable { PollFlags::IN } else { PollFlags::empty() };
-        let writes = if self.writable { PollFlags::OUT } else { PollFlags::empty() };
-        let events = reads | writes;
-        self.fd.filter(|_| !events.is_empty()).map(|fd| PollFd::from_borrowed_fd(fd, events))
-    }
-}
-
-/// What came of it; an error or a hang-up counts as both, for the next read or write will say it.
-#[derive(Clone, Copy, Default)]
-pub struct Ready {
-    pub readable: bool,
-    pub writable: bool,
-}
-
-/// Waits until one of the descriptors is ready or `timeout_ms` have passed (None: for good). A signal ends it early.
-pub fn wait<const N: usize>(watches: [Watch<'_>; N], timeout_ms: Option<u32>) -> [Ready; N] {
-    let mut fds: Vec<PollFd<'_>> = watches.iter().filter_map(Watch::poll_fd).collect();
-    let found = poll(&mut fds, timeout_ms.map(timespec).as_ref()).unwrap_or(0);
-    let mut polled = fds.iter().map(PollFd::revents);
-    watches.map(|watch| {
-        let Some(came) = watch.poll_fd().and_then(|_| polled.next()).filter(|_| found > 0) else {
-            return Ready::default();
-        };
+/// Waits until one of the descriptors is ready for what is wanted of it, or `timeout_ms` have passed (None: for good);
+/// what each is ready for. An error or a hang-up counts as all that was wanted: the next read or write will say it. A
+/// signal ends the wait early. A descriptor of which nothing is wanted is not watched: its hang-up must not wake us.
+pub fn wait<const N: usize>(
+    wanted: [(Option<BorrowedFd<'_>>, PollFlags); N],
+    timeout_ms: Option<u32>,
+) -> [PollFlags; N] {
+    let watched =
+        wanted.map(|(fd, events)| fd.filter(|_| !events.is_empty()).map(|fd| PollFd::from_borrowed_fd(fd, events)));
+    let mut fds: Vec<PollFd<'_>> = watched.iter().flatten().cloned().collect();
+    // Where the wait fails nothing has come: they stay as they were made.
+    let _ = poll(&mut fds, timeout_ms.map(timespec).as_ref());
+    let mut came = fds.iter().map(PollFd::revents);
+    let mut ready = wanted.map(|(_, events)| events);
+    for (events, watched) in ready.iter_mut().zip(&watched) {
+        let came = watched.as_ref().and_then(|_| came.next()).unwrap_or(PollFlags::empty());
         let ended = !(came - PollFlags::IN - PollFlags::OUT).is_empty();
-        Ready {
-            readable: watch.readable && (ended || came.contains(PollFlags::IN)),
-            writable: watch.writable && (ended || came.contains(PollFlags::OUT)),
-        }
-    })
+        *events &= if ended { PollFlags::all() } else { came };
+    }
+    ready
 }

@@ -8,13 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 const KINDS: [&str; 8] = [
-    "session-start",
-    "pre-tool",
-    "post-tool",
-    "post-tool-failure",
-    "prompt-submit",
-    "stop",
-    "pre-compact",
+    "session-start", "pre-tool", "post-tool", "post-tool-failure", "prompt-submit", "stop", "pre-compact",
     "session-end",
 ];
 const BODY: &[u8] = b"{\"session_id\":\"s1\",\"tool_name\":\"Bash\"}\n";
