@@ -10,7 +10,7 @@ import pytest
 from tests.req_support import A, B, Gate, git, named
 
 from context_graph.gates.commands import commands
-from context_graph.gates.decide.where import command_folders
+from context_graph.gates.decide.tool_call import command_folders
 
 GUARD = {"pb": {"type": "guard", "guard_type": "protected_branch"}}
 COMMIT = [{"tool": "Bash", "command_pattern": r"git\b.*\bcommit"}]

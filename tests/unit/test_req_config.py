@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import compile_rules, load_rules
-from context_graph.gates.decide.triggers import git_hits, matching
-from context_graph.gates.decide.where import git_aliases
+from context_graph.gates.decide.tool_call import git_aliases, git_hits, matching
+from context_graph.gates.files import GateCache
 from context_graph.gates.rules import Requirement, Rules, glob_match
 
 

@@ -121,7 +121,6 @@ class CommandContext:
         """What an evaluation for that branch and session looks at."""
         return EvaluationContext(
             self.project,
-            self.repo,
             self.rules,
             branch=branch,
             session_id=session_id,

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.config.schema import blank_entry
+from context_graph.gates.decide.before_tool import would_deny
+from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import HUMAN, EvaluationContext, evaluate
-from context_graph.gates.decide.gate import would_deny
 from context_graph.gates.decide.messages import denial
-from context_graph.gates.decide.triggers import described
+from context_graph.gates.decide.tool_call import described
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
@@ -23,6 +25,7 @@ from context_graph.gates.state import journal
 from context_graph.gates.state.git import branch_names
 from context_graph.gates.state.state import BranchState, is_current, satisfaction
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
+from context_graph.model import EventKind
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
@@ -56,7 +59,7 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
 
 def _why_off(context: CommandContext) -> str:
     if not context.governed:
-        return "no .claude/requirements.yaml; `evaluation-graph-cli req init` writes one"
+        return "no .claude/requirements.yaml; `context-graph-cli req init` writes one"
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return "CLAUDE_SKIP_REQUIREMENTS is set"
     if not context.rules.readable:
@@ -105,18 +108,9 @@ def check(
     found["branch"] = context.head.branch
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return found
-    event = GateEvent(
-        "PreToolUse",
-        session_id=session_id,
-        cwd=context.cwd,
-        project_dir=context.env.get("CLAUDE_PROJECT_DIR", ""),
-        config_dir=context.claude_dir,
-        tool_name=tool,
-        tool_input=tool_input,
-        at=context.now,
-        cache_dir=context.cache_dir,
-    )
-    for evaluation, verdicts in would_deny(event):
+    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input)
+    event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
+    for evaluation, verdicts in would_deny(Decision(event)):
         names = [verdict.requirement.name for verdict in verdicts]
         found.update(
             decision="deny", requirements=names, reason=denial(verdicts, evaluation), branch=evaluation.branch
@@ -153,7 +147,7 @@ def satisfy(
         took = f"--branch {names[0]}: no such branch, so it is the requirement, for all sessions on {branch}"
     entries = [_known(context, name, force=force) for name in dict.fromkeys(names)]
     if not entries:
-        raise UsageError("name the requirements to satisfy; `evaluation-graph-cli req status` lists them")
+        raise UsageError("name the requirements to satisfy; `context-graph-cli req status` lists them")
     if ttl is not None and ttl <= 0:
         raise UsageError(f"--ttl {ttl:g}: give a number of seconds above 0")
     _only_a_person(context, entries, "satisfied")

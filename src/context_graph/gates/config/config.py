@@ -8,11 +8,10 @@ leaves out the global one. Without a project file there are no requirements.
 
 from __future__ import annotations
 
-from context_graph.gates.cache import Inputs
 from context_graph.gates.config import schema
 from context_graph.gates.config.fields import show
 from context_graph.gates.config.yaml_files import read_messages, read_yaml, repeated_keys
-from context_graph.gates.files import signature
+from context_graph.gates.files import Inputs, signature
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
 

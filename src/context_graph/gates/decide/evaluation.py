@@ -10,13 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.decide.evidence import missing
-from context_graph.gates.files import read_object, write_json
+from context_graph.gates.files import GateCache, read_object, write_json
 from context_graph.gates.rules import Requirement, Rules, glob_match
-from context_graph.gates.state.git import Repo
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current
@@ -59,7 +57,6 @@ class EvaluationContext:
     def __init__(
         self,
         project: Project,
-        repo: Repo,
         rules: Rules,
         *,
         branch: str,
@@ -71,7 +68,8 @@ class EvaluationContext:
         may_run: bool = True,
         checked_out: bool = True,
     ) -> None:
-        self.root, self.repo, self.rules = project.work, repo, rules
+        assert project.repo is not None, "requirements belong to a branch"
+        self.root, self.repo, self.rules = project.work, project.repo, rules
         self.branch, self.session_id, self.now = branch, session_id, now
         self.cache_dir, self.may_run = cache_dir, may_run
         self.checked_out = checked_out
@@ -79,7 +77,7 @@ class EvaluationContext:
         self.until = time.monotonic() + CALCULATIONS_S
         """When all calculations of this context together must have ended."""
         self.registry = Registry(claude_dir, cache)
-        self.files = StateFiles(repo.common_dir, project.work, cache)
+        self.files = StateFiles(project.repo.common_dir, project.work, cache)
         self.state = self.files.load(branch, now)
 
     def at_branch(self, state: BranchState) -> EvaluationContext:

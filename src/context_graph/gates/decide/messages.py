@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate, rules_of
+from context_graph.gates.files import GateCache
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
 
@@ -219,7 +219,6 @@ def status_line(
         return f"requirements off ({'no git' if project.repo is None else head.state})"
     context = EvaluationContext(
         project,
-        project.repo,
         rules,
         branch=head.branch,
         session_id=_as_text(given.get("session_id")) or session_id,

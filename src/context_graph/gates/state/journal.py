@@ -13,14 +13,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from context_graph.gates.files import Locked, append_line, from_json, read_bytes, read_object, write_json
+from context_graph.gates.files import (
+    GateCache,
+    Locked,
+    append_line,
+    from_json,
+    read_bytes,
+    read_object,
+    write_json,
+)
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
-
-if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
 
 LIMIT = 1 << 20
 """Bytes after which the journal is set aside as .1; the one before that is dropped."""

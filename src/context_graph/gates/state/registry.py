@@ -11,13 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from context_graph.gates.files import Locked, read_object, write_json
+from context_graph.gates.files import GateCache, Locked, read_object, write_json
 from context_graph.gates.state.session_ids import same_session
-
-if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
 
 _MAX_DEPTH = 64
 _SHELLS = frozenset(
