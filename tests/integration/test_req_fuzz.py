@@ -20,7 +20,7 @@ from tests.req_support import A, B, Gate, gate_event
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, setup, upkeep
-from context_graph.gates.config.yaml_files import parse_yaml
+from context_graph.gates.config.config import parse_yaml
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateResult
 from context_graph.gates.files import GateCache

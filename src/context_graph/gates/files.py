@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from context_graph.gates.rules import Rules
 
@@ -22,6 +22,8 @@ LOCK_WAIT_S = 0.8
 
 _FRESH_NS = 20_000_000
 """A file changed less than this ago may change again within one tick of the file system's clock."""
+
+_Read = TypeVar("_Read")
 
 _counter = 0
 
@@ -67,6 +69,13 @@ def read_object(path: str, limit: int) -> dict[str, Any]:
     """The JSON object in ``path``; an empty one where it holds none."""
     found = read_json(path, limit)
     return found if isinstance(found, dict) else {}
+
+
+def number(value: object) -> float:
+    """``value`` if it is a number of a sane size; 0 for anything else that a damaged file may hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
+        return 0.0
+    return value
 
 
 def from_json(text: str | bytes) -> Any:
@@ -275,7 +284,7 @@ class GateCache:
             self._rules[root, claude_dir] = (inputs, rules)
         return rules
 
-    def document(self, path: str, read: Callable[[str], Any]) -> Any:
+    def document(self, path: str, read: Callable[[str], _Read]) -> _Read:
         """The result of ``read(path)``, read again only when the file changed."""
         sign = signature(path)
         if sign is None:
@@ -283,7 +292,8 @@ class GateCache:
             return read(path)
         kept = self._documents.get(path)
         if kept is not None and kept[0] == sign:
-            return kept[1]
+            found: _Read = kept[1]
+            return found
         value = read(path)
         if is_settled(sign):
             _make_room(self._documents)
@@ -302,6 +312,11 @@ class GateCache:
         _make_room(self.notes)
         self.notes[note] = now
         return True
+
+
+def read_through(cache: GateCache | None, path: str, read: Callable[[str], _Read]) -> _Read:
+    """The result of ``read(path)``, from ``cache`` where there is one; not to be changed."""
+    return read(path) if cache is None else cache.document(path, read)
 
 
 def _make_room(entries: dict[Any, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
-from context_graph.gates.files import Locked
+from context_graph.gates.files import Locked, number
 from context_graph.gates.state import journal
 from context_graph.gates.state.git import ask_git, branch_names
 from context_graph.gates.state.session_ids import alias_of
@@ -155,7 +155,7 @@ def doctor(context: CommandContext) -> list[dict[str, str]]:
     errors = [
         one
         for one in journal.read(context.repo.common_dir)
-        if one.get("kind") == "error" and context.now - _number(one.get("at")) <= _RECENT_S
+        if one.get("kind") == "error" and context.now - number(one.get("at")) <= _RECENT_S
     ]
     if errors:
         last = str(errors[-1].get("detail", ""))
@@ -210,10 +210,6 @@ def _state_findings(context: CommandContext) -> list[dict[str, str]]:
 
 def _finding(level: str, what: str, cure: str) -> dict[str, str]:
     return {"level": level, "what": what, "cure": cure}
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, (int, float)) else 0.0
 
 
 # Whether the client's settings call our hooks at all

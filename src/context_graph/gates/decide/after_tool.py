@@ -22,7 +22,7 @@ from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, ev
 from context_graph.gates.decide.messages import briefing, guidance
 from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import GateCache, Locked, read_object, write_json
+from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state import journal
 from context_graph.gates.state.project import Project
@@ -97,7 +97,7 @@ def _end_of_row(event: GateEvent, cache: GateCache | None) -> None:
     if not event.cache_dir:
         return
     path = event.cache_dir + _FAILURES_FILE
-    found = _read_failures(path) if cache is None else cache.document(path, _read_failures)
+    found = read_through(cache, path, _read_failures)
     if event.hook.tool_name in found.get(event.session_id, ()):
         _change_failures(event, lambda now: now.get(event.session_id, {}).pop(event.hook.tool_name, None))
 

@@ -20,13 +20,15 @@ from typing import Any
 from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.tool_call import command_of, matching, targets_of
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import Locked, read_object, write_json
+from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.shell.programs import only_reads
 from context_graph.gates.state.git import Repo, has_moved, tip_of
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state import arming, disarming, use
 from context_graph.gates.state.state_files import StateFiles
+
+_Call = dict[str, Any]
 
 SUFFIX = ".calls"
 _BYTES = 1 << 20
@@ -43,16 +45,13 @@ class OpenCalls:
         self._cache = files.cache
         self._path = f"{files.folder}/sessions/{own_name(session_id)}{SUFFIX}" if session_id else ""
 
-    def all(self) -> dict[str, dict[str, Any]]:
+    def all(self) -> dict[str, _Call]:
         """Every call that has not ended; not to be changed. Cost: one stat call if there is none."""
         if not self._path or not os.path.exists(self._path):
             return {}
-        if self._cache is None:
-            return _read_calls(self._path)
-        found: dict[str, dict[str, Any]] = self._cache.document(self._path, _read_calls)
-        return found
+        return read_through(self._cache, self._path, _read_calls)
 
-    def change(self, apply: Callable[[dict[str, dict[str, Any]]], object]) -> None:
+    def change(self, apply: Callable[[dict[str, _Call]], object]) -> None:
         """Apply it under the session's lock; an empty file is removed.
 
         Raises:
@@ -65,8 +64,8 @@ class OpenCalls:
             calls = _read_calls(self._path)
             before = copy.deepcopy(calls)
             apply(calls)
-            newest = max((_at(call) for call in calls.values()), default=0.0)
-            for key in [key for key, call in calls.items() if newest - _at(call) > _FORGOTTEN_S]:
+            newest = max((number(call.get("at")) for call in calls.values()), default=0.0)
+            for key in [key for key, call in calls.items() if newest - number(call.get("at")) > _FORGOTTEN_S]:
                 del calls[key]
             while len(calls) > _MOST:
                 del calls[next(iter(calls))]
@@ -89,16 +88,8 @@ def digest(event: GateEvent) -> str:
     return f"{event.hook.tool_name}.{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def _read_calls(path: str) -> dict[str, dict[str, Any]]:
+def _read_calls(path: str) -> dict[str, _Call]:
     return {key: call for key, call in read_object(path, _BYTES).items() if isinstance(call, dict)}
-
-
-def _at(call: dict[str, Any]) -> float:
-    value = call.get("at")
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-
-
-_Call = dict[str, Any]
 
 
 _IN_USE_S = 600.0

@@ -14,7 +14,7 @@ from context_graph.gates.rules import SHELLS
 from context_graph.gates.shell.command import Command, is_plain
 from context_graph.gates.shell.programs import HARMLESS, OWN_ALIAS, OWN_PROGRAM
 from context_graph.gates.shell.shell import read
-from context_graph.gates.state.project import Project, is_inside
+from context_graph.gates.state.project import Project, is_inside, real_path
 
 EXEMPT = HARMLESS | {"satisfy", "approve"}
 _LONGEST = 4096
@@ -50,10 +50,7 @@ def is_exempt(event: GateEvent, project: Project) -> bool:
 
 
 def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:
-    try:
-        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    except (OSError, ValueError):
-        return False
+    real = real_path(path, cwd)
     return path.endswith(".md") and real.endswith(".md") and any(is_inside(real, one) for one in folders)
 
 
@@ -62,11 +59,8 @@ def _plans_directory(project: Project, claude_dir: str) -> list[str]:
     home = f"{project.root.rstrip('/')}/.claude"
     paths = (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json")
     given = next(filter(None, (client_setting(path, "plansDirectory") for path in paths)), "")
-    if not given:
-        return []
-    try:
-        folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
-    except (OSError, ValueError):
+    folder = real_path(given, project.root)
+    if not folder:
         return []
     above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
     return [] if above else [folder]
@@ -141,20 +135,20 @@ def is_client_memory(
 
     Cost: resolving one path; no file is read.
     """
-    real = _resolved(os.path.join(cwd, os.path.expanduser(path))) if path else ""
+    real = real_path(path, cwd)
     if not real:
         return False
     if claude_dir:
-        own = _resolved(claude_dir).rstrip("/")
+        own = real_path(claude_dir).rstrip("/")
         parts = real[len(own) + 1 :].split("/") if real.startswith(own + "/") else []
         if len(parts) > 3 and parts[0] == "projects" and parts[2] == "memory":
             return True
         if len(parts) > 2 and parts[0] == "agent-memory":
             return True
-    known = [_resolved(top).rstrip("/") for top in tops]
+    known = [real_path(top).rstrip("/") for top in tops]
     folders = [f"{top}/.claude/{name}" for top in known for name in ("agent-memory", "agent-memory-local")]
     for folder in chosen:
-        at = _resolved(folder).rstrip("/")
+        at = real_path(folder).rstrip("/")
         if at.count("/") > 1 and not any(_one_holds_the_other(at, top) for top in known):
             folders.append(at)
     return any(real.startswith(folder + "/") for folder in folders)
@@ -198,10 +192,3 @@ def client_setting(path: str, name: str) -> str:
 
 def _one_holds_the_other(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
-
-
-def _resolved(path: str) -> str:
-    try:
-        return os.path.realpath(path) if path else ""
-    except (OSError, ValueError):
-        return ""

@@ -168,8 +168,7 @@ class StateFiles:
     def _read(self, path: str, *, fresh: bool = False, needle: str = "") -> dict[str, Any] | None:
         if self.cache is None or fresh:
             return read_document(path, needle=needle)
-        document: dict[str, Any] | None = self.cache.document(path, read_document)
-        return document
+        return self.cache.document(path, read_document)
 
 
 class _Pending:
