@@ -90,7 +90,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def write_json(path: str, value: object, *, sync: bool = True) -> None:

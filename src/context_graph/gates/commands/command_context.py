@@ -164,7 +164,7 @@ class CommandContext:
         live = [
             f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
         ]
-        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is registered"
+        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is known"
         raise UsageError(
             f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
         )

@@ -156,12 +156,23 @@ def satisfy(
     session_id = context.session(session) if needs_session else context.session_or_none(session)
     target = context.branch(branch)
     expires = {entry.name: _expiry(entry, ttl, context.now) for entry in entries}
-    notes = []
-    for entry in entries:
-        whose = session_id if entry.per_session and not for_all else ""
-        notes.append(_satisfaction(context, entry, whose, expires[entry.name], metadata))
-    _note(context, target, notes)
-    left = [] if for_all else _satisfy_where_armed(context, target, session_id, entries, ttl, metadata)
+
+    def note(entry: Requirement, whose: str) -> dict[str, Any]:
+        return satisfaction(
+            entry.name,
+            whose,
+            scope=entry.scope,
+            now=context.now,
+            by=HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli",
+            expires_at=expires[entry.name],
+            metadata=metadata,
+        )
+
+    own = [] if for_all else [entry for entry in entries if entry.per_session]
+    _note(context, target, [note(entry, session_id if entry in own else "") for entry in entries])
+    left = _open_elsewhere(context, target, session_id, own) if session_id else {}
+    for name, found in left.items():
+        _note(context, name, [note(entry, session_id) for entry in found])
     done = [entry.name for entry in entries]
     one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
     return {
@@ -182,36 +193,20 @@ def _means_a_requirement(context: CommandContext, branch: str) -> bool:
     return names is not None and branch not in names
 
 
-def _satisfy_where_armed(
-    context: CommandContext,
-    target: str,
-    session_id: str,
-    entries: list[Requirement],
-    ttl: float | None,
-    metadata: dict[str, Any] | None,
-) -> list[str]:
-    """Satisfy ``entries`` on other branches where the session armed one and left it unmet, or was held for
-    it.
-    """
-    if not session_id:
-        return []
-    own = [entry for entry in entries if entry.per_session]
+def _open_elsewhere(
+    context: CommandContext, target: str, session_id: str, entries: list[Requirement]
+) -> dict[str, list[Requirement]]:
+    """Other branches where the session armed one of ``entries`` and left it unmet, or was held for it."""
     wanted: dict[str, list[Requirement]] = {}
     for state in context.files.others(session_id, target):
-        open_ones = [entry for entry in own if _is_open(entry, state, session_id, context.now)]
+        open_ones = [entry for entry in entries if _is_open(entry, state, session_id, context.now)]
         if open_ones:
             wanted[state.branch] = open_ones
-    for entry in own:
+    for entry in entries:
         branch = _held_on(context, entry.name, session_id)
         if branch not in ("", target) and entry not in wanted.setdefault(branch, []):
             wanted[branch].append(entry)
-    for branch, found in wanted.items():
-        notes = [
-            _satisfaction(context, entry, session_id, _expiry(entry, ttl, context.now), metadata)
-            for entry in found
-        ]
-        _note(context, branch, notes)
-    return list(wanted)
+    return wanted
 
 
 def _held_on(context: CommandContext, name: str, session_id: str) -> str:
@@ -220,25 +215,6 @@ def _held_on(context: CommandContext, name: str, session_id: str) -> str:
         if one.get("session_id") == session_id and name in one.get("requirements", ()):
             return str(one.get("branch", "")) if one.get("kind") == "denied" else ""
     return ""
-
-
-def _satisfaction(
-    context: CommandContext,
-    entry: Requirement,
-    session_id: str,
-    expires_at: float | None,
-    metadata: dict[str, Any] | None,
-) -> dict[str, Any]:
-    by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
-    return satisfaction(
-        entry.name,
-        session_id,
-        scope=entry.scope,
-        now=context.now,
-        by=by,
-        expires_at=expires_at,
-        metadata=metadata,
-    )
 
 
 def _is_open(entry: Requirement, state: BranchState, session_id: str, now: float) -> bool:
@@ -433,5 +409,5 @@ def _keep(
     )
     with suppress(OSError):  # the state holds what counts; the caller has the record as well
         journal.append(context.repo.common_dir, [one])
-    journal.noted(context.repo.common_dir, session_id, one, context.now)
+    journal.SessionNumbers(context.repo.common_dir, session_id, context.now).noted(one)
     return one

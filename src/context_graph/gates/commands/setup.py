@@ -92,9 +92,9 @@ def init(
         return {"path": path, "text": text, "written": False}
     if os.path.lexists(path):
         if not force:
-            raise UsageError(f"{path} is there already; --force replaces it (the old one is kept as .bak)")
+            raise UsageError(f"{path} is there already; --force replaces it and keeps the old file as .bak")
         if any(entry.human_only for entry in context.rules.active) and context.is_agent:
-            raise UsageError("a project with human_only requirements can be set up anew by a person only")
+            raise UsageError("only a person may set up a project with human_only requirements again")
         _write(path, text, keep=path + ".bak")
     else:
         _write(path, text)
@@ -219,18 +219,18 @@ def set_flag(text: str, path: list[str], value: bool, *, file: str) -> str:
         file: The file's name, for messages.
 
     Raises:
-        UsageError: If the text is no YAML mapping, or the value can't be set without touching others.
+        UsageError: If the text is not YAML mapping, or the value can't be set without touching others.
     """
     old, problem = parse_yaml(text.encode("utf-8", "surrogatepass"))
     if old is None:
-        raise UsageError(f"{file} {problem}; mend it first")
+        raise UsageError(f"{file} {problem}; fix it first")
     here: Any = old
     for key in path[:-1]:
         here = here.get(key)
         if here is None:
             break
         if not isinstance(here, dict):
-            raise UsageError(f"{file}: {key} is no mapping; mend it first")
+            raise UsageError(f"{file}: {key} is not a mapping; fix it first")
     new = _edited(text, path, "true" if value else "false")
     parsed = None if new is None else parse_yaml(new.encode("utf-8", "surrogatepass"))[0]
     if new is None or not _differs_only_at(path, old, parsed, value):

@@ -194,12 +194,12 @@ def _state_findings(context: CommandContext) -> list[dict[str, str]]:
         found.append(_finding("error", text, "make it a folder that you may write"))
     for path in context.files.paths():
         if read_document(path) is None:
-            text = f"{path} holds no state of version 1.0; it reads as empty"
+            text = f"{path} is not a state file of version 1.0; it counts as empty"
             found.append(_finding("warning", text, "look at it, then move it away"))
     if os.path.isdir(folder):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".unreadable"):
-                text = f"{folder}/{name} could not be read and was set aside"
+                text = f"{folder}/{name} could not be read and was moved aside"
                 found.append(_finding("note", text, "look at it, then move it away"))
     gone = [one["branch"] for one in branches(context) if one["exists"] is False]
     if gone:
@@ -222,7 +222,7 @@ def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
     for path in _settings_files(context):
         settings, problem = _read(path)
         if problem:
-            found.append(_finding("error", f"{path}: {problem}: the client drops the whole file", "mend it"))
+            found.append(_finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it"))
         if settings.get("disableAllHooks") is True:
             found.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
         hooked.update(_our_events(settings))
@@ -281,7 +281,7 @@ def _read(path: str) -> tuple[dict[str, Any], str]:
         return {}, ""
     except (OSError, ValueError, RecursionError) as error:
         return {}, f"not read: {error}"
-    return (value, "") if isinstance(value, dict) else ({}, "no JSON object")
+    return (value, "") if isinstance(value, dict) else ({}, "not a JSON object")
 
 
 def _our_events(settings: dict[str, Any]) -> dict[str, bool]:

@@ -97,7 +97,7 @@ def _fits(below: object, value: object, where: str, wrong: list[str]) -> bool:
     if isinstance(value, dict) or not isinstance(below, dict):
         return True
     if value is not None:
-        wrong.append(f"{where}: {show(value)} is no mapping; what the file before says holds")
+        wrong.append(f"{where}: {show(value)} is not a mapping; the earlier file still applies")
     return False
 
 
@@ -138,7 +138,7 @@ def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
         data = read_bytes(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
-            return None, f"is a link to {os.readlink(path)}, which is not there; mend the link"
+            return None, f"is a link to {os.readlink(path)}, which does not exist; fix the link"
         return None, ""
     except (OSError, ValueError) as error:
         return None, f"can't be read: {error}"
@@ -154,9 +154,9 @@ def parse_yaml(data: bytes) -> tuple[dict[object, object] | None, str]:
         value = yaml.load(data, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         at = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        return None, f"is no YAML{at}: {error.problem or error.context or 'unreadable'}"
+        return None, f"is not YAML{at}: {error.problem or error.context or 'unreadable'}"
     except Exception as error:  # the parser lets ValueError, TypeError and others through for odd scalars
-        return None, f"is no YAML: {type(error).__name__}: {str(error)[:120]}"
+        return None, f"is not YAML: {type(error).__name__}: {str(error)[:120]}"
     if value is None:
         return {}, ""
     if not isinstance(value, dict):
@@ -196,7 +196,7 @@ def _repeated_in(node: Any) -> list[str]:
         if key.value in lines:
             first = lines[key.value]
             found.append(
-                f"line {line}: {show(key.value)} stands in line {first} already; only this one counts"
+                f"line {line}: {show(key.value)} is already in line {first}; only the later one counts"
             )
         lines[key.value] = line
     return found
@@ -251,5 +251,5 @@ def _template(content: dict[object, object], *, partial: bool) -> tuple[dict[str
     texts = {key: value for key in TEMPLATE_FIELDS if isinstance(value := content.get(key), str)}
     missing = [key for key in TEMPLATE_FIELDS if key not in texts]
     if missing and not partial:
-        return texts, f"lacks {', '.join(missing)}; the built-in texts stand in"
+        return texts, f"lacks {', '.join(missing)}; the built-in texts are used"
     return texts, ""

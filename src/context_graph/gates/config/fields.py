@@ -156,7 +156,9 @@ class Key:
             return self.absent
         value = self.kind.read(raw)
         if value is None:
-            problems.error(where, f"{show(raw)} is not {self.kind.wanted}; {show(self.absent)} holds instead")
+            problems.error(
+                where, f"{show(raw)} is not {self.kind.wanted}; {show(self.absent)} is used instead"
+            )
             return self.absent
         return value
 
@@ -374,7 +376,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
         return None
     where += ".evidence"
     if not isinstance(raw, dict):
-        problems.error(where, f"{show(raw)} is no mapping; no artefact is asked for")
+        problems.error(where, f"{show(raw)} is not a mapping; no artefact is asked for")
         return None
     problems.unknown(where, raw, EVIDENCE_KEYS)
     return {key.attribute: key.read(f"{where}.{key.name}", raw, problems) for key in EVIDENCE}
@@ -383,7 +385,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
 def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
     """All settings of ``hooks:`` with their defaults, in one flat mapping."""
     if given is not None and not isinstance(given, dict):
-        problems.error("hooks", f"{show(given)} is no mapping; the defaults hold")
+        problems.error("hooks", f"{show(given)} is not a mapping; the defaults apply")
     hooks = given if isinstance(given, dict) else {}
     sections = dict.fromkeys(key.name.rpartition(".")[0] for key in HOOKS)
     tops = {path.partition(".")[0] for path in sections}
@@ -408,7 +410,7 @@ def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> M
     for part in path.split("."):
         section = section.get(part) if isinstance(section, dict) else None
     if section is not None and not isinstance(section, dict):
-        problems.error(f"hooks.{path}", f"{show(section)} is no mapping; the defaults hold")
+        problems.error(f"hooks.{path}", f"{show(section)} is not a mapping; the defaults apply")
     return section if isinstance(section, dict) else {}
 
 
@@ -418,7 +420,7 @@ def _briefing(hooks: Mapping[object, object], problems: Problems) -> bool:
     if value not in ("compact", "standard"):
         problems.error(
             "hooks.session_start.briefing_format",
-            f"{show(value)} is not compact or standard; compact holds",
+            f"{show(value)} is not compact or standard; compact is used",
         )
     return bool(value == "standard")
 
@@ -432,6 +434,6 @@ def _patterns(patterns: list[str], problems: Problems) -> list[str]:
         except (re.error, RecursionError, OverflowError) as error:
             problems.error(
                 "hooks.permission_request.deny",
-                f"{show(pattern)} is no pattern ({error}); dropped",
+                f"{show(pattern)} is not a pattern ({error}); dropped",
             )
     return kept

@@ -24,7 +24,6 @@ from context_graph.gates.decide.tool_call import Part, acted_on
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
-from context_graph.gates.state import journal
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import satisfaction, use
 
@@ -148,8 +147,7 @@ def after_tool(decision: Decision) -> None:
     if project is None:
         return
     if project.repo is not None and decision.rules(project).active and event.name != "PermissionDenied":
-        common_dir = project.repo.common_dir
-        journal.call_ended(common_dir, event.session_id, event.hook.tool_name, event.at, decision.cache)
+        decision.numbers(project.repo.common_dir).call_ended(event.hook.tool_name)
     if success:
         _end_of_row(event, decision.cache)
         _of_the_session(decision, project)

@@ -15,7 +15,7 @@ from context_graph.gates.decide.touching import objection_of
 from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 
-_IN_USE = "a call that has not ended yet is about to use its satisfaction up; each call needs one of its own"
+_IN_USE = "another call that has not ended yet is about to use its satisfaction; each call needs its own"
 
 
 def before_tool(decision: Decision) -> None:
@@ -155,14 +155,16 @@ def _settle(decision: Decision, context: EvaluationContext) -> None:
         return
     if done:
         context.state = context.files.load(context.branch, decision.event.at)
-        why = "a commit was made; the call's end was not heard"
+        why = "a commit was made, but the client never reported the end of the call"
         decision.keep(context, "consumed", done, detail=why)
 
 
 def _tell_unknown(decision: Decision, context: EvaluationContext, verdicts: list[Verdict]) -> None:
     unknown = [verdict for verdict in verdicts if verdict.unknown]
     if unknown:
-        decision.result.tell_user("; ".join(verdict.why for verdict in unknown) + "; let pass")
+        decision.result.tell_user(
+            "; ".join(verdict.why for verdict in unknown) + "; the call was let through"
+        )
         names = [verdict.requirement.name for verdict in unknown]
         decision.keep(context, "error", names, detail=unknown[0].why)
 

@@ -104,11 +104,15 @@ class Decision:
             detail=detail,
         )
         self.result.records.append(one)
-        journal.noted(common_dir, event.session_id, one, event.at, self.cache)
+        self.numbers(common_dir).noted(one)
         try:
             journal.append(common_dir, [one])
         except OSError as error:
             self.tell_failure("the journal can't be written", error)
+
+    def numbers(self, common_dir: str) -> journal.SessionNumbers:
+        """What is counted of the session in that repository."""
+        return journal.SessionNumbers(common_dir, self.event.session_id, self.event.at, self.cache)
 
     def tell_failure(self, what: str, error: OSError) -> None:
         """Tell the user what went wrong beside the decision."""

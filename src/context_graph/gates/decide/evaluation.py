@@ -14,7 +14,7 @@ from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.decide.evidence import missing
 from context_graph.gates.files import GateCache, read_object, write_json
-from context_graph.gates.rules import Requirement, Rules, glob_match
+from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current
@@ -169,17 +169,13 @@ def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
 def _objection(guard: Requirement, context: EvaluationContext) -> str:
     """Why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
     if guard.guard_type == "protected_branch":
-        if any(_matches(pattern, context.branch) for pattern in guard.protected_branches):
-            return f"{context.branch} is a protected branch; work on a branch of its own"
+        if any(fnmatchcase(context.branch, pattern) for pattern in guard.protected_branches):
+            return f"{context.branch} is a protected branch; work on another branch"
     elif guard.guard_type == "single_session":
         earlier = context.registry.others_in(context.root, context.session_id, context.now)
         if earlier:
             return f"session {earlier[0]} was in this project first and is still running"
     return ""
-
-
-def _matches(pattern: str, branch: str) -> bool:
-    return fnmatchcase(branch, pattern) if "[" in pattern else glob_match(pattern, branch)
 
 
 def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdict:
@@ -193,7 +189,7 @@ def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdi
     warn, block = requirement.warn, requirement.block
     if block is not None and value >= block:
         return Verdict(requirement, False, f"{value:g}, the limit is {block:g}", value=value)
-    warning = f", from {warn:g} on a warning" if warn is not None and value >= warn else ""
+    warning = f", the warning starts at {warn:g}" if warn is not None and value >= warn else ""
     return Verdict(requirement, True, f"{value:g}{warning}", value=value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 from context_graph.claude.hooks.origin import is_typed, own_words
@@ -10,12 +11,11 @@ from context_graph.gates.decide.call_outcomes import turn_over
 from context_graph.gates.decide.decision import Decision, what_is_wrong
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
 from context_graph.gates.decide.held import forget, remember
-from context_graph.gates.decide.messages import PROGRAM, briefing, shell_word
+from context_graph.gates.decide.messages import PROGRAM, briefing
 from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.event import SKIP, GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state import journal
 from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project, resolved
 from context_graph.gates.state.session_ids import same_session
@@ -44,9 +44,7 @@ def session_start(decision: Decision) -> None:
         result.branch = context.branch
         carried = _carry_over(decision, context, parent)
         remember(event, project, rules)
-        journal.session_began(
-            context.repo.common_dir, event.session_id, context.root, context.branch, event.at
-        )
+        decision.numbers(context.repo.common_dir).began(context.root, context.branch)
         if rules.hooks.inject_context:
             lines = [*_status(context, carried), *_pause_line(context)]
     lines += _problem_lines(rules)
@@ -132,7 +130,7 @@ def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
 def _pause_line(context: EvaluationContext) -> list[str]:
     if not context.session_id or paused(context.repo.common_dir, context.session_id) is None:
         return []
-    resume = f"{PROGRAM} req resume --session {shell_word(context.session_id)}"
+    resume = f"{PROGRAM} req resume --session {quote(context.session_id)}"
     return [f"Requirements are paused for this session (`{resume}` ends that)."]
 
 
@@ -253,7 +251,7 @@ def _end_in(decision: Decision, project: Project) -> None:
     if project.repo is None:
         return
     decision.result.project = project.root
-    journal.session_over(project.repo.common_dir, event.session_id, event.at, decision.cache)
+    decision.numbers(project.repo.common_dir).over()
     try:
         end_pause(project.repo.common_dir, event.session_id)
     except OSError as error:

@@ -6,6 +6,7 @@ A file counts for its checkout, a command for the folder that it runs in.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache as once
@@ -19,7 +20,6 @@ from context_graph.gates.state.git import git_aliases
 from context_graph.gates.state.project import Project, find_project, resolved
 
 _COMMANDS = 200
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@+%")
 _PATHS = (
     *("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri"),
     *("target_file", "source", "destination", "paths", "files"),
@@ -117,7 +117,7 @@ def command_folders(command: str, cwd: str, home: str = "") -> list[tuple[str, s
         return [(cwd, command)]
     reading = runs(command, {"PWD": cwd, **({"HOME": home} if home else {})})
     found = [
-        (_folder_of(one), " ".join(_quoted(shown(word)) for word in one.words))
+        (_folder_of(one), shlex.join(map(shown, one.words)))
         for one in reading.commands[:_COMMANDS]
         if one.words and not one.wraps and one.program not in ("cd", "pushd", "popd")
     ]
@@ -138,10 +138,6 @@ def _folder_of(one: Command) -> str:
         there = entered(folder, value)
         folder = there if value and os.path.isdir(there) else folder
     return folder
-
-
-def _quoted(word: str) -> str:
-    return word if word and _BARE.issuperset(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
 # What a call triggers

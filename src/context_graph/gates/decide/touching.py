@@ -32,6 +32,8 @@ _RUN_TEXT = programs.INTERPRETERS | names("sed awk gawk mawk crontab")
 _RUN_FILES = programs.INTERPRETERS | SHELLS | {"source", "."}
 _WRITTEN = 20
 _SHOWN = 100
+_NAME_CHARS = 255
+"""Longest name of a file; a longer glob may mean any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +314,7 @@ def _filters(words: Sequence[str]) -> tuple[list[str], list[str]]:
         if before in ("!", "-not"):
             continue
         if option in ("-name", "-iname"):
-            globs.append(shown(value))
+            globs.append(shown(value) if len(value) <= _NAME_CHARS else "*")
         elif option in ("-path", "-ipath", "-wholename", "-regex", "-iregex"):
             paths.append(value)
     return globs, paths
