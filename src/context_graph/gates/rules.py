@@ -78,7 +78,7 @@ class HookSettings:
     """The keys of ``hooks:`` that we know."""
 
     inject_context: bool
-    standard_briefing: bool
+    briefing_format: str
     custom_header: str
     carry_over: bool
     carry_window: float

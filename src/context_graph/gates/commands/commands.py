@@ -51,7 +51,7 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
         "session_id": session_id,
         "governed": context.governed,
         "why": _why_off(context),
-        "paused": bool(session_id) and _paused(context, session_id) is not None,
+        "paused": bool(session_id) and paused(context.repo.common_dir, session_id) is not None,
         "problems": context.rules.problems,
         "requirements": shown,
     }
@@ -67,10 +67,6 @@ def _why_off(context: CommandContext) -> str:
     if not context.rules.enabled:
         return "enabled is false"
     return "" if context.rules.active else "no requirement is enabled"
-
-
-def _paused(context: CommandContext, session_id: str) -> dict[str, Any] | None:
-    return paused(context.repo.common_dir, session_id)
 
 
 def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:

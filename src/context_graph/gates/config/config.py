@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from context_graph.gates.config import schema
 from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
-from context_graph.gates.files import Inputs, read_bytes, signature
+from context_graph.gates.files import GateCache, Inputs, read_bytes, signature
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
 
@@ -35,9 +35,14 @@ def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
     return [("global", claude_dir + "/requirements.yaml"), *files] if claude_dir else files
 
 
-def load_rules(root: str, claude_dir: str) -> Rules:
-    """The rules of the project at ``root``. Cost: some tens of milliseconds, for YAML is parsed."""
-    return compile_rules(root, claude_dir)[0]
+def load_rules(root: str, claude_dir: str, cache: GateCache | None = None) -> Rules:
+    """The rules of the project at ``root``.
+
+    Cost: some tens of milliseconds, for YAML is parsed; a stat a file where ``cache`` has them.
+    """
+    return (
+        compile_rules(root, claude_dir)[0] if cache is None else cache.rules(root, claude_dir, compile_rules)
+    )
 
 
 def compile_rules(root: str, claude_dir: str) -> tuple[Rules, Inputs]:

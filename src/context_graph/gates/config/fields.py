@@ -115,6 +115,9 @@ def _list(wanted: str, shown: str = "", read: Callable[[Any], Any] = _texts) -> 
     return Kind(wanted, read, [], shown)
 
 
+_BRIEFING = Kind(
+    "compact or standard", lambda value: value if value in ("compact", "standard") else None, "compact", ""
+)
 _ONE_OF = Kind("", lambda value: None, None, "")
 """Kind of the keys that `schema` reads itself: a wrong value there drops the requirement."""
 
@@ -277,10 +280,8 @@ HOOKS = (
     Key("session_start.inject_context", _FLAG, "the status at a session's start", True),
     Key(
         "session_start.briefing_format",
-        _ONE_OF,
+        _BRIEFING,
         "standard gives each open requirement a line",
-        "compact",
-        attribute="standard_briefing",
     ),
     Key("session_start.custom_header", _WORDS, "a line before it"),
     Key(
@@ -400,7 +401,6 @@ def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
             if key.name.rpartition(".")[0] == path and key.kind is not _ONE_OF:
                 name = key.attribute or key.name.rpartition(".")[2]
                 found[name] = key.read(f"hooks.{key.name}", section, problems)
-    found["standard_briefing"] = _briefing(hooks, problems)
     found["deny_patterns"] = _patterns(found["deny_patterns"], problems)
     return found
 
@@ -412,17 +412,6 @@ def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> M
     if section is not None and not isinstance(section, dict):
         problems.error(f"hooks.{path}", f"{show(section)} is not a mapping; the defaults apply")
     return section if isinstance(section, dict) else {}
-
-
-def _briefing(hooks: Mapping[object, object], problems: Problems) -> bool:
-    start = hooks.get("session_start")
-    value = start.get("briefing_format", "compact") if isinstance(start, dict) else "compact"
-    if value not in ("compact", "standard"):
-        problems.error(
-            "hooks.session_start.briefing_format",
-            f"{show(value)} is not compact or standard; compact is used",
-        )
-    return bool(value == "standard")
 
 
 def _patterns(patterns: list[str], problems: Problems) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from context_graph.gates.decide.evaluation import EvaluationContext, rules_of
+from context_graph.gates.config.config import load_rules
+from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.decide.tool_call import project_of
 from context_graph.gates.event import GateEvent, GateResult
 from context_graph.gates.files import GateCache, LockTimeoutError
@@ -42,7 +43,7 @@ class Decision:
     def rules(self, project: Project) -> Rules:
         """The project's rules, read once per call: without an owner there is no cache."""
         if project.rules is None:
-            project.rules = rules_of(project, self.event.claude_dir, self.cache)
+            project.rules = load_rules(project.root, self.event.claude_dir, self.cache)
         return project.rules
 
     def governed(self) -> Project | None:

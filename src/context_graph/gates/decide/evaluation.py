@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.decide.evidence import missing
 from context_graph.gates.files import GateCache, read_object, write_json
@@ -86,13 +85,6 @@ class EvaluationContext:
         other.state, other.branch = state, state.branch
         other.checked_out = self.checked_out and state.branch == self.branch
         return other
-
-
-def rules_of(project: Project, claude_dir: str, cache: GateCache | None) -> Rules:
-    """The project's rules, through ``cache`` where there is one."""
-    if cache is None:
-        return load_rules(project.root, claude_dir)
-    return cache.rules(project.root, claude_dir, compile_rules)
 
 
 def evaluate(requirement: Requirement, context: EvaluationContext) -> Verdict:

@@ -121,7 +121,7 @@ def _problem_lines(rules: Rules) -> list[str]:
 
 def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
     verdicts = [evaluate(entry, context) for entry in context.rules.active]
-    lines = briefing(verdicts, context, standard=context.rules.hooks.standard_briefing)
+    lines = briefing(verdicts, context, standard=context.rules.hooks.briefing_format == "standard")
     if carried:
         lines.append(f"Carried over from the session before: {', '.join(carried)}.")
     return lines

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate, rules_of
+from context_graph.gates.config.config import load_rules
+from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
 from context_graph.gates.files import GateCache
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
@@ -208,7 +209,7 @@ def status_line(
     project = find_project(folder, hint, claude_dir=claude_dir)
     if project is None:
         return "no requirements here"
-    rules = rules_of(project, claude_dir, cache)
+    rules = load_rules(project.root, claude_dir, cache)
     if not rules.readable:
         return "⚠ requirements file unreadable: nothing enforced"
     head = project.head()
