@@ -160,7 +160,8 @@ def test_prompts_carry_nothing_unless_paused_or_asked_for(gate: Gate) -> None:
     gate.config({"plan": {}})
     assert gate.event("UserPromptSubmit", prompt="do it").context == ""
     commands.pause(gate.place(), session=A)
-    assert "paused" in gate.event("UserPromptSubmit", prompt="do it").context
+    said = gate.event("UserPromptSubmit", prompt="do it").context
+    assert "paused" in said and f"req resume --session {A}" in said
     commands.resume(gate.place(), session=A)
     gate.config({"plan": {}}, hooks={"prompt_submit": {"reminder": True}})
     assert "plan" in gate.event("UserPromptSubmit", prompt="do it").context

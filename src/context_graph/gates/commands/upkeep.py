@@ -159,7 +159,9 @@ def doctor(context: CommandContext) -> list[dict[str, str]]:
     ]
     if errors:
         last = str(errors[-1].get("detail", ""))
-        found.append(_finding("warning", f"{len(errors)} failures within a day, the last: {last}", "req log"))
+        found.append(
+            _finding("warning", f"{len(errors)} failures in the last day, the latest: {last}", "req log")
+        )
     return found
 
 
@@ -229,7 +231,7 @@ def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
     found += _about_hooks(context, hooked)
     folder = root if os.path.isdir(root) else os.path.dirname(root)
     if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
-        text = f"the data root {root} can't be written: refusals are not logged, no owner starts"
+        text = f"the data root {root} can't be written: refusals are not logged and no owner can start"
         found.append(_finding("warning", text, "make it writable or set CONTEXT_GRAPH_HOME"))
     return found
 
@@ -247,18 +249,15 @@ def _about_hooks(context: CommandContext, hooked: dict[str, bool]) -> list[dict[
     if missing:
         text = f"no settings file calls the hooks of {', '.join(missing)}"
         if _is_at_work(context):
-            return [_finding("note", f"{text}; a plugin seems to, for they run", "")]
+            return [_finding("note", f"{text}, but they run: a plugin probably calls them", "")]
         level = "error" if context.governed else "warning"
         return [_finding(level, f"{text}: nothing is enforced there", _CURE)]
     if hooked["PreToolUse"]:
-        text = (
-            "gates are strict: where our program fails or is gone, every tool call of this project is blocked"
-        )
+        text = "gates are strict: if context-graph fails or is missing, every tool call here is blocked"
         return [_finding("note", text, "`context-graph-cli setup --no-strict-gates` lets them pass again")]
-    text = "where our program fails or is gone, tool calls pass unchecked"
-    return [
-        _finding("note", text, "`context-graph-cli setup --strict-gates` blocks them (client 2.1.330 on)")
-    ]
+    text = "if context-graph fails or is missing, tool calls pass unchecked"
+    cure = "`context-graph-cli setup --strict-gates` blocks them (Claude Code 2.1.330 or later)"
+    return [_finding("note", text, cure)]
 
 
 def _is_at_work(context: CommandContext) -> bool:

@@ -143,7 +143,7 @@ def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
         data = read_bytes(path, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
-            return None, f"is a link to {os.readlink(path)}, which does not exist; fix the link"
+            return None, f"is a link to {os.readlink(path)}, which is not there; fix the link"
         return None, ""
     except (OSError, ValueError) as error:
         return None, f"can't be read: {error}"
