@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from context_graph.gates.cache import GateCache
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.commands import commands
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent
+from context_graph.gates.files import GateCache
+from context_graph.model import EventKind
 
 SESSION = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 CONFIG = """
@@ -44,35 +46,32 @@ def project(tmp_path: Path) -> Iterator[Path]:
     yield repo
 
 
-def _event(repo: Path, tool: str, name: str = "PreToolUse") -> GateEvent:
-    home = repo.parents[1]
+def _event(repo: Path, tool: str, kind: EventKind = EventKind.PRE_TOOL) -> GateEvent:
+    home, tool_input = repo.parents[1], {"file_path": str(repo / "src" / "a.py"), "command": "ls -la"}
     return GateEvent(
-        name,
+        HookInput(kind, tool_name=tool, tool_input=tool_input),
+        {"HOME": str(home), "CLAUDE_PROJECT_DIR": str(repo)},
         session_id=SESSION,
         cwd=str(repo),
-        project_dir=str(repo),
-        home=str(home),
-        tool_name=tool,
-        tool_input={"file_path": str(repo / "src" / "a.py"), "command": "ls -la"},
         at=time.time(),
-        pid=os.getpid(),
+        parent_pid=os.getpid(),
         cache_dir=str(home.parent / "cache"),
     )
 
 
 CASES = {
-    "edit-6-met": ("Edit", "PreToolUse", True),
-    "untriggered": ("Read", "PreToolUse", True),
-    "bash-no-match": ("Bash", "PreToolUse", True),
-    "stop-blocked-once": ("", "Stop", False),
+    "edit-6-met": ("Edit", EventKind.PRE_TOOL, True),
+    "untriggered": ("Read", EventKind.PRE_TOOL, True),
+    "bash-no-match": ("Bash", EventKind.PRE_TOOL, True),
+    "stop-blocked-once": ("", EventKind.STOP, False),
 }
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["owner", "slow-path"])
 @pytest.mark.parametrize("case", CASES)
 def test_decide(benchmark, project: Path, case: str, cached: bool) -> None:  # type: ignore[no-untyped-def]
-    tool, name, passes = CASES[case]
-    event, cache = _event(project, tool, name), GateCache() if cached else None
+    tool, kind, passes = CASES[case]
+    event, cache = _event(project, tool, kind), GateCache() if cached else None
     result = benchmark(decide, event, cache=cache)
     assert bool(result.decision) is not passes and not result.system_message
 

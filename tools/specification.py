@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.contract.requirements.__init__.__init__ import REQUIREMENTS  # noqa: E402
+from tests.contract.requirements import REQUIREMENTS  # noqa: E402
 
 PAGE = ROOT / "docs" / "specification.md"
 START = "<!-- written by tools/specification.py: change tests/contract, then run it -->"

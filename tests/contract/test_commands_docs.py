@@ -205,3 +205,16 @@ def test_the_cold_block_is_the_owners_own() -> None:
     from context_graph.cli.consciousness import COLD_BLOCK
 
     assert state_block(None) == COLD_BLOCK
+
+
+def test_a_gate_s_message_names_only_commands_that_exist() -> None:
+    """A way out that is no command is none."""
+    package = Path(__file__).resolve().parents[2] / "src" / "context_graph"
+    named = set()
+    for folder in (package / "gates", package / "cli" / "req"):
+        for path in folder.rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            named |= set(re.findall(r"([\w-]+-cli|PROGRAM\}) req ([a-z_]+)", text))
+            named |= {("context-graph-cli", word) for word in re.findall(r"_CALL\} ([a-z_]+)", text)}
+    assert {program for program, _ in named} == {"context-graph-cli", "PROGRAM}"}
+    assert {word for _, word in named} <= {name.split()[0] for name in req.COMMANDS}

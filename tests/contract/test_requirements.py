@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.contract.requirements.__init__.__init__ import REQUIREMENTS
+from tests.contract.requirements import REQUIREMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = re.compile(

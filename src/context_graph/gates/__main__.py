@@ -66,7 +66,7 @@ def _decision(
         cwd=cwd,
         at_ms=int(at_ms),
         parent_pid=int(parent),
-        cache_dir=f"{root}/{CACHE_FOLDER}",
+        root=root,
     )
     result = decide(event)
     if unreadable and not result.decision:
@@ -77,7 +77,7 @@ def _decision(
         common = {
             "session_id": event.session_id,
             "event": event.name,
-            "tool": event.tool_name,
+            "tool": event.hook.tool_name,
             "project": result.project,
             "branch": result.branch,
         }

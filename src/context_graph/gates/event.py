@@ -19,6 +19,10 @@ CACHE_FOLDER = "cache/requirements"
 """Below the data root: what is kept between calls, and does not belong to the project."""
 
 
+SKIP = "CLAUDE_SKIP_REQUIREMENTS"
+"""The variable that switches every requirement off for one client."""
+
+
 def claude_dir_of(env: Mapping[str, str]) -> str:
     """The client's configuration folder: CLAUDE_CONFIG_DIR, else ~/.claude; empty without a home."""
     home = env.get("HOME", "")
@@ -35,36 +39,18 @@ def clock_offset(env: Mapping[str, str]) -> float:
 
 @dataclass
 class GateEvent:
-    """One hook call. Texts are empty where unknown, and not redacted: none is stored whole."""
+    """One hook call: its input, and what only the process that called us knows."""
 
-    name: str
-    """The client's name of the event."""
+    hook: HookInput
+    """Raw texts: none may be stored whole."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The client's environment, with our own HOME."""
     session_id: str = ""
     cwd: str = ""
-    project_dir: str = ""
-    home: str = ""
-    config_dir: str = ""
-    tool_name: str = ""
-    tool_input: Any = None
-    tool_use_id: str = ""
-    success: bool | None = None
-    prompt: str = ""
-    source: str = ""
-    reason: str = ""
-    stop_hook_active: bool = False
-    interrupted: bool = False
-    agent_id: str = ""
-    command_name: str = ""
-    """The skill that the user typed."""
-    background: list[tuple[str, str]] = field(default_factory=list)
-    """(type, id) of what runs on when a session wants to stop."""
-    env: Mapping[str, str] = field(default_factory=dict)
     at: float = 0.0
     """Unix seconds with CONTEXT_GRAPH_CLOCK_OFFSET added: the only clock of a decision."""
-    pid: int = 0
-    """The client's process, if that is known."""
     parent_pid: int = 0
-    """Else the hook's parent, which leads to it."""
+    """The hook's parent: the client, or a shell that it started."""
     cache_dir: str = ""
 
     def __post_init__(self) -> None:
@@ -73,50 +59,49 @@ class GateEvent:
     @classmethod
     def of_hook(
         cls,
-        given: HookInput,
+        hook: HookInput,
         env: Mapping[str, str],
         *,
         session_id: str,
         cwd: str,
         at_ms: int,
         parent_pid: int,
-        cache_dir: str,
+        root: str | os.PathLike[str],
     ) -> GateEvent:
-        """The event that a hook's input and the client's environment make; ``cwd`` if the input has none."""
+        """The event of a hook's input; ``cwd`` holds if the input has none. ``root`` is the data root."""
         return cls(
-            EVENT_OF_VERB[given.kind.value],
-            session_id=session_id,
-            cwd=given.cwd or cwd,
-            project_dir=env.get("CLAUDE_PROJECT_DIR", ""),
-            home=os.environ.get("HOME", ""),
-            config_dir=env.get("CLAUDE_CONFIG_DIR", ""),
-            tool_name=given.tool_name,
-            tool_input=given.tool_input,
-            tool_use_id=given.tool_use_id,
-            success=given.success,
-            prompt=given.prompt,
-            source=given.source,
-            reason=given.reason,
-            stop_hook_active=given.stop_hook_active,
-            interrupted=given.interrupted,
-            agent_id=given.agent_id,
-            command_name=given.command_name,
-            background=given.background,
-            env=env,
-            at=at_ms / 1000 + clock_offset(env),
-            parent_pid=parent_pid,
-            cache_dir=cache_dir,
+            hook,
+            {**env, "HOME": os.environ.get("HOME", "")},
+            session_id,
+            hook.cwd or cwd,
+            at_ms / 1000 + clock_offset(env),
+            parent_pid,
+            f"{os.fspath(root)}/{CACHE_FOLDER}",
         )
 
     @property
+    def name(self) -> str:
+        """The client's name of the event."""
+        return EVENT_OF_VERB[self.hook.kind.value]
+
+    @property
+    def home(self) -> str:
+        return self.env.get("HOME", "")
+
+    @property
+    def project_dir(self) -> str:
+        """The folder that the client was started in."""
+        return self.env.get("CLAUDE_PROJECT_DIR", "")
+
+    @cached_property
     def claude_dir(self) -> str:
         """The client's configuration folder."""
-        return claude_dir_of({"HOME": self.home, "CLAUDE_CONFIG_DIR": self.config_dir})
+        return claude_dir_of(self.env)
 
     @cached_property
     def client(self) -> int:
         """The client's process; 0 if it can't be told. It is looked for only where it is asked for."""
-        return self.pid or client_pid(self.parent_pid)
+        return client_pid(self.parent_pid)
 
 
 @dataclass(slots=True)
@@ -143,3 +128,8 @@ class GateResult:
         """Add a line for the user."""
         more = f"context-graph: {text}"
         self.system_message = f"{self.system_message}\n{more}" if self.system_message else more
+
+    def refuse(self, decision: str, reason: str, names: list[str], branch: str = "") -> None:
+        """Make ``decision`` ("deny" or "block") the answer, because of the requirements ``names``."""
+        self.decision, self.reason, self.requirements = decision, reason, names
+        self.branch = branch or self.branch

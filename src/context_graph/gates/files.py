@@ -1,4 +1,4 @@
-"""Reads, replaces and locks small files: no reader sees half of one, and nobody waits for long."""
+"""Reads, caches, replaces and locks small files: no reader sees half of one, and nobody waits for long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import json
 import os
 import stat
 import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+from context_graph.gates.rules import Rules
 
 Signature = list[int]
 """mtime_ns, ctime_ns, size, inode: equal signatures mean an unchanged file. A list, as JSON has it."""
@@ -19,6 +22,8 @@ LOCK_WAIT_S = 0.8
 
 _FRESH_NS = 20_000_000
 """A file changed less than this ago may change again within one tick of the file system's clock."""
+
+_Read = TypeVar("_Read")
 
 _counter = 0
 
@@ -66,6 +71,13 @@ def read_object(path: str, limit: int) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def number(value: object) -> float:
+    """``value`` if it is a number of a sane size; 0 for anything else that a damaged file may hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
+        return 0.0
+    return value
+
+
 def from_json(text: str | bytes) -> Any:
     """The value of ``text``, UTF-8 if it is bytes.
 
@@ -78,7 +90,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def write_json(path: str, value: object, *, sync: bool = True) -> None:
@@ -233,3 +245,80 @@ def _is_still(handle: int, path: str) -> bool:
     except FileNotFoundError:
         return False
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+# What is kept between decisions, as long as a stat confirms it
+
+Inputs = list[tuple[str, Signature | None]]
+"""Files that rules were made from, absent ones too, with their signatures."""
+
+_ENTRIES = 256
+
+
+class GateCache:
+    """Caches files for a long-lived process; every entry is checked by a stat before use.
+
+    May be shared by threads: entries are replaced whole, and documents from here are never changed in place.
+    """
+
+    def __init__(self) -> None:
+        self._rules: dict[tuple[str, str], tuple[Inputs, Rules]] = {}
+        self._documents: dict[str, tuple[Signature, Any]] = {}
+        self.counts: dict[tuple[str, str], dict[str, int]] = {}
+        """Calls by tool that are not written down yet, by repository and session."""
+        self.notes: dict[str, float] = {}
+        """What was said to a session, so that it is not said on every call."""
+
+    def rules(
+        self, root: str, claude_dir: str, compiled: Callable[[str, str], tuple[Rules, Inputs]]
+    ) -> Rules:
+        """The rules that ``compiled(root, claude_dir)`` gives. Cost: a stat per file while nothing
+        changes.
+        """
+        kept = self._rules.get((root, claude_dir))
+        if kept is not None and all(signature(path) == sign for path, sign in kept[0]):
+            return kept[1]
+        rules, inputs = compiled(root, claude_dir)
+        if all(is_settled(sign) for _, sign in inputs):
+            _make_room(self._rules)
+            self._rules[root, claude_dir] = (inputs, rules)
+        return rules
+
+    def document(self, path: str, read: Callable[[str], _Read]) -> _Read:
+        """The result of ``read(path)``, read again only when the file changed."""
+        sign = signature(path)
+        if sign is None:
+            self._documents.pop(path, None)
+            return read(path)
+        kept = self._documents.get(path)
+        if kept is not None and kept[0] == sign:
+            found: _Read = kept[1]
+            return found
+        value = read(path)
+        if is_settled(sign):
+            _make_room(self._documents)
+            self._documents[path] = (sign, value)
+        return value
+
+    def forget_document(self, path: str) -> None:
+        """Drop the cached document, so that ``path`` is read again."""
+        self._documents.pop(path, None)
+
+    def first_time(self, note: str, now: float, every_s: float = 3600.0) -> bool:
+        """Whether ``note`` was not given within the last ``every_s`` seconds; records it as given now."""
+        said = self.notes.get(note)
+        if said is not None and 0 <= now - said < every_s:
+            return False
+        _make_room(self.notes)
+        self.notes[note] = now
+        return True
+
+
+def read_through(cache: GateCache | None, path: str, read: Callable[[str], _Read]) -> _Read:
+    """The result of ``read(path)``, from ``cache`` where there is one; not to be changed."""
+    return read(path) if cache is None else cache.document(path, read)
+
+
+def _make_room(entries: dict[Any, Any]) -> None:
+    if len(entries) >= _ENTRIES:
+        entries.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from typing import Any
 
 SHELL = "Bash"
@@ -77,7 +78,7 @@ class HookSettings:
     """The keys of ``hooks:`` that we know."""
 
     inject_context: bool
-    standard_briefing: bool
+    briefing_format: str
     custom_header: str
     carry_over: bool
     carry_window: float
@@ -141,16 +142,4 @@ def covers(tool: str, tool_name: str, *, command: bool) -> bool:
 
 def glob_match(pattern: str, name: str) -> bool:
     """Whether ``name`` is ``pattern``, where ``*`` is any text and ``?`` any one character; case counts."""
-    star = text = -1
-    at = in_name = 0
-    while in_name < len(name):
-        if at < len(pattern) and pattern[at] == "*":
-            star, text, at = at, in_name, at + 1
-        elif at < len(pattern) and pattern[at] in ("?", name[in_name]):
-            at, in_name = at + 1, in_name + 1
-        elif star >= 0:
-            text += 1
-            at, in_name = star + 1, text
-        else:
-            return False
-    return pattern[at:].strip("*") == ""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))

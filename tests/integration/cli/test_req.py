@@ -186,7 +186,7 @@ def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject
     local.write_text('{"disableAllHooks": true}')
     assert "disableAllHooks" in project.req("doctor", code=1)
     local.write_text("{")
-    assert "the client drops the whole file" in project.req("doctor", code=1)
+    assert "the client ignores the whole file" in project.req("doctor", code=1)
     local.unlink()
     project.configure(CONFIG + "  odd: {enabled: true, scope: sometimes}\n")
     assert "odd" in project.req("doctor", code=1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli, stopped
+from tests.support.gates.in_process import gate_event
 from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
@@ -20,7 +21,6 @@ from context_graph.cli.output.doctor_text import findings_text
 from context_graph.config import locate
 from context_graph.doctor.findings import Finding, is_sound
 from context_graph.gates.decide.hooks import decide
-from context_graph.gates.event import GateEvent
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.layout import EVENTS, FORMAT_KEY
 from context_graph.store.schema import open_database
@@ -387,8 +387,8 @@ def test_no_gate_looks_at_a_canary_and_a_canary_s_id_exempts_nothing_else(projec
         "home": project.env["HOME"],
         "at": 1e9,
     }
-    assert decide(GateEvent("PreToolUse", tool_name="Edit", **asked)).decision == "deny"
-    assert decide(GateEvent("PreToolUse", tool_name=CANARY_TOOL, **asked)).decision == ""
+    assert decide(gate_event("PreToolUse", tool_name="Edit", **asked)).decision == "deny"
+    assert decide(gate_event("PreToolUse", tool_name=CANARY_TOOL, **asked)).decision == ""
 
 
 def test_canaries_that_were_left_go_with_the_next_one_that_is_taken(tmp_path: Path) -> None:

@@ -73,9 +73,11 @@ import sys
 opened = []
 sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
 from context_graph.gates.decide import after_tool
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.event import GateEvent
+from context_graph.model import EventKind
 
-event = GateEvent("PostToolUse", tool_name="Edit", session_id="s", at=1.0, cache_dir="")
+event = GateEvent(HookInput(EventKind.POST_TOOL, tool_name="Edit"), session_id="s", at=1.0)
 assert after_tool._failed_in_a_row(event) == 0
 after_tool._end_of_row(event, None)
 after_tool.forget_failures(event)

@@ -16,14 +16,14 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.gates.in_process import A, B, Gate
+from tests.support.gates.in_process import A, B, Gate, gate_event
 
 from context_graph.errors import UsageError
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands, setup, upkeep
-from context_graph.gates.config.yaml_files import parse_yaml
+from context_graph.gates.config.config import parse_yaml
 from context_graph.gates.decide.hooks import decide
-from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.event import GateResult
+from context_graph.gates.files import GateCache
 
 MINUTES = float(os.environ.get("CONTEXT_GRAPH_FUZZ_MINUTES", "30"))
 EVENTS = (
@@ -303,4 +303,4 @@ def test_all_of_it_for_long() -> None:
 
 
 def test_a_decision_is_made_for_an_event_of_nothing() -> None:
-    assert decide(GateEvent("PreToolUse")).decision == ""
+    assert decide(gate_event("PreToolUse")).decision == ""

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.gates.in_process import A, B, Gate, clients, git, named
+from tests.support.gates.in_process import A, B, Gate, clients, gate_event, git, named
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
+from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateResult
+from context_graph.gates.files import GateCache
 from context_graph.gates.state import journal
 
 COMMIT = {"tool": "Bash", "command_pattern": r"git\s+commit"}
@@ -645,7 +646,9 @@ def test_a_failure_of_ours_lets_the_call_pass_and_says_so_loudly(gate: Gate) -> 
         def get(self, *args: Any) -> Any:
             raise RuntimeError("broken")
 
-    result = gate.edit(env=Broken())
+    event = gate_event("PreToolUse", tool_name="Edit", cwd=str(gate.repo), session_id=A)
+    event.env = Broken()
+    result = decide(event, cache=gate.cache)
     assert result.decision == "" and "NOT checked" in result.system_message and result.context
     assert [one["kind"] for one in result.records] == ["error"]
 

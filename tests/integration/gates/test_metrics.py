@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.support.gates.in_process import A, Gate
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
+from context_graph.gates.files import GateCache
 from context_graph.gates.state.journal import FLUSHED_AT
 
 TWIN = A[:8] + "-0000-4000-8000-000000000009"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support.gates.in_process import A, B, Gate, clients, git, named
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
+from context_graph.gates.files import GateCache
 
 RULES = {"plan": {}, "verify": {"stop_only": True, "trigger_tools": ["Bash"]}}
 GONE, BROKEN = "gone", "requirements: [\n"

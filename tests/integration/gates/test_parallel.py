@@ -17,6 +17,8 @@ PROCESSES = 64
 _CHILD = """
 import os, sys
 from context_graph.gates.commands import commands
+from context_graph.claude.hooks.hook_input import HookInput
+from context_graph.model import EventKind
 from context_graph.gates.event import GateEvent
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.commands.command_context import CommandContext
@@ -29,8 +31,9 @@ if number % 2:
     commands.satisfy(place, [f"r{number % 4}", "t"], session=session)
 else:
     for _ in range(2):
-        event = GateEvent("PreToolUse", session_id=session, cwd=repo, home=home, tool_name="Write",
-                          tool_input={"file_path": "x"}, at=clock, pid=0, cache_dir=home + "/cache")
+        hook = HookInput(EventKind.PRE_TOOL, tool_name="Write", tool_input={"file_path": "x"})
+        event = GateEvent(hook, {"HOME": home}, session_id=session, cwd=repo, at=clock,
+                          cache_dir=home + "/cache")
         result = decide(event)
         assert result.decision == "" and not result.system_message, (result.reason, result.system_message)
 """

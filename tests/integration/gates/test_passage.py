@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.support.gates.in_process import A, Gate, git, named
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.commands import commands
+from context_graph.gates.files import GateCache
 
 COMMIT = [{"tool": "Bash", "command_pattern": r"git\s+commit"}]
 REVIEW = {"rev": {"scope": "single_use", "trigger_tools": COMMIT}}

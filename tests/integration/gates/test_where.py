@@ -10,7 +10,7 @@ import pytest
 from tests.support.gates.in_process import A, B, Gate, git, named
 
 from context_graph.gates.commands import commands
-from context_graph.gates.decide.where import command_folders
+from context_graph.gates.decide.tool_call import command_folders
 
 GUARD = {"pb": {"type": "guard", "guard_type": "protected_branch"}}
 COMMIT = [{"tool": "Bash", "command_pattern": r"git\b.*\bcommit"}]
@@ -162,6 +162,6 @@ def test_folders_of_commands(tmp_path: Path) -> None:
     assert command_folders("cd $X && git x", here) == [(here, "git x")]
     assert command_folders("cd 'a b' || git x", here)[-1][0] == here
     assert command_folders('git commit -m "$(cat <<EOF', here)[-1][0] == here
-    assert command_folders("git commit -m 'it'\\''s'", here) == [(here, "git commit -m 'it'\\''s'")]
+    assert command_folders("git commit -m 'it'\\''s'", here) == [(here, """git commit -m 'it'"'"'s'""")]
     assert len(command_folders("git x;" * 1000, here)) <= 201
     assert command_folders("git " + "a" * 100_000, here)[0][0] == here

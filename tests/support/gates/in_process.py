@@ -13,12 +13,15 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.gates.cache import GateCache
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.gates.commands.command_context import CommandContext
 from context_graph.gates.decide.hooks import decide
 from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.files import GateCache
+from context_graph.model import EventKind
 
-__all__ = ["A", "B", "Gate", "git", "named"]
+__all__ = ["A", "B", "Gate", "gate_event", "git", "named"]
 
 A = "cad0ac4d-3933-45ad-9a1c-14aec05bb940"
 B = "08345d22-5b1c-4f0e-8d2a-7f6a1c2b3d4e"
@@ -52,6 +55,19 @@ def named(result: GateResult) -> set[str]:
         return set()
     words = lines[-1].split("req satisfy ", 1)[1].split("`")[0].split()
     return set(words[: words.index("--session")] if "--session" in words else words)
+
+
+_SETTINGS = {"home": "HOME", "config_dir": "CLAUDE_CONFIG_DIR", "project_dir": "CLAUDE_PROJECT_DIR"}
+
+
+def gate_event(name: str, *, pid: int = 0, env: Mapping[str, str] | None = None, **fields: Any) -> GateEvent:
+    """The gate's event of that name from fields of its input, its environment and its caller alike."""
+    settings = {variable: fields.pop(key, "") for key, variable in _SETTINGS.items()}
+    own = {key: fields.pop(key) for key in ("session_id", "cwd", "at", "cache_dir") if key in fields}
+    kind = next(EventKind(verb) for verb, event in EVENT_OF_VERB.items() if event == name)
+    made = GateEvent(HookInput(kind, **fields), {**settings, **(env or {})}, **own)
+    made.client = pid
+    return made
 
 
 class Gate:
@@ -107,7 +123,8 @@ class Gate:
         given = {"home": str(self.home), "config_dir": str(self.claude), "at": self.clock}
         given.update({"pid": os.getpid(), "cache_dir": str(self.home / "cache"), **fields})
         may_run = given.pop("may_run", True)
-        return decide(GateEvent(name, session_id=session, **given), cache=self.cache, may_run=may_run)
+        event = gate_event(name, session_id=session, **given)
+        return decide(event, cache=self.cache, may_run=may_run)
 
     def edit(self, session: str = A, path: str = "src/a.py", **fields: Any) -> GateResult:
         """PreToolUse of Edit of a file below the working folder."""

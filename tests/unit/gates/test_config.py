@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.config import compile_rules, load_rules
-from context_graph.gates.decide.triggers import git_hits, matching
-from context_graph.gates.decide.where import git_aliases
+from context_graph.gates.decide.tool_call import git_aliases, git_hits, matching
+from context_graph.gates.files import GateCache
 from context_graph.gates.rules import Requirement, Rules, glob_match
 
 
@@ -127,9 +126,9 @@ def test_only_true_enables(files: Files, value: object) -> None:
         ({"type": "dynamic", "command": "x", "thresholds": {"block": "many"}}, "thresholds.block"),
         ({"trigger_tools": 7}, "trigger_tools"),
         ({"trigger_tools": [{"command_pattern": "x"}]}, "tool is nothing"),
-        ({"trigger_tools": [{"tool": "Bash", "command_pattern": "git("}]}, "no regular expression"),
-        ("enabled", "no mapping"),
-        (None, "no mapping"),
+        ({"trigger_tools": [{"tool": "Bash", "command_pattern": "git("}]}, "not a regular expression"),
+        ("enabled", "not a mapping"),
+        (None, "not a mapping"),
     ],
 )
 def test_one_bad_entry_is_dropped_alone_and_named(files: Files, entry: object, why: str) -> None:

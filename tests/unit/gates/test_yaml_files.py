@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.errors import UsageError
-from context_graph.gates.config.yaml_files import set_flag
+from context_graph.gates.commands.setup import set_flag
 
 PATH = ["requirements", "plan", "enabled"]
 

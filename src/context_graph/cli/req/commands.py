@@ -19,9 +19,9 @@ from context_graph.cli.native import become_launcher
 from context_graph.cli.output.shown import shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
-from context_graph.cli.req.report import report
 from context_graph.config import locate
 from context_graph.errors import UsageError
+from context_graph.gates.commands import commands, upkeep
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.event import CACHE_FOLDER
 
@@ -41,6 +41,8 @@ class Option:
     short: str = ""
     type: type = str
     default: Any = ""
+    shown: bool = False
+    """Only decides how the answer is shown, or is taken for old scripts: ``run`` does not get it."""
 
     @property
     def parameter(self) -> str:
@@ -62,15 +64,20 @@ class Words:
 
 @dataclass(frozen=True)
 class Command:
-    """What a command takes, does and shows; ``run`` gives what ``--json`` prints, and the exit code."""
+    """What a command takes, does and shows.
 
-    run: Callable[[req_run.Call], tuple[Any, int]]
+    ``run`` takes the context and the options by name, and gives what ``--json`` prints.
+    """
+
+    run: Callable[..., Any]
     text: Callable[[Any, dict[str, Any], CommandContext], str]
     short: str
     help: str
     words: Words | None = None
     options: tuple[Option, ...] = ()
     codes: str = _CODES
+    fails: Callable[[Any], bool] = lambda found: False
+    """Whether what was found means exit code 1."""
 
 
 SESSION = Option(
@@ -112,8 +119,8 @@ COMMANDS = {
             SESSION,
             Option("--branch", "Another branch than HEAD's.", "NAME", "-b"),
             JSON,
-            Option("--verbose", "Triggers, texts, and what is switched off.", short="-v"),
-            Option("--summary", "One line."),
+            Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
+            Option("--summary", "One line.", shown=True),
         ),
     ),
     "satisfy": Command(
@@ -158,7 +165,7 @@ COMMANDS = {
         ),
     ),
     "pause": Command(
-        req_run.pause,
+        commands.pause,
         req_text.paused,
         "Lift the gates for a session",
         """Lift the gates for one session until `req resume` or its end; an agent's pause spares human_only
@@ -169,7 +176,7 @@ COMMANDS = {
         options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), JSON),
     ),
     "resume": Command(
-        req_run.resume,
+        commands.resume,
         req_text.resumed,
         "End a pause",
         """Let the gates hold again for a session that was paused.
@@ -189,7 +196,7 @@ COMMANDS = {
         options=(JSON,),
     ),
     "prune": Command(
-        req_run.prune,
+        upkeep.prune,
         req_text.pruned,
         "Remove what belongs to vanished branches",
         """Remove the state of branches that are gone, and of nothing else.
@@ -252,8 +259,8 @@ COMMANDS = {
         """,
         options=(
             Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
-            Option("--yes", "Nothing is asked anyway; taken for old scripts."),
-            Option("--project", "Write requirements.yaml, which is the default."),
+            Option("--yes", "Nothing is asked anyway; taken for old scripts.", shown=True),
+            Option("--project", "Write requirements.yaml, which is the default.", shown=True),
             Option("--local", "Write requirements.local.yaml instead."),
             Option("--force", "Replace a file that is there; it is kept as .bak."),
             Option("--preview", "Print it, write nothing."),
@@ -271,6 +278,7 @@ COMMANDS = {
         Words("The tool's name; Edit without.", "[TOOL]"),
         (Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"), SESSION, JSON),
         "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
+        lambda found: bool(found["decision"] != "allow"),
     ),
     "keys": Command(
         req_run.keys,
@@ -292,6 +300,7 @@ COMMANDS = {
         Example: context-graph-cli req doctor
         """,
         options=(JSON,),
+        fails=lambda found: not found["sound"],
     ),
     "log": Command(
         req_run.log,
@@ -312,7 +321,7 @@ COMMANDS = {
         ),
     ),
     "statusline": Command(
-        lambda call: become_launcher(["req", "statusline"]),
+        lambda context: become_launcher(["req", "statusline"]),
         lambda found, given, context: "",
         "One line for the client's status bar",
         """Print one line about requirements for the client's status bar; reads its status JSON on standard
@@ -406,15 +415,16 @@ def _done(command: Command, given: dict[str, Any], *, as_json: bool) -> int:
         terminal=sys.stdin is not None and sys.stdin.isatty(),
         session=given.get("session", ""),
     )
-    found, code = command.run(req_run.Call(context, os.fspath(site.root), given))
-    records = found.pop("records", []) if isinstance(found, dict) else []
-    problem = report(records, store=os.fspath(site.store), project=os.fspath(site.project))
+    hidden = {one.parameter for one in command.options if one.shown}
+    found = command.run(context, **{key: value for key, value in given.items() if key not in hidden})
+    records = found.pop("records", [])
+    problem = req_run.report(records, store=os.fspath(site.store), project=os.fspath(site.project))
     if problem:
         print(f"context-graph-cli: {problem}", file=sys.stderr)
     text = json.dumps(found) if as_json else shown(command.text(found, given, context))
     if text:
         print(text)
-    return code
+    return int(command.fails(found))
 
 
 def build_app() -> typer.Typer:

@@ -1,12 +1,16 @@
-"""Runs each `req` command: calls the `gates` package and returns the answer to show."""
+"""Carries out the `req` commands for which the `gates` package needs help, and reports what they changed."""
 
 from __future__ import annotations
 
+import binascii
+import fcntl
 import json
+import os
 import sys
-from typing import Any, NamedTuple
+import time
+from typing import Any
 
-from context_graph.cli.req.doctor import installation, missing_hooks
+from context_graph.config import locate
 from context_graph.errors import ContextGraphError, UsageError
 from context_graph.gates.commands import commands, setup, upkeep
 from context_graph.gates.commands.command_context import CommandContext
@@ -14,135 +18,84 @@ from context_graph.gates.config.fields import REFERENCE
 
 _KINDS_READ = 10_000
 
-Answer = tuple[dict[str, Any], int]
-"""What is shown, and the exit code."""
 
-
-class Call(NamedTuple):
-    """One command: where it was given, the data root, and its parameters."""
-
-    context: CommandContext
-    root: str
-    given: dict[str, Any]
-
-    def text(self, name: str) -> str:
-        return str(self.given.get(name, ""))
-
-    def flag(self, name: str) -> bool:
-        return bool(self.given.get(name))
-
-
-def status(call: Call) -> Answer:
-    found = commands.status(call.context, session=call.text("session"), branch=call.text("branch"))
+def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
+    found = commands.status(context, session=session, branch=branch)
     if not found["session_id"]:
         print("context-graph-cli: no session is known here; give --session ID", file=sys.stderr)
-    return found, 0
+    return found
 
 
-def satisfy(call: Call) -> Answer:
-    metadata = call.given.get("metadata")
-    return commands.satisfy(
-        call.context,
-        call.given["names"],
-        session=call.text("session"),
-        branch=call.text("branch"),
-        ttl=call.given.get("ttl"),
-        metadata=_object(metadata, "--metadata") if metadata is not None else None,
-        force=call.flag("force"),
-    ), 0
+def satisfy(context: CommandContext, *, metadata: str | None = None, **given: Any) -> dict[str, Any]:
+    kept = _object(metadata, "--metadata") if metadata is not None else None
+    return commands.satisfy(context, metadata=kept, **given)
 
 
-def clear(call: Call) -> Answer:
-    return commands.clear(
-        call.context,
-        call.given["names"],
-        everything=call.flag("all"),
-        session=call.text("session"),
-        branch=call.text("branch"),
-    ), 0
+def clear(context: CommandContext, *, all: bool = False, **given: Any) -> dict[str, Any]:
+    return commands.clear(context, everything=all, **given)
 
 
-def pause(call: Call) -> Answer:
-    return commands.pause(call.context, session=call.text("session"), reason=call.text("reason")), 0
+def list_branches(context: CommandContext) -> dict[str, Any]:
+    return {"branches": upkeep.branches(context)}
 
 
-def resume(call: Call) -> Answer:
-    return commands.resume(call.context, session=call.text("session")), 0
+def sessions(context: CommandContext, *, project: bool = False) -> dict[str, Any]:
+    return {"sessions": upkeep.sessions(context, project=project)}
 
 
-def list_branches(call: Call) -> Answer:
-    return {"branches": upkeep.branches(call.context)}, 0
+def enable(context: CommandContext, *, name: str = "") -> dict[str, Any]:
+    return setup.set_enabled(context, name, True)
 
 
-def prune(call: Call) -> Answer:
-    return upkeep.prune(call.context, preview=call.flag("preview")), 0
+def disable(context: CommandContext, *, name: str = "") -> dict[str, Any]:
+    return setup.set_enabled(context, name, False)
 
 
-def sessions(call: Call) -> Answer:
-    return {"sessions": upkeep.sessions(call.context, project=call.flag("project"))}, 0
+def show_config(context: CommandContext, *, name: str = "", sources: bool = False) -> dict[str, Any]:
+    found = setup.config_show(context, name=name)
+    if not sources:
+        del found["sources"]
+    return found
 
 
-def enable(call: Call) -> Answer:
-    return setup.set_enabled(call.context, call.text("name"), True), 0
+def init(context: CommandContext, **given: Any) -> dict[str, Any]:
+    return {**setup.init(context, **given), "missing_hooks": upkeep.missing_hooks(context)}
 
 
-def disable(call: Call) -> Answer:
-    return setup.set_enabled(call.context, call.text("name"), False), 0
+def check(context: CommandContext, *, name: str = "", input: str = "{}", session: str = "") -> dict[str, Any]:
+    return commands.check(context, name or "Edit", _object(input, "--input"), session=session)
 
 
-def show_config(call: Call) -> Answer:
-    found = setup.config_show(call.context, name=call.text("name"))
-    if not call.flag("sources"):
-        found.pop("sources", None)
-    return found, 0
-
-
-def init(call: Call) -> Answer:
-    made = setup.init(
-        call.context,
-        preset=call.given.get("preset", "relaxed"),
-        local=call.flag("local"),
-        force=call.flag("force"),
-        preview=call.flag("preview"),
-    )
-    return {**made, "missing_hooks": missing_hooks(call.context)}, 0
-
-
-def check(call: Call) -> Answer:
-    tool_input = _object(call.given.get("input", "{}"), "--input")
-    found = commands.check(
-        call.context, call.text("name") or "Edit", tool_input, session=call.text("session")
-    )
-    return found, 0 if found["decision"] == "allow" else 1
-
-
-def keys(call: Call) -> Answer:
-    name = call.text("name")
+def keys(context: CommandContext, *, name: str = "") -> dict[str, Any]:
     found = [one for one in REFERENCE if not name or name in (one["key"], one["key"].rpartition(".")[2])]
     if not found:
         raise UsageError(f"no key {name!r}; `context-graph-cli req keys` lists them")
-    return {"keys": found}, 0
+    return {"keys": found}
 
 
-def doctor(call: Call) -> Answer:
-    findings = [*installation(call.context, call.root), *upkeep.doctor(call.context)]
+def doctor(context: CommandContext) -> dict[str, Any]:
+    findings = [*upkeep.installation(context, os.fspath(locate(None).root)), *upkeep.doctor(context)]
     if not any(one["level"] in ("error", "warning") for one in findings):
         findings.append(upkeep.sound())
-    is_sound = not any(one["level"] == "error" for one in findings)
-    return {"sound": is_sound, "findings": findings}, 0 if is_sound else 1
+    return {"sound": not any(one["level"] == "error" for one in findings), "findings": findings}
 
 
-def log(call: Call) -> Answer:
+def log(
+    context: CommandContext,
+    *,
+    limit: str = "50",
+    session: str = "",
+    requirement: str = "",
+    kind: str = "",
+) -> dict[str, Any]:
     """``entries`` (newest first, each with at_ms, kind, requirements and what else is known) and ``source``.
 
     Raises:
         UsageError: A limit that is no number from 1 to 10000.
     """
-    limit = str(call.given.get("limit", "50"))
     if not limit.isdigit() or not 1 <= int(limit) <= _KINDS_READ:
         raise UsageError(f"--limit {limit!r} must be a number from 1 to {_KINDS_READ}")
-    session = call.context.session(call.given["session"]) if call.given.get("session") else ""
-    kind, requirement = call.text("kind"), call.text("requirement")
+    session = context.session(session) if session else ""
     try:
         from context_graph.cli.calling import ask_json  # the client and its sockets: only this command asks
 
@@ -151,13 +104,11 @@ def log(call: Call) -> Answer:
         source = "store"
     except ContextGraphError as error:
         print(f"context-graph-cli: {error}; this is the project's own journal", file=sys.stderr)
-        own = commands.log(
-            call.context, limit=int(limit), session=session, kind=kind, requirement=requirement
-        )
+        own = commands.log(context, limit=int(limit), session=session, kind=kind, requirement=requirement)
         found = [{**one, "at_ms": int(float(one.pop("at", 0)) * 1000)} for one in own]
         source = "journal"
     chosen = [one for one in found if not kind or one.get("kind") == kind]
-    return {"source": source, "entries": chosen[: int(limit)]}, 0
+    return {"source": source, "entries": chosen[: int(limit)]}
 
 
 def _object(text: str, option: str) -> dict[str, Any]:
@@ -168,3 +119,53 @@ def _object(text: str, option: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{option}: must be a JSON object, such as {{}}")
     return value
+
+
+# What a command changed goes into the spool, which the owner reads before its next answer: so no command
+# waits for an owner or starts one, and a running owner misses nothing.
+
+
+def report(records: list[dict[str, Any]], *, store: str, project: str) -> str:
+    """Leave ``records`` in the spool of ``store``; why that failed, empty if it did not.
+
+    What people wrote (``detail``) stays in the project's own journal: nothing is redacted on this side.
+    """
+    if not records:
+        return ""
+    kept = [{key: value for key, value in record.items() if key != "detail"} for record in records]
+    event_id = os.urandom(16).hex()
+    value = {
+        "v": 1,
+        "id": event_id,
+        "verb": "req.record",
+        "session": os.environ.get("CLAUDE_CODE_SESSION_ID", ""),
+        "at_ms": time.time_ns() // 1_000_000,
+        "project": project,
+        "cwd": _working_folder(),
+        "params": {},
+        "body": {"records": kept},
+    }
+    data = json.dumps(value).encode()
+    try:
+        os.makedirs(store + "/spool", mode=0o700, exist_ok=True)
+        # A file of its own: the hooks' common one may be busy.
+        _write(f"{store}/spool/events.{event_id}.log", b"\n%08x %b\n" % (binascii.crc32(data), data))
+    except OSError as error:
+        return f"not in the store's log: {error.strerror}: {error.filename}"
+    return ""
+
+
+def _write(path: str, record: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # the owner takes no file that somebody is at work on
+        os.write(handle, record)
+    finally:
+        os.close(handle)
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"

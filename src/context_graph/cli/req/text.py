@@ -84,7 +84,9 @@ def cleared(found: dict[str, Any], given: dict[str, Any], context: CommandContex
 def paused(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
     text = f"⏸ requirements paused for session {found['session_id']}; `{_CALL} resume` ends it"
     kept = found["still_enforced"]
-    return f"{text}\n! still enforced, for a person alone may lift them: {', '.join(kept)}" if kept else text
+    return (
+        f"{text}\n! still enforced, because only a person may lift them: {', '.join(kept)}" if kept else text
+    )
 
 
 def resumed(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
@@ -126,7 +128,7 @@ def pruned(found: dict[str, Any], given: dict[str, Any], context: CommandContext
 def sessions(found: dict[str, Any], given: dict[str, Any], context: CommandContext) -> str:
     rows = found["sessions"]
     if not rows:
-        return "no live session is registered"
+        return "no live session is known"
     return "\n".join(
         f"{row['session_id']}  {row['branch'] or '-'}  {row['project_dir']}  pid {row['pid']}"
         f"{_ago(row['last_active'], context.now)}"

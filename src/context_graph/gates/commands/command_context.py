@@ -8,7 +8,8 @@ import time
 from collections.abc import Mapping
 
 from context_graph.errors import UsageError
-from context_graph.gates.decide.evaluation import EvaluationContext, rules_of
+from context_graph.gates.config.config import load_rules
+from context_graph.gates.decide.evaluation import EvaluationContext
 from context_graph.gates.event import claude_dir_of, clock_offset
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.git import Head, Repo, find_repo
@@ -83,7 +84,7 @@ class CommandContext:
             raise UsageError(f"{self.cwd} is in no git repository; requirements belong to a branch")
         self.repo: Repo = repo
         self.governed = os.path.lexists(self.project.root + "/.claude/requirements.yaml")
-        self.rules: Rules = rules_of(self.project, self.claude_dir, None)
+        self.rules: Rules = load_rules(self.project.root, self.claude_dir)
         self.head: Head = self.project.head()
         self.files = StateFiles(self.repo.common_dir, self.project.work)
 
@@ -121,7 +122,6 @@ class CommandContext:
         """What an evaluation for that branch and session looks at."""
         return EvaluationContext(
             self.project,
-            self.repo,
             self.rules,
             branch=branch,
             session_id=session_id,
@@ -165,7 +165,7 @@ class CommandContext:
         live = [
             f"{key} ({entry.get('project_dir', '?')})" for key, entry in self.registry.live(self.now).items()
         ]
-        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is registered"
+        said = f"live sessions: {', '.join(live[:_SHOWN])}" if live else "no live session is known"
         raise UsageError(
             f"which session? Give --session ID, or --branch NAME for all sessions of a branch; {said}"
         )

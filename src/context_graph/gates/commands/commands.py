@@ -9,13 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from context_graph.claude.hooks.hook_input import HookInput
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext, unwritable
 from context_graph.gates.config.schema import blank_entry
+from context_graph.gates.decide.before_tool import would_deny
+from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import HUMAN, EvaluationContext, evaluate
-from context_graph.gates.decide.gate import would_deny
 from context_graph.gates.decide.messages import denial
-from context_graph.gates.decide.triggers import described
+from context_graph.gates.decide.tool_call import described
 from context_graph.gates.event import GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement
@@ -23,6 +25,7 @@ from context_graph.gates.state import journal
 from context_graph.gates.state.git import branch_names
 from context_graph.gates.state.state import BranchState, is_current, satisfaction
 from context_graph.gates.state.state_files import end_pause, paused, read_document, write_pause
+from context_graph.model import EventKind
 
 
 def status(context: CommandContext, *, session: str = "", branch: str = "") -> dict[str, Any]:
@@ -48,7 +51,7 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
         "session_id": session_id,
         "governed": context.governed,
         "why": _why_off(context),
-        "paused": bool(session_id) and _paused(context, session_id) is not None,
+        "paused": bool(session_id) and paused(context.repo.common_dir, session_id) is not None,
         "problems": context.rules.problems,
         "requirements": shown,
     }
@@ -56,7 +59,7 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
 
 def _why_off(context: CommandContext) -> str:
     if not context.governed:
-        return "no .claude/requirements.yaml; `evaluation-graph-cli req init` writes one"
+        return "no .claude/requirements.yaml; `context-graph-cli req init` writes one"
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return "CLAUDE_SKIP_REQUIREMENTS is set"
     if not context.rules.readable:
@@ -64,10 +67,6 @@ def _why_off(context: CommandContext) -> str:
     if not context.rules.enabled:
         return "enabled is false"
     return "" if context.rules.active else "no requirement is enabled"
-
-
-def _paused(context: CommandContext, session_id: str) -> dict[str, Any] | None:
-    return paused(context.repo.common_dir, session_id)
 
 
 def _shown(entry: Requirement, evaluation: EvaluationContext) -> dict[str, Any]:
@@ -105,18 +104,9 @@ def check(
     found["branch"] = context.head.branch
     if context.env.get("CLAUDE_SKIP_REQUIREMENTS"):
         return found
-    event = GateEvent(
-        "PreToolUse",
-        session_id=session_id,
-        cwd=context.cwd,
-        project_dir=context.env.get("CLAUDE_PROJECT_DIR", ""),
-        config_dir=context.claude_dir,
-        tool_name=tool,
-        tool_input=tool_input,
-        at=context.now,
-        cache_dir=context.cache_dir,
-    )
-    for evaluation, verdicts in would_deny(event):
+    hook = HookInput(EventKind.PRE_TOOL, tool_name=tool, tool_input=tool_input)
+    event = GateEvent(hook, context.env, session_id, context.cwd, at=context.now, cache_dir=context.cache_dir)
+    for evaluation, verdicts in would_deny(Decision(event)):
         names = [verdict.requirement.name for verdict in verdicts]
         found.update(
             decision="deny", requirements=names, reason=denial(verdicts, evaluation), branch=evaluation.branch
@@ -153,7 +143,7 @@ def satisfy(
         took = f"--branch {names[0]}: no such branch, so it is the requirement, for all sessions on {branch}"
     entries = [_known(context, name, force=force) for name in dict.fromkeys(names)]
     if not entries:
-        raise UsageError("name the requirements to satisfy; `evaluation-graph-cli req status` lists them")
+        raise UsageError("name the requirements to satisfy; `context-graph-cli req status` lists them")
     if ttl is not None and ttl <= 0:
         raise UsageError(f"--ttl {ttl:g}: give a number of seconds above 0")
     _only_a_person(context, entries, "satisfied")
@@ -162,12 +152,23 @@ def satisfy(
     session_id = context.session(session) if needs_session else context.session_or_none(session)
     target = context.branch(branch)
     expires = {entry.name: _expiry(entry, ttl, context.now) for entry in entries}
-    notes = []
-    for entry in entries:
-        whose = session_id if entry.per_session and not for_all else ""
-        notes.append(_satisfaction(context, entry, whose, expires[entry.name], metadata))
-    _note(context, target, notes)
-    left = [] if for_all else _satisfy_where_armed(context, target, session_id, entries, ttl, metadata)
+
+    def note(entry: Requirement, whose: str) -> dict[str, Any]:
+        return satisfaction(
+            entry.name,
+            whose,
+            scope=entry.scope,
+            now=context.now,
+            by=HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli",
+            expires_at=expires[entry.name],
+            metadata=metadata,
+        )
+
+    own = [] if for_all else [entry for entry in entries if entry.per_session]
+    _note(context, target, [note(entry, session_id if entry in own else "") for entry in entries])
+    left = _open_elsewhere(context, target, session_id, own) if session_id else {}
+    for name, found in left.items():
+        _note(context, name, [note(entry, session_id) for entry in found])
     done = [entry.name for entry in entries]
     one = _keep(context, "satisfied", done, session_id=session_id, branch=target, by=_actor(context))
     return {
@@ -188,36 +189,20 @@ def _means_a_requirement(context: CommandContext, branch: str) -> bool:
     return names is not None and branch not in names
 
 
-def _satisfy_where_armed(
-    context: CommandContext,
-    target: str,
-    session_id: str,
-    entries: list[Requirement],
-    ttl: float | None,
-    metadata: dict[str, Any] | None,
-) -> list[str]:
-    """Satisfy ``entries`` on other branches where the session armed one and left it unmet, or was held for
-    it.
-    """
-    if not session_id:
-        return []
-    own = [entry for entry in entries if entry.per_session]
+def _open_elsewhere(
+    context: CommandContext, target: str, session_id: str, entries: list[Requirement]
+) -> dict[str, list[Requirement]]:
+    """Other branches where the session armed one of ``entries`` and left it unmet, or was held for it."""
     wanted: dict[str, list[Requirement]] = {}
     for state in context.files.others(session_id, target):
-        open_ones = [entry for entry in own if _is_open(entry, state, session_id, context.now)]
+        open_ones = [entry for entry in entries if _is_open(entry, state, session_id, context.now)]
         if open_ones:
             wanted[state.branch] = open_ones
-    for entry in own:
+    for entry in entries:
         branch = _held_on(context, entry.name, session_id)
         if branch not in ("", target) and entry not in wanted.setdefault(branch, []):
             wanted[branch].append(entry)
-    for branch, found in wanted.items():
-        notes = [
-            _satisfaction(context, entry, session_id, _expiry(entry, ttl, context.now), metadata)
-            for entry in found
-        ]
-        _note(context, branch, notes)
-    return list(wanted)
+    return wanted
 
 
 def _held_on(context: CommandContext, name: str, session_id: str) -> str:
@@ -226,25 +211,6 @@ def _held_on(context: CommandContext, name: str, session_id: str) -> str:
         if one.get("session_id") == session_id and name in one.get("requirements", ()):
             return str(one.get("branch", "")) if one.get("kind") == "denied" else ""
     return ""
-
-
-def _satisfaction(
-    context: CommandContext,
-    entry: Requirement,
-    session_id: str,
-    expires_at: float | None,
-    metadata: dict[str, Any] | None,
-) -> dict[str, Any]:
-    by = HUMAN if entry.human_only else "approval" if entry.type == "dynamic" else "cli"
-    return satisfaction(
-        entry.name,
-        session_id,
-        scope=entry.scope,
-        now=context.now,
-        by=by,
-        expires_at=expires_at,
-        metadata=metadata,
-    )
 
 
 def _is_open(entry: Requirement, state: BranchState, session_id: str, now: float) -> bool:
@@ -439,5 +405,5 @@ def _keep(
     )
     with suppress(OSError):  # the state holds what counts; the caller has the record as well
         journal.append(context.repo.common_dir, [one])
-    journal.noted(context.repo.common_dir, session_id, one, context.now)
+    journal.SessionNumbers(context.repo.common_dir, session_id, context.now).noted(one)
     return one

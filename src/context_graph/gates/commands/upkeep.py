@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 from context_graph.errors import UsageError
 from context_graph.gates.commands.command_context import CommandContext
-from context_graph.gates.files import Locked
+from context_graph.gates.files import Locked, number
 from context_graph.gates.state import journal
 from context_graph.gates.state.git import ask_git, branch_names
 from context_graph.gates.state.session_ids import alias_of
@@ -18,6 +19,8 @@ _GIT_WAIT_S = 10.0
 _RECENT_S = 86400.0
 _LEFT_S = 3600.0
 _UNUSED_S = 30 * 86400.0
+_GATING = ("PreToolUse", "PostToolUse", "Stop", "SessionStart")
+_CURE = "`context-graph-cli setup`"
 
 
 def branches(context: CommandContext) -> list[dict[str, Any]]:
@@ -152,11 +155,13 @@ def doctor(context: CommandContext) -> list[dict[str, str]]:
     errors = [
         one
         for one in journal.read(context.repo.common_dir)
-        if one.get("kind") == "error" and context.now - _number(one.get("at")) <= _RECENT_S
+        if one.get("kind") == "error" and context.now - number(one.get("at")) <= _RECENT_S
     ]
     if errors:
         last = str(errors[-1].get("detail", ""))
-        found.append(_finding("warning", f"{len(errors)} failures within a day, the last: {last}", "req log"))
+        found.append(
+            _finding("warning", f"{len(errors)} failures in the last day, the latest: {last}", "req log")
+        )
     return found
 
 
@@ -191,12 +196,12 @@ def _state_findings(context: CommandContext) -> list[dict[str, str]]:
         found.append(_finding("error", text, "make it a folder that you may write"))
     for path in context.files.paths():
         if read_document(path) is None:
-            text = f"{path} holds no state of version 1.0; it reads as empty"
+            text = f"{path} is not a state file of version 1.0; it counts as empty"
             found.append(_finding("warning", text, "look at it, then move it away"))
     if os.path.isdir(folder):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".unreadable"):
-                text = f"{folder}/{name} could not be read and was set aside"
+                text = f"{folder}/{name} could not be read and was moved aside"
                 found.append(_finding("note", text, "look at it, then move it away"))
     gone = [one["branch"] for one in branches(context) if one["exists"] is False]
     if gone:
@@ -209,5 +214,82 @@ def _finding(level: str, what: str, cure: str) -> dict[str, str]:
     return {"level": level, "what": what, "cure": cure}
 
 
-def _number(value: object) -> float:
-    return value if isinstance(value, (int, float)) else 0.0
+# Whether the client's settings call our hooks at all
+
+
+def installation(context: CommandContext, root: str) -> list[dict[str, str]]:
+    """Findings about hooks and data root: ``level`` (error, warning, note, ok), ``what``, ``cure``."""
+    found: list[dict[str, str]] = []
+    hooked: dict[str, bool] = {}
+    for path in _settings_files(context):
+        settings, problem = _read(path)
+        if problem:
+            found.append(_finding("error", f"{path}: {problem}: the client ignores the whole file", "fix it"))
+        if settings.get("disableAllHooks") is True:
+            found.append(_finding("error", f"{path}: disableAllHooks is true: no gate runs", "remove it"))
+        hooked.update(_our_events(settings))
+    found += _about_hooks(context, hooked)
+    folder = root if os.path.isdir(root) else os.path.dirname(root)
+    if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
+        text = f"the data root {root} can't be written: refusals are not logged and no owner can start"
+        found.append(_finding("warning", text, "make it writable or set CONTEXT_GRAPH_HOME"))
+    return found
+
+
+def missing_hooks(context: CommandContext) -> list[str]:
+    """The client's events that a gate needs and no settings file calls us for."""
+    hooked: dict[str, bool] = {}
+    for path in _settings_files(context):
+        hooked.update(_our_events(_read(path)[0]))
+    return [event for event in _GATING if event not in hooked]
+
+
+def _about_hooks(context: CommandContext, hooked: dict[str, bool]) -> list[dict[str, str]]:
+    missing = [event for event in _GATING if event not in hooked]
+    if missing:
+        text = f"no settings file calls the hooks of {', '.join(missing)}"
+        if _is_at_work(context):
+            return [_finding("note", f"{text}, but they run: a plugin probably calls them", "")]
+        level = "error" if context.governed else "warning"
+        return [_finding(level, f"{text}: nothing is enforced there", _CURE)]
+    if hooked["PreToolUse"]:
+        text = "gates are strict: if context-graph fails or is missing, every tool call here is blocked"
+        return [_finding("note", text, "`context-graph-cli setup --no-strict-gates` lets them pass again")]
+    text = "if context-graph fails or is missing, tool calls pass unchecked"
+    cure = "`context-graph-cli setup --strict-gates` blocks them (Claude Code 2.1.330 or later)"
+    return [_finding("note", text, cure)]
+
+
+def _is_at_work(context: CommandContext) -> bool:
+    """Whether hooks have lately entered a live session of this project."""
+    live = context.registry.live(context.now).values()
+    return any(entry.get("project_dir") == context.project.work for entry in live)
+
+
+def _settings_files(context: CommandContext) -> list[str]:
+    tops = dict.fromkeys((context.project.root, context.project.work, context.repo.top))
+    names = [f"{top}/.claude/{name}" for top in tops for name in ("settings.json", "settings.local.json")]
+    return [f"{context.claude_dir}/settings.json", *names]
+
+
+def _read(path: str) -> tuple[dict[str, Any], str]:
+    try:
+        with open(path, encoding="utf-8") as source:
+            value = json.load(source)
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, ValueError, RecursionError) as error:
+        return {}, f"not read: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, "not a JSON object")
+
+
+def _our_events(settings: dict[str, Any]) -> dict[str, bool]:
+    """Events under which some command names us, however it is written, and whether it blocks where it
+    fails."""
+    hooks = settings.get("hooks")
+    named = {}
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        text = json.dumps(groups)
+        if "context-graph" in text and "hooks" in text:
+            named[event] = '"onFailure": "block"' in text
+    return named

@@ -1,4 +1,4 @@
-"""Loads the cascade of configuration files.
+"""Loads the cascade of configuration files, untrusted YAML within bounds.
 
 Later files override earlier ones: the global file in the client's folder, the project's
 .claude/requirements.yaml, its requirements.local.yaml. Mappings merge deeply, lists and single values
@@ -8,14 +8,23 @@ leaves out the global one. Without a project file there are no requirements.
 
 from __future__ import annotations
 
-from context_graph.gates.cache import Inputs
+import os
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
 from context_graph.gates.config import schema
-from context_graph.gates.config.fields import show
-from context_graph.gates.config.yaml_files import read_messages, read_yaml, repeated_keys
-from context_graph.gates.files import signature
+from context_graph.gates.config.fields import TEMPLATE_FIELDS, show
+from context_graph.gates.files import GateCache, Inputs, read_bytes, signature
 from context_graph.gates.rules import Rules
 from context_graph.gates.state.project import CONFIG, LOCAL_CONFIG
 
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 50
+"""The C parser recurses once a level and has no guard of its own: deeper files would end the process."""
+MAX_EVENTS = 100_000
+_REPEATED = 20
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SECTIONS = ("requirements", "hooks")
 """Top-level keys that must be mappings of mappings."""
 
@@ -26,9 +35,14 @@ def layers(root: str, claude_dir: str) -> list[tuple[str, str]]:
     return [("global", claude_dir + "/requirements.yaml"), *files] if claude_dir else files
 
 
-def load_rules(root: str, claude_dir: str) -> Rules:
-    """The rules of the project at ``root``. Cost: some tens of milliseconds, for YAML is parsed."""
-    return compile_rules(root, claude_dir)[0]
+def load_rules(root: str, claude_dir: str, cache: GateCache | None = None) -> Rules:
+    """The rules of the project at ``root``.
+
+    Cost: some tens of milliseconds, for YAML is parsed; a stat a file where ``cache`` has them.
+    """
+    return (
+        compile_rules(root, claude_dir)[0] if cache is None else cache.rules(root, claude_dir, compile_rules)
+    )
 
 
 def compile_rules(root: str, claude_dir: str) -> tuple[Rules, Inputs]:
@@ -88,7 +102,7 @@ def _fits(below: object, value: object, where: str, wrong: list[str]) -> bool:
     if isinstance(value, dict) or not isinstance(below, dict):
         return True
     if value is not None:
-        wrong.append(f"{where}: {show(value)} is no mapping; what the file before says holds")
+        wrong.append(f"{where}: {show(value)} is not a mapping; the earlier file still applies")
     return False
 
 
@@ -115,3 +129,132 @@ def deep_merge(
         else:
             merged[key] = value
     return merged
+
+
+# The files
+
+
+def read_yaml(path: str) -> tuple[dict[object, object] | None, str]:
+    """The mapping in ``path`` and a problem: (None, "") if there is no file, (None, why) if it can't be used.
+
+    An empty file is an empty mapping.
+    """
+    try:
+        data = read_bytes(path, MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            return None, f"is a link to {os.readlink(path)}, which is not there; fix the link"
+        return None, ""
+    except (OSError, ValueError) as error:
+        return None, f"can't be read: {error}"
+    return parse_yaml(data)
+
+
+def parse_yaml(data: bytes) -> tuple[dict[object, object] | None, str]:
+    """As ``read_yaml``, of bytes."""
+    try:
+        problem = _out_of_bounds(yaml.parse(data, Loader=_LOADER))
+        if problem:
+            return None, problem
+        value = yaml.load(data, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        at = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        return None, f"is not YAML{at}: {error.problem or error.context or 'unreadable'}"
+    except Exception as error:  # the parser lets ValueError, TypeError and others through for odd scalars
+        return None, f"is not YAML: {type(error).__name__}: {str(error)[:120]}"
+    if value is None:
+        return {}, ""
+    if not isinstance(value, dict):
+        return None, f"holds {show(value)}, not a mapping"
+    return value, ""
+
+
+def repeated_keys(path: str) -> list[str]:
+    """Problems for keys that one mapping of the file has twice: YAML silently uses the later one."""
+    try:
+        root = yaml.compose(read_bytes(path, MAX_BYTES), Loader=_LOADER)
+    except Exception:  # what can't be parsed was named by read_yaml
+        return []
+    found: list[str] = []
+    seen: set[int] = set()
+    nodes = [root]
+    while nodes and len(found) < _REPEATED:
+        node = nodes.pop()
+        if node is None or id(node) in seen or isinstance(node.value, str):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            found += _repeated_in(node)
+            nodes += [value for _, value in node.value]
+        else:
+            nodes += node.value
+    return found
+
+
+def _repeated_in(node: Any) -> list[str]:
+    lines: dict[str, int] = {}
+    found = []
+    for key, _ in node.value:
+        if not isinstance(key.value, str) or key.value == "<<":
+            continue
+        line = key.start_mark.line + 1
+        if key.value in lines:
+            first = lines[key.value]
+            found.append(
+                f"line {line}: {show(key.value)} is already in line {first}; only the later one counts"
+            )
+        lines[key.value] = line
+    return found
+
+
+def _out_of_bounds(events: Any) -> str:
+    depth = 0
+    for count, event in enumerate(events):
+        kind = type(event).__name__
+        if kind.endswith("StartEvent"):
+            depth += 1
+        elif kind.endswith("EndEvent"):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            return f"is nested more than {MAX_DEPTH} levels deep"
+        if count > MAX_EVENTS:
+            return f"has more than {MAX_EVENTS} parts"
+    return ""
+
+
+def read_messages(
+    root: str, claude_dir: str, requirements: object
+) -> tuple[dict[str, dict[str, str]], Inputs, list[list[str]]]:
+    """Message templates by requirement, what was looked at with signatures, and problems.
+
+    The first of .claude/messages.local, .claude/messages and the client's messages folder that has a file
+    of the requirement's name gives all of its fields; ``_templates.yaml`` gives those that it lacks.
+    """
+    base = root.rstrip("/")
+    folders = [f"{base}/.claude/messages.local", f"{base}/.claude/messages"]
+    folders += [f"{claude_dir}/messages"] if claude_dir else []
+    looked_at: Inputs = [(folder, signature(folder)) for folder in folders]
+    there = [folder for folder, sign in looked_at if sign is not None]
+    templates: dict[str, dict[str, str]] = {}
+    problems: list[list[str]] = []
+    names = [name for name in requirements if isinstance(name, str)] if isinstance(requirements, dict) else []
+    for name in ["_templates", *names]:
+        path = next((p for p in (f"{f}/{name}.yaml" for f in there) if os.path.isfile(p)), "")
+        if "/" in name or not path:
+            continue
+        looked_at.append((path, signature(path)))
+        content, problem = read_yaml(path)
+        if content is not None:
+            templates[name], problem = _template(content, partial=name.startswith("_"))
+        if problem:
+            problems.append(["warning", f"{path}: {problem}"])
+    shared = templates.pop("_templates", {})
+    return {name: {**shared, **templates.get(name, {})} for name in names}, looked_at, problems
+
+
+def _template(content: dict[object, object], *, partial: bool) -> tuple[dict[str, str], str]:
+    texts = {key: value for key in TEMPLATE_FIELDS if isinstance(value := content.get(key), str)}
+    missing = [key for key in TEMPLATE_FIELDS if key not in texts]
+    if missing and not partial:
+        return texts, f"lacks {', '.join(missing)}; the built-in texts are used"
+    return texts, ""

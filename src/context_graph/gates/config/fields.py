@@ -115,6 +115,9 @@ def _list(wanted: str, shown: str = "", read: Callable[[Any], Any] = _texts) -> 
     return Kind(wanted, read, [], shown)
 
 
+_BRIEFING = Kind(
+    "compact or standard", lambda value: value if value in ("compact", "standard") else None, "compact", ""
+)
 _ONE_OF = Kind("", lambda value: None, None, "")
 """Kind of the keys that `schema` reads itself: a wrong value there drops the requirement."""
 
@@ -156,7 +159,9 @@ class Key:
             return self.absent
         value = self.kind.read(raw)
         if value is None:
-            problems.error(where, f"{show(raw)} is not {self.kind.wanted}; {show(self.absent)} holds instead")
+            problems.error(
+                where, f"{show(raw)} is not {self.kind.wanted}; {show(self.absent)} is used instead"
+            )
             return self.absent
         return value
 
@@ -275,10 +280,8 @@ HOOKS = (
     Key("session_start.inject_context", _FLAG, "the status at a session's start", True),
     Key(
         "session_start.briefing_format",
-        _ONE_OF,
+        _BRIEFING,
         "standard gives each open requirement a line",
-        "compact",
-        attribute="standard_briefing",
     ),
     Key("session_start.custom_header", _WORDS, "a line before it"),
     Key(
@@ -374,7 +377,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
         return None
     where += ".evidence"
     if not isinstance(raw, dict):
-        problems.error(where, f"{show(raw)} is no mapping; no artefact is asked for")
+        problems.error(where, f"{show(raw)} is not a mapping; no artefact is asked for")
         return None
     problems.unknown(where, raw, EVIDENCE_KEYS)
     return {key.attribute: key.read(f"{where}.{key.name}", raw, problems) for key in EVIDENCE}
@@ -383,7 +386,7 @@ def evidence(where: str, raw: object, problems: Problems) -> dict[str, Any] | No
 def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
     """All settings of ``hooks:`` with their defaults, in one flat mapping."""
     if given is not None and not isinstance(given, dict):
-        problems.error("hooks", f"{show(given)} is no mapping; the defaults hold")
+        problems.error("hooks", f"{show(given)} is not a mapping; the defaults apply")
     hooks = given if isinstance(given, dict) else {}
     sections = dict.fromkeys(key.name.rpartition(".")[0] for key in HOOKS)
     tops = {path.partition(".")[0] for path in sections}
@@ -398,7 +401,6 @@ def hook_settings(given: object, problems: Problems) -> dict[str, Any]:
             if key.name.rpartition(".")[0] == path and key.kind is not _ONE_OF:
                 name = key.attribute or key.name.rpartition(".")[2]
                 found[name] = key.read(f"hooks.{key.name}", section, problems)
-    found["standard_briefing"] = _briefing(hooks, problems)
     found["deny_patterns"] = _patterns(found["deny_patterns"], problems)
     return found
 
@@ -408,19 +410,8 @@ def _section(hooks: Mapping[object, object], path: str, problems: Problems) -> M
     for part in path.split("."):
         section = section.get(part) if isinstance(section, dict) else None
     if section is not None and not isinstance(section, dict):
-        problems.error(f"hooks.{path}", f"{show(section)} is no mapping; the defaults hold")
+        problems.error(f"hooks.{path}", f"{show(section)} is not a mapping; the defaults apply")
     return section if isinstance(section, dict) else {}
-
-
-def _briefing(hooks: Mapping[object, object], problems: Problems) -> bool:
-    start = hooks.get("session_start")
-    value = start.get("briefing_format", "compact") if isinstance(start, dict) else "compact"
-    if value not in ("compact", "standard"):
-        problems.error(
-            "hooks.session_start.briefing_format",
-            f"{show(value)} is not compact or standard; compact holds",
-        )
-    return bool(value == "standard")
 
 
 def _patterns(patterns: list[str], problems: Problems) -> list[str]:
@@ -432,6 +423,6 @@ def _patterns(patterns: list[str], problems: Problems) -> list[str]:
         except (re.error, RecursionError, OverflowError) as error:
             problems.error(
                 "hooks.permission_request.deny",
-                f"{show(pattern)} is no pattern ({error}); dropped",
+                f"{show(pattern)} is not a pattern ({error}); dropped",
             )
     return kept

@@ -88,7 +88,7 @@ def _requirements(
     if given is None:
         return []
     if not isinstance(given, dict):
-        problems.error("requirements", f"{fields.show(given)} is no mapping; no requirement holds")
+        problems.error("requirements", f"{fields.show(given)} is not a mapping; no requirement is enforced")
         return []
     if len(given) > MAX_REQUIREMENTS:
         problems.error("requirements", f"{len(given)} entries; all past {MAX_REQUIREMENTS} are dropped")
@@ -109,7 +109,7 @@ def _entry(
     if name.startswith("-"):
         raise Dropped("a name can't begin with '-': no command could say it")
     if not isinstance(raw, dict):
-        raise Dropped(f"{fields.show(raw)} is no mapping")
+        raise Dropped(f"{fields.show(raw)} is not a mapping")
     where = f"requirements.{name}"
     problems.unknown(where, raw, fields.ENTRY_KEYS)
     entry = fields.simple_fields(where, raw, problems)
@@ -150,7 +150,7 @@ def _triggers(where: str, raw: Mapping[object, object], problems: fields.Problem
     if isinstance(given, (str, dict)):
         given = [given]
     if not isinstance(given, list) or len(given) > _TRIGGERS:
-        raise Dropped(f"trigger_tools {fields.show(given)} is no list of at most {_TRIGGERS} tools")
+        raise Dropped(f"trigger_tools {fields.show(given)} is not a list of at most {_TRIGGERS} tools")
     return [_trigger(where, item, problems) for item in given]
 
 
@@ -167,11 +167,13 @@ def _trigger(where: str, item: object, problems: fields.Problems) -> list[str]:
     if pattern is None:
         return [tool.strip(), "", verbs]
     if not isinstance(pattern, str) or len(pattern) > _PATTERN:
-        raise Dropped(f"command_pattern {fields.show(pattern)} is no text of at most {_PATTERN} characters")
+        raise Dropped(f"command_pattern {fields.show(pattern)} is not text of at most {_PATTERN} characters")
     try:
         re.compile(pattern, re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise Dropped(f"command_pattern {fields.show(pattern)} is no regular expression: {error}") from None
+        raise Dropped(
+            f"command_pattern {fields.show(pattern)} is not a regular expression: {error}"
+        ) from None
     return [tool.strip(), pattern, verbs]
 
 
@@ -183,7 +185,7 @@ def _git_verbs(value: object) -> str:
         )
     for verb in verbs:
         if not isinstance(verb, str) or not _VERB.fullmatch(verb):
-            raise Dropped(f"git {fields.show(verb)} is no git command; give one word such as commit")
+            raise Dropped(f"git {fields.show(verb)} is not a git command; give one word such as commit")
     return " ".join(verbs)
 
 
@@ -204,11 +206,11 @@ def _dynamic(kind: str, raw: Mapping[object, object]) -> dict[str, Any]:
         raise Dropped(f"{given}; use {CALCULATOR}, or command: with a program that prints a number")
     thresholds = raw.get("thresholds", {})
     if not isinstance(thresholds, dict):
-        raise Dropped(f"thresholds {fields.show(thresholds)} is no mapping of warn and block")
+        raise Dropped(f"thresholds {fields.show(thresholds)} is not a mapping of warn and block")
     for key in ("warn", "block"):
         value = thresholds.get(key)
         if value is not None and not fields.is_number(value):
-            raise Dropped(f"thresholds.{key} {fields.show(value)} is no number")
+            raise Dropped(f"thresholds.{key} {fields.show(value)} is not a number")
         found[key] = value
     return found
 

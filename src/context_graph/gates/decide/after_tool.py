@@ -16,19 +16,16 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.call_outcomes import call_ended
+from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
-from context_graph.gates.decide.gate import context_of, governed, keep, rules_for
 from context_graph.gates.decide.messages import briefing, guidance
-from context_graph.gates.decide.where import Part, acted_on, session_projects
-from context_graph.gates.event import GateEvent, GateResult
-from context_graph.gates.files import Locked, read_object, write_json
-from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state import journal
+from context_graph.gates.decide.tool_call import Part, acted_on
+from context_graph.gates.event import GateEvent
+from context_graph.gates.files import GateCache, Locked, read_object, read_through, write_json
+from context_graph.gates.rules import Requirement
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.state import satisfaction, use
-from context_graph.gates.state.state_files import StateFiles
 
 _PLUGIN = "requirements-framework:"
 _PLAN = ("arch-review", "plan-review")
@@ -81,7 +78,7 @@ def _failed_in_a_row(event: GateEvent) -> int:
 
     def note(found: _Calls) -> None:
         tools = found[event.session_id] = found.pop(event.session_id, {})
-        calls = tools[event.tool_name] = tools.pop(event.tool_name, [])
+        calls = tools[event.hook.tool_name] = tools.pop(event.hook.tool_name, [])
         if call not in calls:
             calls.append(call)
         for row, most in ((found, _SESSIONS), (tools, _TOOLS)):
@@ -99,9 +96,9 @@ def _end_of_row(event: GateEvent, cache: GateCache | None) -> None:
     if not event.cache_dir:
         return
     path = event.cache_dir + _FAILURES_FILE
-    found = _read_failures(path) if cache is None else cache.document(path, _read_failures)
-    if event.tool_name in found.get(event.session_id, ()):
-        _change_failures(event, lambda now: now.get(event.session_id, {}).pop(event.tool_name, None))
+    found = read_through(cache, path, _read_failures)
+    if event.hook.tool_name in found.get(event.session_id, ()):
+        _change_failures(event, lambda now: now.get(event.session_id, {}).pop(event.hook.tool_name, None))
 
 
 def forget_failures(event: GateEvent) -> None:
@@ -137,111 +134,100 @@ _PLAN_EXIT = "ExitPlanMode"
 _MOMENT_S = 60.0
 
 
-def after_tool(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def after_tool(decision: Decision) -> None:
     """Apply what an ended call satisfies, arms and uses up."""
-    result = GateResult()
+    event = decision.event
     if not event.session_id:
-        return result
-    success = event.success is not False and event.name == "PostToolUse"
-    for part in acted_on(event) or _seen(event, cache):
-        _after(event, part, cache, success, result)
-    found = governed(event, cache, result)
-    if found is None:
-        return result
-    project, rules = found
-    if project.repo is not None and rules.active and event.name != "PermissionDenied":
-        journal.call_ended(project.repo.common_dir, event.session_id, event.tool_name, event.at, cache)
-    if success:
-        _end_of_row(event, cache)
-        _of_the_session(event, project, rules, cache, result)
-    elif event.name != "PermissionDenied":
-        _after_failure(event, project, rules, cache, result)
-    return result
-
-
-def _seen(event: GateEvent, cache: GateCache | None) -> list[Part]:
-    """Record in the registry where the session works: a command may have left the folder that it began in."""
-    return [Part(project, [], []) for project in session_projects(event, cache)]
-
-
-def _after(event: GateEvent, part: Part, cache: GateCache | None, success: bool, result: GateResult) -> None:
-    project = part.project
-    result.project = project.root
-    repo, rules = project.repo, rules_for(event, project, cache)
-    if repo is None or not rules.readable:
         return
-    files = StateFiles(repo.common_dir, project.work, cache)
-    used = call_ended(event, repo, files, cache, success=success)
-    named = [entry for entry in rules.for_tool(event.tool_name) if entry.scope == "single_use"]
+    success = event.hook.success is not False and event.name == "PostToolUse"
+    # Without a project of its own, a command may have left the folder that it began in.
+    for part in acted_on(event) or map(Part, decision.session_projects()):
+        _after(decision, part, success)
+    project = decision.governed()
+    if project is None:
+        return
+    if project.repo is not None and decision.rules(project).active and event.name != "PermissionDenied":
+        decision.numbers(project.repo.common_dir).call_ended(event.hook.tool_name)
+    if success:
+        _end_of_row(event, decision.cache)
+        _of_the_session(decision, project)
+    elif event.name != "PermissionDenied":
+        _after_failure(decision, project)
+
+
+def _after(decision: Decision, part: Part, success: bool) -> None:
+    event, project = decision.event, part.project
+    decision.result.project = project.root
+    rules = decision.rules(project)
+    if project.repo is None or not rules.readable:
+        return
+    files = decision.files(project)
+    used = call_ended(event, project.repo, files, success=success)
+    named = [entry for entry in rules.for_tool(event.hook.tool_name) if entry.scope == "single_use"]
     if not used and (used is not None or not success or not named):
         return
-    context = context_of(event, project, rules, cache, may_run=False, detached=True)
+    context = decision.context(project, detached=True)
     if context is None:
         return
-    result.branch = context.branch
+    decision.result.branch = context.branch
     for branch, name in used or ():
-        keep(event, context.at_branch(files.load(branch, event.at)), result, "consumed", [name])
+        decision.keep(context.at_branch(files.load(branch, event.at)), "consumed", [name])
     if used is None and context.branch:
-        _use_up(event, context, part, result)
+        _use_up(decision, context, part)
 
 
-def _of_the_session(
-    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, result: GateResult
-) -> None:
+def _of_the_session(decision: Decision, project: Project) -> None:
     """Apply what belongs to the session's branch: skills satisfy, the end of plan mode lists what is open."""
-    if not rules.readable or event.tool_name not in (_SKILL, _PLAN_EXIT):
+    hook, rules = decision.event.hook, decision.rules(project)
+    if not rules.readable or hook.tool_name not in (_SKILL, _PLAN_EXIT):
         return
-    context = context_of(event, project, rules, cache, may_run=False)
+    context = decision.context(project)
     if context is None:
         return
-    result.branch = context.branch
-    if event.tool_name == _SKILL:
-        given = event.tool_input.get("skill") if isinstance(event.tool_input, dict) else None
-        satisfy_by_skill(event, context, given if isinstance(given, str) else "", result)
+    decision.result.branch = context.branch
+    if hook.tool_name == _SKILL:
+        given = hook.tool_input.get("skill") if isinstance(hook.tool_input, dict) else None
+        satisfy_by_skill(decision, context, given if isinstance(given, str) else "")
     elif rules.hooks.plan_exit_summary:
         verdicts = _verdicts(context)
         if any(not verdict.met for verdict in verdicts):
-            result.context = "\n".join(briefing(verdicts, context, standard=True))
+            decision.result.context = "\n".join(briefing(verdicts, context, standard=True))
 
 
-def _after_failure(
-    event: GateEvent, project: Project, rules: Rules, cache: GateCache | None, result: GateResult
-) -> None:
-    if event.interrupted or not rules.readable or not rules.active or not rules.hooks.failure_guidance:
+def _after_failure(decision: Decision, project: Project) -> None:
+    hook, rules = decision.event.hook, decision.rules(project)
+    if hook.interrupted or not rules.readable or not rules.active or not rules.hooks.failure_guidance:
         return
-    count = _failed_in_a_row(event)
-    context = context_of(event, project, rules, cache, may_run=False) if count >= TOLD_FROM else None
+    count = _failed_in_a_row(decision.event)
+    context = decision.context(project) if count >= TOLD_FROM else None
     if context is not None:
-        result.branch = context.branch
-        result.context = "\n".join(guidance(event.tool_name, count, _verdicts(context), context))
+        decision.result.branch = context.branch
+        lines = guidance(hook.tool_name, count, _verdicts(context), context)
+        decision.result.context = "\n".join(lines)
 
 
-def after_expansion(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def after_expansion(decision: Decision) -> None:
     """UserPromptExpansion: a skill that the user types satisfies like one that the model calls."""
-    result = GateResult()
-    found = governed(event, cache, result) if event.session_id and event.command_name else None
-    if found is None or not found[1].readable:
-        return result
-    context = context_of(event, *found, cache, may_run=False)
+    skill = decision.event.hook.command_name
+    project = decision.governed() if decision.event.session_id and skill else None
+    if project is None or not decision.rules(project).readable:
+        return
+    context = decision.context(project)
     if context is not None:
-        result.branch = context.branch
-        satisfy_by_skill(event, context, event.command_name, result)
-    return result
+        decision.result.branch = context.branch
+        satisfy_by_skill(decision, context, skill)
 
 
-def satisfy_by_skill(event: GateEvent, context: EvaluationContext, skill: str, result: GateResult) -> None:
+def satisfy_by_skill(decision: Decision, context: EvaluationContext, skill: str) -> None:
     """Satisfy the requirements that the success of ``skill`` meets; a slash before its name is ignored."""
-    skill = skill.strip().removeprefix("/")[:200]
-    met = [
-        entry
-        for entry in context.rules.active
-        if satisfied_by(entry, skill, typed=event.name != "PostToolUse")
-    ]
+    event, skill = decision.event, skill.strip().removeprefix("/")[:200]
+    typed = event.name != "PostToolUse"
+    met = [entry for entry in context.rules.active if satisfied_by(entry, skill, typed=typed)]
     if event.name == "UserPromptExpansion":
         met = [entry for entry in met if not _just_said(entry, context, event, skill)]
     if met:
         context.files.note(context.branch, event.at, [_satisfied(entry, event, skill) for entry in met])
-        keep(event, context, result, "satisfied", [entry.name for entry in met], by="skill", detail=skill)
+        decision.keep(context, "satisfied", [entry.name for entry in met], by="skill", detail=skill)
 
 
 def _just_said(entry: Requirement, context: EvaluationContext, event: GateEvent, skill: str) -> bool:
@@ -254,18 +240,19 @@ def _just_said(entry: Requirement, context: EvaluationContext, event: GateEvent,
     return record.get("satisfied") is True and by == skill and young
 
 
-def _use_up(event: GateEvent, context: EvaluationContext, part: Part, result: GateResult) -> None:
+def _use_up(decision: Decision, context: EvaluationContext, part: Part) -> None:
     """Use up satisfactions for a call without a note: the client gives no ids, or the note was not kept."""
+    event = decision.event
     triggered = part.triggered(context.rules, event)
     names = [entry.name for entry in triggered if entry.scope == "single_use" and entry.type == "blocking"]
     here = [name for name in names if context.state.is_spent(name, event.session_id, event.at)]
     if here:
         notes = [use(name, event.session_id, now=event.at) for name in here]
         context.files.note(context.branch, event.at, notes)
-        keep(event, context, result, "consumed", here)
+        decision.keep(context, "consumed", here)
     for name in names:
         if name not in here:
-            _use_up_elsewhere(event, context, name, result)
+            _use_up_elsewhere(decision, context, name)
 
 
 def _satisfied(entry: Requirement, event: GateEvent, skill: str) -> dict[str, Any]:
@@ -281,13 +268,14 @@ def _satisfied(entry: Requirement, event: GateEvent, skill: str) -> dict[str, An
     )
 
 
-def _use_up_elsewhere(event: GateEvent, context: EvaluationContext, name: str, result: GateResult) -> None:
+def _use_up_elsewhere(decision: Decision, context: EvaluationContext, name: str) -> None:
     """Use up satisfactions on another branch: a command may have changed the branch that let it pass."""
+    event = decision.event
     for state in context.files.others(event.session_id, context.branch):
         armed = state.record(name, event.session_id).get("triggered") is True
         if armed and state.is_spent(name, event.session_id, event.at):
             context.files.note(state.branch, event.at, [use(name, event.session_id, now=event.at)])
-            keep(event, context.at_branch(state), result, "consumed", [name])
+            decision.keep(context.at_branch(state), "consumed", [name])
 
 
 def _verdicts(context: EvaluationContext) -> list[Verdict]:

@@ -17,17 +17,18 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.evaluation import EvaluationContext
-from context_graph.gates.decide.triggers import command_of, matching, targets_of
+from context_graph.gates.decide.tool_call import command_of, matching, targets_of
 from context_graph.gates.event import GateEvent
-from context_graph.gates.files import Locked, read_object, write_json
+from context_graph.gates.files import Locked, number, read_object, read_through, write_json
 from context_graph.gates.rules import Requirement
 from context_graph.gates.shell.programs import only_reads
 from context_graph.gates.state.git import Repo, has_moved, tip_of
 from context_graph.gates.state.session_ids import own_name
 from context_graph.gates.state.state import arming, disarming, use
-from context_graph.gates.state.state_files import StateFiles, sessions_folder
+from context_graph.gates.state.state_files import StateFiles
+
+_Call = dict[str, Any]
 
 SUFFIX = ".calls"
 _BYTES = 1 << 20
@@ -38,24 +39,19 @@ _FORGOTTEN_S = 86_400.0
 
 
 class OpenCalls:
-    """The open calls of one session in one repository, by tool use id, oldest first. A damaged file reads
-    as empty.
-    """
+    """A session's open calls in one repository by tool use id, oldest first; a damaged file has none."""
 
-    def __init__(self, common_dir: str, session_id: str, cache: GateCache | None = None) -> None:
-        self.session_id, self._cache = session_id, cache
-        self._path = f"{sessions_folder(common_dir)}/{own_name(session_id)}{SUFFIX}" if session_id else ""
+    def __init__(self, files: StateFiles, session_id: str) -> None:
+        self._cache = files.cache
+        self._path = f"{files.folder}/sessions/{own_name(session_id)}{SUFFIX}" if session_id else ""
 
-    def all(self) -> dict[str, dict[str, Any]]:
+    def all(self) -> dict[str, _Call]:
         """Every call that has not ended; not to be changed. Cost: one stat call if there is none."""
         if not self._path or not os.path.exists(self._path):
             return {}
-        if self._cache is None:
-            return _read_calls(self._path)
-        found: dict[str, dict[str, Any]] = self._cache.document(self._path, _read_calls)
-        return found
+        return read_through(self._cache, self._path, _read_calls)
 
-    def change(self, apply: Callable[[dict[str, dict[str, Any]]], object]) -> None:
+    def change(self, apply: Callable[[dict[str, _Call]], object]) -> None:
         """Apply it under the session's lock; an empty file is removed.
 
         Raises:
@@ -68,8 +64,8 @@ class OpenCalls:
             calls = _read_calls(self._path)
             before = copy.deepcopy(calls)
             apply(calls)
-            newest = max((_at(call) for call in calls.values()), default=0.0)
-            for key in [key for key, call in calls.items() if newest - _at(call) > _FORGOTTEN_S]:
+            newest = max((number(call.get("at")) for call in calls.values()), default=0.0)
+            for key in [key for key, call in calls.items() if newest - number(call.get("at")) > _FORGOTTEN_S]:
                 del calls[key]
             while len(calls) > _MOST:
                 del calls[next(iter(calls))]
@@ -86,22 +82,14 @@ class OpenCalls:
 def digest(event: GateEvent) -> str:
     """Identifies a call among others of its tool, for an event without an id (the permission dialog)."""
     try:
-        text = json.dumps(event.tool_input, allow_nan=False)
+        text = json.dumps(event.hook.tool_input, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         text = ""
-    return f"{event.tool_name}.{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+    return f"{event.hook.tool_name}.{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def _read_calls(path: str) -> dict[str, dict[str, Any]]:
+def _read_calls(path: str) -> dict[str, _Call]:
     return {key: call for key, call in read_object(path, _BYTES).items() if isinstance(call, dict)}
-
-
-def _at(call: dict[str, Any]) -> float:
-    value = call.get("at")
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-
-
-_Call = dict[str, Any]
 
 
 _IN_USE_S = 600.0
@@ -122,7 +110,7 @@ def let_through(
     Raises:
         OSError: If neither the state nor the list of calls can be written.
     """
-    calls = OpenCalls(context.repo.common_dir, event.session_id, context.files.cache)
+    calls = OpenCalls(context.files, event.session_id)
     uses = [
         (branch, entry) for branch, entry in armed if entry.scope == "single_use" and entry.type == "blocking"
     ]
@@ -135,7 +123,7 @@ def let_through(
     if not (arms or uses):
         return []
     taken: list[str] = []
-    if event.tool_use_id:
+    if event.hook.tool_use_id:
 
         def keep(found: dict[str, _Call]) -> None:
             taken.extend(name for name in _taken(event, context, uses, found) if name not in taken)
@@ -170,8 +158,8 @@ def _taken(
         if record.get("satisfied") is not True or not isinstance(satisfied_at, (int, float)):
             continue  # met for every session: such a satisfaction is not used up
         for key, call in calls.items():
-            again = key == event.tool_use_id or call.get("digest") == mark
-            refused = call.get("asked") and call.get("agent", "") == event.agent_id
+            again = key == event.hook.tool_use_id or call.get("digest") == mark
+            refused = call.get("asked") and call.get("agent", "") == event.hook.agent_id
             over = again or refused or call.get("over") or not 0 <= event.at - call.get("at", 0) <= _IN_USE_S
             used = [branch, entry.name] in [one[:2] for one in call.get("uses", ())]
             if used and not over and satisfied_at <= call.get("at", 0):
@@ -187,10 +175,10 @@ def _add(
     uses: list[tuple[str, Requirement]],
     calls: dict[str, _Call],
 ) -> None:
-    call = calls.setdefault(event.tool_use_id, {"at": event.at, "tool": event.tool_name})
-    call["digest"], call["agent"] = digest(event), event.agent_id
-    if not command_of(event.tool_input):
-        call["files"] = [os.path.join(event.cwd, path) for path in targets_of(event.tool_input)][:20]
+    call = calls.setdefault(event.hook.tool_use_id, {"at": event.at, "tool": event.hook.tool_name})
+    call["digest"], call["agent"] = digest(event), event.hook.agent_id
+    if not command_of(event.hook.tool_input):
+        call["files"] = [os.path.join(event.cwd, path) for path in targets_of(event.hook.tool_input)][:20]
     call["arms"] = _joined(call.get("arms"), [[branch, entry.name] for branch, entry in arms])
     used = [[branch, entry.name, _moves_tips(entry, event, context)] for branch, entry in uses]
     call["uses"] = _joined(call.get("uses"), used)
@@ -204,19 +192,20 @@ def _joined(old: object, new: list[list[Any]]) -> list[list[Any]]:
 
 
 def _moves_tips(entry: Requirement, event: GateEvent, context: EvaluationContext) -> bool:
-    return bool(command_of(event.tool_input)) and any(
-        entry in matching(context.rules, event.tool_name, {"command": f"git {words}"}) for words in _MOVERS
+    return bool(command_of(event.hook.tool_input)) and any(
+        entry in matching(context.rules, event.hook.tool_name, {"command": f"git {words}"})
+        for words in _MOVERS
     )
 
 
 def settle(event: GateEvent, context: EvaluationContext) -> list[str]:
     """Use up satisfactions of calls that committed something and never reported their end; the names."""
-    calls = OpenCalls(context.repo.common_dir, event.session_id, context.files.cache)
+    calls = OpenCalls(context.files, event.session_id)
     done: list[str] = []
     moved = {
         key
         for key, call in calls.all().items()
-        if key != event.tool_use_id and _committed(call, context.repo)
+        if key != event.hook.tool_use_id and _committed(call, context.repo)
     }
     if not moved:
         return done
@@ -251,10 +240,10 @@ def _use_up(files: StateFiles, session: str, call: _Call, at: float, *, tips_onl
 
 
 def call_ended(
-    event: GateEvent, repo: Repo, files: StateFiles, cache: GateCache | None, *, success: bool
+    event: GateEvent, repo: Repo, files: StateFiles, *, success: bool
 ) -> list[tuple[str, str]] | None:
     """Apply the end of a call: (branch, name) of what it used up; None if nothing is known of the call."""
-    calls = OpenCalls(repo.common_dir, event.session_id, cache)
+    calls = OpenCalls(files, event.session_id)
     key = _key_of(event, calls.all())
     call = calls.all().get(key)
     if call is None:
@@ -264,7 +253,7 @@ def call_ended(
     if committed or (success and not _only_mentions(event)):
         used = _use_up(files, event.session_id, call, call["at"], tips_only=not success)
     # A command that failed has run all the same; what else failed has changed nothing.
-    changed = success or bool(command_of(event.tool_input))
+    changed = success or bool(command_of(event.hook.tool_input))
 
     def apply(found: dict[str, _Call]) -> None:
         _close(event, files, found, key, changed=changed)
@@ -275,14 +264,14 @@ def call_ended(
 
 def _key_of(event: GateEvent, calls: dict[str, _Call]) -> str:
     """The call's id; if the client has changed it, that of the oldest call with the same words."""
-    if event.tool_use_id in calls or not calls:
-        return event.tool_use_id
+    if event.hook.tool_use_id in calls or not calls:
+        return event.hook.tool_use_id
     mark = digest(event)
-    return next((key for key, call in calls.items() if call.get("digest") == mark), event.tool_use_id)
+    return next((key for key, call in calls.items() if call.get("digest") == mark), event.hook.tool_use_id)
 
 
 def _only_mentions(event: GateEvent) -> bool:
-    command = command_of(event.tool_input)
+    command = command_of(event.hook.tool_input)
     return bool(command) and only_reads(command)
 
 
@@ -299,22 +288,21 @@ def _close(event: GateEvent, files: StateFiles, calls: dict[str, _Call], key: st
             files.note(branch, event.at, [disarming(name, event.session_id, now=event.at)])
 
 
-def asked_for(event: GateEvent, repo: Repo, cache: GateCache | None) -> None:
+def asked_for(event: GateEvent, files: StateFiles) -> None:
     """Record that the permission dialog shows for a call: if it never ends, it was refused."""
-    calls, mark = OpenCalls(repo.common_dir, event.session_id, cache), digest(event)
+    calls, mark = OpenCalls(files, event.session_id), digest(event)
     if any(call.get("digest") == mark and not call.get("asked") for call in calls.all().values()):
         calls.change(
             lambda found: [call.update(asked=True) for call in found.values() if call.get("digest") == mark]
         )
 
 
-def turn_over(event: GateEvent, repo: Repo, files: StateFiles, cache: GateCache | None) -> None:
-    """Close the main agent's calls at the end of a turn or the start of a new one; asked-for ones were
-    refused.
+def turn_over(event: GateEvent, repo: Repo, files: StateFiles) -> None:
+    """Close the main agent's calls where a turn ends or begins: those asked for were refused.
 
     If a file changed since such a call was asked for, the call ran and its end was lost.
     """
-    calls = OpenCalls(repo.common_dir, event.session_id, cache)
+    calls = OpenCalls(files, event.session_id)
     if not any(not call.get("over") and not call.get("agent") for call in calls.all().values()):
         return
 

@@ -10,13 +10,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from context_graph.config.paths import fnv1a64
-from context_graph.gates.cache import GateCache
-from context_graph.gates.config.config import compile_rules, load_rules
 from context_graph.gates.decide.calculators import CalculationError, branch_size, run_command
 from context_graph.gates.decide.evidence import missing
-from context_graph.gates.files import read_object, write_json
-from context_graph.gates.rules import Requirement, Rules, glob_match
-from context_graph.gates.state.git import Repo
+from context_graph.gates.files import GateCache, read_object, write_json
+from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.project import Project
 from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current
@@ -59,7 +56,6 @@ class EvaluationContext:
     def __init__(
         self,
         project: Project,
-        repo: Repo,
         rules: Rules,
         *,
         branch: str,
@@ -71,7 +67,8 @@ class EvaluationContext:
         may_run: bool = True,
         checked_out: bool = True,
     ) -> None:
-        self.root, self.repo, self.rules = project.work, repo, rules
+        assert project.repo is not None, "requirements belong to a branch"
+        self.root, self.repo, self.rules = project.work, project.repo, rules
         self.branch, self.session_id, self.now = branch, session_id, now
         self.cache_dir, self.may_run = cache_dir, may_run
         self.checked_out = checked_out
@@ -79,7 +76,7 @@ class EvaluationContext:
         self.until = time.monotonic() + CALCULATIONS_S
         """When all calculations of this context together must have ended."""
         self.registry = Registry(claude_dir, cache)
-        self.files = StateFiles(repo.common_dir, project.work, cache)
+        self.files = StateFiles(project.repo.common_dir, project.work, cache)
         self.state = self.files.load(branch, now)
 
     def at_branch(self, state: BranchState) -> EvaluationContext:
@@ -88,13 +85,6 @@ class EvaluationContext:
         other.state, other.branch = state, state.branch
         other.checked_out = self.checked_out and state.branch == self.branch
         return other
-
-
-def rules_of(project: Project, claude_dir: str, cache: GateCache | None) -> Rules:
-    """The project's rules, through ``cache`` where there is one."""
-    if cache is None:
-        return load_rules(project.root, claude_dir)
-    return cache.rules(project.root, claude_dir, compile_rules)
 
 
 def evaluate(requirement: Requirement, context: EvaluationContext) -> Verdict:
@@ -171,17 +161,13 @@ def _why_not(requirement: Requirement, context: EvaluationContext) -> str:
 def _objection(guard: Requirement, context: EvaluationContext) -> str:
     """Why the guard blocks the call; empty if it does not. An unknown kind of guard never does."""
     if guard.guard_type == "protected_branch":
-        if any(_matches(pattern, context.branch) for pattern in guard.protected_branches):
-            return f"{context.branch} is a protected branch; work on a branch of its own"
+        if any(fnmatchcase(context.branch, pattern) for pattern in guard.protected_branches):
+            return f"{context.branch} is a protected branch; work on another branch"
     elif guard.guard_type == "single_session":
         earlier = context.registry.others_in(context.root, context.session_id, context.now)
         if earlier:
             return f"session {earlier[0]} was in this project first and is still running"
     return ""
-
-
-def _matches(pattern: str, branch: str) -> bool:
-    return fnmatchcase(branch, pattern) if "[" in pattern else glob_match(pattern, branch)
 
 
 def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdict:
@@ -195,7 +181,7 @@ def _judge_number(requirement: Requirement, context: EvaluationContext) -> Verdi
     warn, block = requirement.warn, requirement.block
     if block is not None and value >= block:
         return Verdict(requirement, False, f"{value:g}, the limit is {block:g}", value=value)
-    warning = f", from {warn:g} on a warning" if warn is not None and value >= warn else ""
+    warning = f", the warning starts at {warn:g}" if warn is not None and value >= warn else ""
     return Verdict(requirement, True, f"{value:g}{warning}", value=value)
 
 

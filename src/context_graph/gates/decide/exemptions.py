@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from context_graph.gates.decide.client_memory import chosen_folders, client_setting, is_client_memory
+from context_graph.gates.decide.tool_call import command_of, targets_of
 from context_graph.gates.decide.touching import FILE_TOOLS
-from context_graph.gates.decide.triggers import command_of, targets_of
+from context_graph.gates.event import GateEvent
+from context_graph.gates.files import read_json
 from context_graph.gates.rules import SHELLS
 from context_graph.gates.shell.command import Command, is_plain
 from context_graph.gates.shell.programs import HARMLESS, OWN_ALIAS, OWN_PROGRAM
 from context_graph.gates.shell.shell import read
-from context_graph.gates.state.project import Project, is_inside
+from context_graph.gates.state.project import Project, is_inside, real_path
 
 EXEMPT = HARMLESS | {"satisfy", "approve"}
 _LONGEST = 4096
 
 
-def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: str, cwd: str) -> bool:
+def is_exempt(event: GateEvent, project: Project) -> bool:
     """Whether the call writes a plan or the client's own memory, or is one of our own commands alone.
 
     A plan lies below the client's plans folder, that of its setting ``plansDirectory``, or .claude/plans or
     docs/plans of this very project; links are resolved first, so that none leads out.
     """
-    if tool_name in SHELLS:
-        return is_own_command(command_of(tool_input))
-    if (tool_name not in FILE_TOOLS and not tool_name.startswith("mcp__")) or command_of(tool_input):
+    hook, claude_dir, cwd = event.hook, event.claude_dir, event.cwd
+    if hook.tool_name in SHELLS:
+        return is_own_command(command_of(hook.tool_input))
+    if hook.tool_name not in FILE_TOOLS and not hook.tool_name.startswith("mcp__"):
         return False
-    targets = targets_of(tool_input, project.root)
-    if not targets:
+    targets = targets_of(hook.tool_input, project.root)
+    if not targets or command_of(hook.tool_input):
         return False
     tops = {project.root, project.repo.top} if project.repo else {project.root}
     chosen = chosen_folders(claude_dir, project.root)
@@ -48,10 +50,7 @@ def is_exempt(tool_name: str, tool_input: object, project: Project, claude_dir: 
 
 
 def _is_markdown_inside(path: str, folders: Collection[str], cwd: str) -> bool:
-    try:
-        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    except (OSError, ValueError):
-        return False
+    real = real_path(path, cwd)
     return path.endswith(".md") and real.endswith(".md") and any(is_inside(real, one) for one in folders)
 
 
@@ -60,11 +59,8 @@ def _plans_directory(project: Project, claude_dir: str) -> list[str]:
     home = f"{project.root.rstrip('/')}/.claude"
     paths = (f"{home}/settings.local.json", f"{home}/settings.json", f"{claude_dir}/settings.json")
     given = next(filter(None, (client_setting(path, "plansDirectory") for path in paths)), "")
-    if not given:
-        return []
-    try:
-        folder = os.path.realpath(os.path.join(project.root, os.path.expanduser(given)))
-    except (OSError, ValueError):
+    folder = real_path(given, project.root)
+    if not folder:
         return []
     above = f"{os.path.realpath(project.root)}/".startswith(folder.rstrip("/") + "/")
     return [] if above else [folder]
@@ -111,3 +107,88 @@ def _is_ours(program: str) -> bool:
     folders = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(":")]
     ours = {os.path.realpath(f"{folder}/{OWN_PROGRAM}") for folder in folders if folder.startswith("/")}
     return os.path.realpath(program) in ours
+
+
+# The client's own memory files, which it keeps for itself beside the work on the project
+
+_SETTINGS_BYTES = 1_048_576
+_MANAGED = (
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+
+
+def is_client_memory(
+    path: str, claude_dir: str, *, cwd: str = "/", tops: Iterable[str] = (), chosen: Iterable[str] = ()
+) -> bool:
+    """Whether ``path`` lies in the client's own memory; links are resolved, so that none leads out.
+
+    That is ``projects/<project>/memory`` and ``agent-memory`` below the client's folder (a team's shared
+    memory is a folder in the first), a subagent's memory in ``.claude`` of the project, and ``chosen``.
+
+    Args:
+        path: Absolute, or relative to ``cwd``; ``~`` is the home.
+        claude_dir: The client's folder, CLAUDE_CONFIG_DIR or ~/.claude; "" if unknown.
+        tops: The project's top folders.
+        chosen: What the setting autoMemoryDirectory names (`chosen_folders`). A folder that holds the
+            project, or lies in it, is not believed: an agent can write that setting.
+
+    Cost: resolving one path; no file is read.
+    """
+    real = real_path(path, cwd)
+    if not real:
+        return False
+    if claude_dir:
+        own = real_path(claude_dir).rstrip("/")
+        parts = real[len(own) + 1 :].split("/") if real.startswith(own + "/") else []
+        if len(parts) > 3 and parts[0] == "projects" and parts[2] == "memory":
+            return True
+        if len(parts) > 2 and parts[0] == "agent-memory":
+            return True
+    known = [real_path(top).rstrip("/") for top in tops]
+    folders = [f"{top}/.claude/{name}" for top in known for name in ("agent-memory", "agent-memory-local")]
+    for folder in chosen:
+        at = real_path(folder).rstrip("/")
+        if at.count("/") > 1 and not any(_one_holds_the_other(at, top) for top in known):
+            folders.append(at)
+    return any(real.startswith(folder + "/") for folder in folders)
+
+
+def looks_like_client_memory(path: str) -> bool:
+    """Whether the absolute ``path`` reads like the memory of a client whose folder is not known.
+
+    The client names a project's folder by its path with dashes for slashes, so it begins with one. Good
+    enough to leave a file out of a summary; a gate must ask `is_client_memory`.
+    """
+    parts = path.split("/")
+    steps = zip(parts, parts[1:], parts[2:-1], strict=False)
+    return path.startswith("/") and any(
+        one == "projects" and two.startswith("-") and three == "memory" for one, two, three in steps
+    )
+
+
+def chosen_folders(claude_dir: str, project: str = "") -> list[str]:
+    """The folders that autoMemoryDirectory names in the settings that the client reads it from.
+
+    Managed settings, the project's own .claude/settings.local.json, and the user's settings; never the
+    checked-in .claude/settings.json. What can't be read names none.
+    """
+    files = [*_MANAGED]
+    files += [f"{project.rstrip('/')}/.claude/settings.local.json"] if project else []
+    files += [f"{claude_dir.rstrip('/')}/settings.json"] if claude_dir else []
+    found = (client_setting(path, "autoMemoryDirectory") for path in files)
+    return [os.path.expanduser(folder) for folder in found if folder.startswith(("/", "~/"))]
+
+
+def client_setting(path: str, name: str) -> str:
+    """The text that the client's settings file at ``path`` gives ``name``; "" where it can't be read.
+
+    The file may be a project's own: a pipe is not waited for, and no more than 1 MiB is read.
+    """
+    settings = read_json(path, _SETTINGS_BYTES, needle=name)
+    given = settings.get(name) if isinstance(settings, dict) else ""
+    return given if isinstance(given, str) and "\0" not in given else ""
+
+
+def _one_holds_the_other(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")

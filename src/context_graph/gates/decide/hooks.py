@@ -9,18 +9,16 @@ from collections.abc import Callable
 
 from context_graph.claude.hooks import claude
 from context_graph.claude.hooks.origin import is_canary
-from context_graph.gates.cache import GateCache
 from context_graph.gates.decide.after_tool import after_expansion, after_tool
-from context_graph.gates.decide.call_outcomes import asked_for
-from context_graph.gates.decide.holding import before_tool
+from context_graph.gates.decide.before_tool import before_tool
+from context_graph.gates.decide.decision import Decision
 from context_graph.gates.decide.lifecycle import pre_compact, prompt_submit, session_end, session_start
-from context_graph.gates.decide.permission import on_permission_request
+from context_graph.gates.decide.permission import at_the_dialog
 from context_graph.gates.decide.stop import before_stop
-from context_graph.gates.decide.where import acted_on
-from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.event import SKIP, GateEvent, GateResult
+from context_graph.gates.files import GateCache
 from context_graph.gates.state import journal
 
-SKIP = "CLAUDE_SKIP_REQUIREMENTS"
 _STILL = ("SessionStart", "SessionEnd")
 """These go on when requirements are skipped: one says so, the other tidies up."""
 
@@ -41,9 +39,11 @@ def decide(event: GateEvent, *, cache: GateCache | None = None, may_run: bool = 
         handler = _HANDLERS.get(event.name)
         if handler is None or (event.env.get(SKIP) and event.name not in _STILL):
             return GateResult()
-        if is_canary(event.session_id, event.tool_name):
+        if is_canary(event.session_id, event.hook.tool_name):
             return GateResult()
-        return _sayable(handler(event, cache, may_run))
+        decision = Decision(event, cache, may_run=may_run)
+        handler(decision)
+        return _sayable(decision.result)
     except Exception as error:  # whatever it is: a defect here must not stop the user's work, nor be silent
         return _failed(event, error)
 
@@ -58,21 +58,12 @@ def rendered(event_name: str, result: GateResult, *, context: str = "", message:
     )
 
 
-def _at_the_dialog(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Refuse destructive commands; note the call, because one without an end was refused by the user."""
-    if event.session_id:
-        for part in acted_on(event):
-            if part.project.repo is not None:
-                asked_for(event, part.project.repo, cache)
-    return on_permission_request(event, cache, may_run)
-
-
-_HANDLERS: dict[str, Callable[[GateEvent, GateCache | None, bool], GateResult]] = {
+_HANDLERS: dict[str, Callable[[Decision], None]] = {
     "PreToolUse": before_tool,
     "PostToolUse": after_tool,
     "PostToolUseFailure": after_tool,
     "PermissionDenied": after_tool,
-    "PermissionRequest": _at_the_dialog,
+    "PermissionRequest": at_the_dialog,
     "UserPromptExpansion": after_expansion,
     "Stop": before_stop,
     "SessionStart": session_start,
@@ -100,7 +91,7 @@ def _failed(event: GateEvent, error: Exception) -> GateResult:
     if event.name == "PreToolUse":
         result.context = "The requirements of this project were not checked for this call (internal failure)."
     record = journal.record(
-        "error", [], at=event.at, session_id=event.session_id, tool=event.tool_name, detail=what
+        "error", [], at=event.at, session_id=event.session_id, tool=event.hook.tool_name, detail=what
     )
     result.records.append(record)
     return result

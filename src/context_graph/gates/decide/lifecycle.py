@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import Any
 
 from context_graph.claude.hooks.origin import is_typed, own_words
-from context_graph.gates.cache import GateCache
-from context_graph.gates.decide import after_tool
-from context_graph.gates.decide.after_tool import satisfy_by_skill
+from context_graph.gates.decide.after_tool import forget_failures, satisfy_by_skill
 from context_graph.gates.decide.call_outcomes import turn_over
+from context_graph.gates.decide.decision import Decision, what_is_wrong
 from context_graph.gates.decide.evaluation import EvaluationContext, evaluate
-from context_graph.gates.decide.gate import (
-    configuration_changed,
-    configuration_gone,
-    context_of,
-    enter_registry,
-    governed,
-    keep,
-    rules_for,
-    what_is_wrong,
-)
 from context_graph.gates.decide.held import forget, remember
-from context_graph.gates.decide.messages import PROGRAM, briefing, shell_word
-from context_graph.gates.decide.where import project_of, session_projects
-from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.decide.messages import PROGRAM, briefing
+from context_graph.gates.decide.tool_call import project_of
+from context_graph.gates.event import SKIP, GateEvent
 from context_graph.gates.files import LockTimeoutError
 from context_graph.gates.rules import Requirement, Rules
-from context_graph.gates.state import journal
 from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project, resolved
-from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.session_ids import same_session
 from context_graph.gates.state.state import BranchState, is_current
 from context_graph.gates.state.state_files import StateFiles, end_pause, paused
@@ -38,27 +26,25 @@ _CARRY_SOURCES = ("startup", "clear", "fork")
 _PROBLEMS = 5
 
 
-def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def session_start(decision: Decision) -> None:
     """Enter the registry, carry satisfactions over, and report what is open, or why nothing is enforced."""
-    result = GateResult()
+    event, result = decision.event, decision.result
     project = project_of(event)
     if project is None:
-        _without_project(event, cache, result)
-        return result
+        _without_project(decision)
+        return
     result.project = project.root
-    rules = rules_for(event, project, cache)
-    context = context_of(event, project, rules, cache, may_run=False)
+    rules, context = decision.rules(project), decision.context(project)
     lines = _why_off(event, project, rules, context)
-    parent = _parent(event, cache)
-    if context is not None and (not rules.readable or (not lines and rules.active)):
-        enter_registry(event, context, result, told=what_is_wrong(rules))
-    if context is not None and not lines and rules.active:
+    governs = context is not None and not lines and bool(rules.active)
+    parent = _parent(decision)
+    if context is not None and (governs or not rules.readable):
+        decision.enter_registry(context, told=what_is_wrong(rules))
+    if context is not None and governs:
         result.branch = context.branch
-        carried = _carry_over(event, context, parent, result)
+        carried = _carry_over(decision, context, parent)
         remember(event, project, rules)
-        journal.session_began(
-            context.repo.common_dir, event.session_id, context.root, context.branch, event.at
-        )
+        decision.numbers(context.repo.common_dir).began(context.root, context.branch)
         if rules.hooks.inject_context:
             lines = [*_status(context, carried), *_pause_line(context)]
     lines += _problem_lines(rules)
@@ -67,22 +53,25 @@ def session_start(event: GateEvent, cache: GateCache | None, may_run: bool) -> G
     result.context = "\n".join(lines)
     if rules.told("error"):
         result.system_message = "context-graph: " + "; ".join(_problem_lines(rules))
-    return result
 
 
-def _without_project(event: GateEvent, cache: GateCache | None, result: GateResult) -> None:
-    configuration_gone(event, cache, result)
-    if result.context or _left_state(event):
+def _without_project(decision: Decision) -> None:
+    result = decision.result
+    decision.configuration_gone()
+    if result.context or _left_state(decision.event):
         gone = "No requirement is enforced any more: this project's .claude/requirements.yaml is gone."
         result.context = result.context or gone
         result.system_message = result.system_message or f"context-graph: {gone}"
-    elif event.source == "startup":
-        result.context = _not_governed()
+    elif decision.event.hook.source == "startup":
+        result.context = (
+            "No requirements are enforced here: the project has no .claude/requirements.yaml "
+            f"(`{PROGRAM} req init` writes one)."
+        )
 
 
 def _left_state(event: GateEvent) -> bool:
     """Whether the session has state in a repository that no longer governs it; a new session has none."""
-    if not event.session_id or event.source == "startup":
+    if not event.session_id or event.hook.source == "startup":
         return False
     for folder in (event.cwd, event.project_dir):
         repo = find_repo(resolved(folder)) if resolved(folder) else None
@@ -91,37 +80,28 @@ def _left_state(event: GateEvent) -> bool:
     return False
 
 
-def _parent(event: GateEvent, cache: GateCache | None) -> str:
-    """The session that this one was forked from in the same client process; ask before this one replaces
-    it.
-    """
-    if event.source != "fork" or event.client <= 0:
+def _parent(decision: Decision) -> str:
+    """The session that this one was forked from in the same client; ask before this one replaces it."""
+    event = decision.event
+    if event.hook.source != "fork" or event.client <= 0:
         return ""
-    entries = Registry(event.claude_dir, cache).live(event.at)
+    entries = decision.registry.live(event.at)
     found = [key for key, entry in entries.items() if entry.get("ppid") == event.client]
     return next((key for key in reversed(found) if key != event.session_id), "")
-
-
-def _not_governed() -> str:
-    return (
-        "No requirements are enforced here: the project has no .claude/requirements.yaml "
-        "(`context-graph-cli req init` writes one)."
-    )
 
 
 def _why_off(
     event: GateEvent, project: Project, rules: Rules, context: EvaluationContext | None
 ) -> list[str]:
     """Why a project with a requirements file is not governed; empty if it is, or was switched off."""
-    if event.env.get("CLAUDE_SKIP_REQUIREMENTS"):
+    if event.env.get(SKIP):
         return ["Requirements are not enforced: CLAUDE_SKIP_REQUIREMENTS is set."]
     if not rules.readable:
         return ["No requirement is enforced: .claude/requirements.yaml can't be used."]
     if not rules.active:
-        quiet = not rules.enabled or event.source != "startup"
-        return (
-            [] if quiet else ["No requirement is enabled in .claude/requirements.yaml: nothing is enforced."]
-        )
+        quiet = not rules.enabled or event.hook.source != "startup"
+        text = "No requirement is enabled in .claude/requirements.yaml: nothing is enforced."
+        return [] if quiet else [text]
     if context is not None:
         return []
     if project.repo is None:
@@ -135,13 +115,13 @@ def _problem_lines(rules: Rules) -> list[str]:
     told = rules.told("error", "warning")
     lines = [f"Requirements file: {text}" for text in told[:_PROBLEMS]]
     if len(told) > _PROBLEMS:
-        lines.append(f"and {len(told) - _PROBLEMS} more: `context-graph-cli req doctor`")
+        lines.append(f"and {len(told) - _PROBLEMS} more: `{PROGRAM} req doctor`")
     return lines
 
 
 def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
     verdicts = [evaluate(entry, context) for entry in context.rules.active]
-    lines = briefing(verdicts, context, standard=context.rules.hooks.standard_briefing)
+    lines = briefing(verdicts, context, standard=context.rules.hooks.briefing_format == "standard")
     if carried:
         lines.append(f"Carried over from the session before: {', '.join(carried)}.")
     return lines
@@ -150,19 +130,20 @@ def _status(context: EvaluationContext, carried: list[str]) -> list[str]:
 def _pause_line(context: EvaluationContext) -> list[str]:
     if not context.session_id or paused(context.repo.common_dir, context.session_id) is None:
         return []
-    end_pause = f"{PROGRAM} req end_pause --session {shell_word(context.session_id)}"
-    return [f"Requirements are paused for this session (`{end_pause}` ends that)."]
+    resume = f"{PROGRAM} req resume --session {quote(context.session_id)}"
+    return [f"Requirements are paused for this session (`{resume}` ends that)."]
 
 
-def _carry_over(event: GateEvent, context: EvaluationContext, parent: str, result: GateResult) -> list[str]:
-    """Copy what an ended session satisfied on this branch shortly before, with its original time.
+def _carry_over(decision: Decision, context: EvaluationContext, parent: str) -> list[str]:
+    """Copy what an ended session satisfied on this branch shortly before, with its original time; the names.
 
-    Not from one that still works in a client of its own, unless this one is its fork.
+    Not from one that still works in a client of its own, unless this one is its fork (``parent``).
     """
-    hooks = context.rules.hooks
-    others = () if event.source == "fork" else tuple(context.registry.live(event.at))
-    if event.source not in _CARRY_SOURCES or not hooks.carry_over or not event.session_id:
+    event, hooks = decision.event, context.rules.hooks
+    source = event.hook.source
+    if source not in _CARRY_SOURCES or not hooks.carry_over or not event.session_id:
         return []
+    others = () if source == "fork" else tuple(decision.registry.live(event.at))
     wanted = [
         entry
         for entry in context.rules.active
@@ -171,19 +152,17 @@ def _carry_over(event: GateEvent, context: EvaluationContext, parent: str, resul
         and entry.type != "guard"
         and not entry.human_only
     ]
-    found = {
-        entry.name: record
-        for entry in wanted
-        if (record := _recent(entry, event, context.state, hooks.carry_window, others, parent))
-    }
+
+    def recent(entry: Requirement, state: BranchState) -> dict[str, Any] | None:
+        return _recent(entry, event, state, hooks.carry_window, others, parent)
+
+    found = [entry for entry in wanted if recent(entry, context.state)]
     if not found:
         return []
 
     def change(state: BranchState) -> None:
-        for entry in wanted:
-            record = None
-            if entry.name in found:
-                record = _recent(entry, event, state, hooks.carry_window, others, parent)
+        for entry in found:
+            record = recent(entry, state)
             if record:
                 _carry(state, entry, record, event)
 
@@ -192,8 +171,9 @@ def _carry_over(event: GateEvent, context: EvaluationContext, parent: str, resul
     except OSError:
         return []
     context.state = context.files.load(context.branch, event.at)
-    keep(event, context, result, "carried_over", list(found), by="carry_over")
-    return list(found)
+    names = [entry.name for entry in found]
+    decision.keep(context, "carried_over", names, by="carry_over")
+    return names
 
 
 def _recent(
@@ -216,11 +196,9 @@ def _recent(
             continue
         if any(same_session(key, one) for one in others) or (parent and not same_session(key, parent)):
             continue
-        approval = entry.type == "dynamic"
         original = _original_time(record)
-        if not is_current(record, event.at, approval=approval) or not (
-            parent or 0 <= event.at - original <= window
-        ):
+        young = parent or 0 <= event.at - original <= window
+        if not young or not is_current(record, event.at, approval=entry.type == "dynamic"):
             continue
         if best is None or original > best["original_satisfied_at"]:
             best = {**record, "original_satisfied_at": original, "carried_from": key}
@@ -250,46 +228,44 @@ def _carry(state: BranchState, entry: Requirement, record: dict[str, Any], event
     )
 
 
-def session_end(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def session_end(decision: Decision) -> None:
     """Leave the registry, end the pause and, if asked for, forget this session's own satisfactions."""
-    result = GateResult()
+    event = decision.event
     if not event.session_id:
-        return result
-    projects = session_projects(event, cache)
+        return
+    projects = decision.session_projects()
     try:
-        Registry(event.claude_dir, cache).leave(event.session_id)
+        decision.registry.leave(event.session_id)
     except LockTimeoutError:
         pass  # its process is about to end, which tells as much
     except OSError as error:
-        result.tell_user(f"the session registry can't be written ({error.strerror or error})")
-    after_tool.forget_failures(event)
+        decision.tell_failure("the session registry can't be written", error)
+    forget_failures(event)
     forget(event)
     for project in projects:
-        _end_in(event, project, cache, result)
-    return result
+        _end_in(decision, project)
 
 
-def _end_in(event: GateEvent, project: Project, cache: GateCache | None, result: GateResult) -> None:
+def _end_in(decision: Decision, project: Project) -> None:
+    event = decision.event
     if project.repo is None:
         return
-    result.project = project.root
-    journal.session_over(project.repo.common_dir, event.session_id, event.at, cache)
+    decision.result.project = project.root
+    decision.numbers(project.repo.common_dir).over()
     try:
         end_pause(project.repo.common_dir, event.session_id)
     except OSError as error:
-        result.tell_user(f"the pause can't be ended ({error.strerror or error})")
-    rules = rules_for(event, project, cache)
-    context = context_of(event, project, rules, cache, may_run=False)
+        decision.tell_failure("the pause can't be ended", error)
+    rules, context = decision.rules(project), decision.context(project)
     if context is None or not rules.readable or not rules.hooks.clear_session_state:
         return
-    result.branch = context.branch
+    decision.result.branch = context.branch
     for state in [context.state, *context.files.others(event.session_id, context.branch)]:
-        _forget_session(event, context, state, result)
+        _forget_session(decision, context, state)
 
 
-def _forget_session(
-    event: GateEvent, context: EvaluationContext, state: BranchState, result: GateResult
-) -> None:
+def _forget_session(decision: Decision, context: EvaluationContext, state: BranchState) -> None:
+    event = decision.event
     names = [name for name in state.names() if _clearable(state, name, event)]
     if not names:
         return
@@ -300,7 +276,7 @@ def _forget_session(
                 found.clear_session(name, event.session_id)
 
     context.files.change(state.branch, event.at, change)
-    keep(event, context.at_branch(state), result, "cleared", names, by="session_end")
+    decision.keep(context.at_branch(state), "cleared", names, by="session_end")
 
 
 def _clearable(state: BranchState, name: str, event: GateEvent) -> bool:
@@ -310,41 +286,36 @@ def _clearable(state: BranchState, name: str, event: GateEvent) -> bool:
     return bool(record) and not younger
 
 
-def prompt_submit(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def prompt_submit(decision: Decision) -> None:
     """Add a line while paused; list what is open only if hooks.prompt_submit.reminder asks for it.
 
     Nothing if no user asks: a subagent's report is no prompt.
     """
-    result = GateResult()
-    if not is_typed(event.prompt, event.source):
-        return result
-    projects = session_projects(event, cache) if event.session_id else []
-    for project in projects:
+    event, result = decision.event, decision.result
+    if not is_typed(event.hook.prompt, event.hook.source):
+        return
+    for project in decision.session_projects() if event.session_id else ():
         if project.repo is not None:
-            files = StateFiles(project.repo.common_dir, project.work, cache)
-            turn_over(event, project.repo, files, cache)
-        configuration_changed(event, project, rules_for(event, project, cache), cache, result)
-    configuration_gone(event, cache, result)
-    found = governed(event, cache, result)
-    if found is None:
-        return result
-    project, rules = found
-    if not rules.readable or not rules.active:
-        return result
-    context = context_of(event, project, rules, cache, may_run=False)
+            turn_over(event, project.repo, decision.files(project))
+        decision.configuration_changed(project)
+    decision.configuration_gone()
+    governed = decision.governed()
+    if governed is None:
+        return
+    rules = decision.rules(governed)
+    context = decision.context(governed) if rules.readable and rules.active else None
     if context is None:
-        return result
-    skill = _typed_skill(event.prompt)
+        return
+    skill = _typed_skill(event.hook.prompt)
     if skill:
         result.branch = context.branch
-        satisfy_by_skill(event, context, skill, result)
+        satisfy_by_skill(decision, context, skill)
     lines = _pause_line(context)
     if rules.hooks.reminder and not lines:
         verdicts = [evaluate(entry, context) for entry in rules.active]
         if any(not verdict.met for verdict in verdicts):
             lines = briefing(verdicts, context, standard=False)
     result.context = "\n".join([part for part in (result.context, *lines) if part])
-    return result
 
 
 def _typed_skill(prompt: str) -> str:
@@ -356,15 +327,11 @@ def _typed_skill(prompt: str) -> str:
     return text.split(maxsplit=1)[0][1:201] if text.startswith("/") else ""
 
 
-def pre_compact(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def pre_compact(decision: Decision) -> None:
     """Note the compaction in the journal."""
-    result = GateResult()
-    found = governed(event, cache, result)
-    if found is None:
-        return result
-    project, rules = found
-    context = context_of(event, project, rules, cache, may_run=False)
-    if context is not None and rules.active:
-        result.branch = context.branch
-        keep(event, context, result, "compacted", [], detail=event.reason or event.source)
-    return result
+    project = decision.governed()
+    context = decision.context(project) if project is not None else None
+    if context is not None and context.rules.active:
+        decision.result.branch = context.branch
+        hook = decision.event.hook
+        decision.keep(context, "compacted", [], detail=hook.reason or hook.source)

@@ -6,15 +6,16 @@ Writes the client's status line too: it reads what the gates read, writes no fil
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
-from context_graph.gates.cache import GateCache
-from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate, rules_of
+from context_graph.gates.config.config import load_rules
+from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, evaluate
+from context_graph.gates.files import GateCache
 from context_graph.gates.state.project import find_project
 from context_graph.gates.state.state_files import paused
 
 PROGRAM = "context-graph-cli"
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+")
 _MESSAGE = 1200
 _ITEMS = 12
 _LINE = 200
@@ -27,7 +28,7 @@ def denial(verdicts: list[Verdict], context: EvaluationContext) -> str:
     """The reason of a refused tool call; the last line holds the command that satisfies all of them."""
     count = len(verdicts)
     head = f"Blocked by {'a requirement' if count == 1 else f'{count} requirements'} on {context.branch}:"
-    return "\n".join([head, *_items(verdicts, context), *_way_out(verdicts, context)])
+    return _listed(head, verdicts, context)
 
 
 def human_only_denial(why: str, names: list[str], context: EvaluationContext) -> str:
@@ -47,7 +48,7 @@ def human_only_denial(why: str, names: list[str], context: EvaluationContext) ->
 def held_denial(why: str, names: list[str], session_id: str) -> str:
     """The reason of a call held by human_only requirements that the session has seen, their file away."""
     one = len(names) == 1
-    command = f"{PROGRAM} req satisfy {' '.join(map(shell_word, names))} --session {shell_word(session_id)}"
+    command = f"{PROGRAM} req satisfy {' '.join(map(quote, names))} --session {quote(session_id)}"
     return (
         f"Blocked: {why}. {', '.join(names)}, which only a person may satisfy (human_only), still "
         f"{'holds' if one else 'hold'} for this session.\n"
@@ -60,6 +61,10 @@ def stop_block(verdicts: list[Verdict], context: EvaluationContext) -> str:
     """The reason of a Stop that is held back."""
     count = len(verdicts)
     head = f"Before stopping, meet {'this requirement' if count == 1 else f'these {count} requirements'}:"
+    return _listed(head, verdicts, context)
+
+
+def _listed(head: str, verdicts: list[Verdict], context: EvaluationContext) -> str:
     return "\n".join([head, *_items(verdicts, context), *_way_out(verdicts, context)])
 
 
@@ -140,17 +145,10 @@ def _way_out(verdicts: list[Verdict], context: EvaluationContext) -> list[str]:
 
 def escape(names: list[str], context: EvaluationContext) -> str:
     """The command that satisfies ``names``: for this session or, without one, for the branch."""
-    words = " ".join(shell_word(name) for name in names)
+    words = " ".join(map(quote, names))
     if context.session_id:
-        return f"{PROGRAM} req satisfy {words} --session {shell_word(context.session_id)}"
-    return f"{PROGRAM} req satisfy {words} --branch {shell_word(context.branch)}"
-
-
-def shell_word(text: str) -> str:
-    """``text`` as one word of a shell command."""
-    if text and _PLAIN.issuperset(text):
-        return text
-    return "'" + text.replace("'", "'\"'\"'") + "'"
+        return f"{PROGRAM} req satisfy {words} --session {quote(context.session_id)}"
+    return f"{PROGRAM} req satisfy {words} --branch {quote(context.branch)}"
 
 
 def one_line(verdict: Verdict) -> str:
@@ -211,7 +209,7 @@ def status_line(
     project = find_project(folder, hint, claude_dir=claude_dir)
     if project is None:
         return "no requirements here"
-    rules = rules_of(project, claude_dir, cache)
+    rules = load_rules(project.root, claude_dir, cache)
     if not rules.readable:
         return "⚠ requirements file unreadable: nothing enforced"
     head = project.head()
@@ -219,7 +217,6 @@ def status_line(
         return f"requirements off ({'no git' if project.repo is None else head.state})"
     context = EvaluationContext(
         project,
-        project.repo,
         rules,
         branch=head.branch,
         session_id=_as_text(given.get("session_id")) or session_id,

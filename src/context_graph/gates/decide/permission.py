@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from context_graph.gates.cache import GateCache
-from context_graph.gates.decide.gate import context_of, governed, keep
-from context_graph.gates.decide.triggers import command_of
-from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.decide.call_outcomes import asked_for
+from context_graph.gates.decide.decision import Decision
+from context_graph.gates.decide.tool_call import acted_on, command_of
 from context_graph.gates.rules import SHELLS
 from context_graph.gates.shell.command import STAR, UNKNOWN, Command, names, short_options
 from context_graph.gates.shell.patterns import matches
@@ -28,30 +27,34 @@ _SQL_PROGRAMS = names(
 )
 
 
-def on_permission_request(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
-    """Deny a command that is on the list; give no answer for any other."""
-    result = GateResult()
-    if event.tool_name not in SHELLS and not event.tool_name.startswith("mcp__"):
-        return result
-    found = governed(event, cache, result)
-    if found is None:
-        return result
-    project, rules = found
-    command = command_of(event.tool_input)
-    if not command or not rules.readable or not rules.enabled:
-        return result
+def at_the_dialog(decision: Decision) -> None:
+    """Deny a command that is on the list; give no answer for any other.
+
+    The call is noted, because one that never ends after its dialog was refused by the user.
+    """
+    event = decision.event
+    if event.session_id:
+        for part in acted_on(event):
+            asked_for(event, decision.files(part.project))
+    if event.hook.tool_name not in SHELLS and not event.hook.tool_name.startswith("mcp__"):
+        return
+    project = decision.governed()
+    command = command_of(event.hook.tool_input)
+    if project is None or not command:
+        return
+    rules = decision.rules(project)
+    if not rules.readable or not rules.enabled:
+        return
     own = {event.home, project.root, project.repo.top if project.repo else ""} - {""}
     why = danger(command, own, cwd=event.cwd, home=event.home) if rules.hooks.auto_deny_dangerous else ""
     for pattern in rules.hooks.deny_patterns:
         why = why or (f"it matches {pattern}" if matches(pattern, command) else "")
     if why:
-        result.decision = "deny"
-        result.reason = f"Refused by this project's requirements: {why}. A person can run it themselves."
-        context = context_of(event, project, rules, cache, may_run=False)
+        reason = f"Refused by this project's requirements: {why}. A person can run it themselves."
+        context = decision.context(project)
+        decision.result.refuse("deny", reason, [], context.branch if context is not None else "")
         if context is not None:
-            result.branch = context.branch
-            keep(event, context, result, "permission_denied", [], detail=why)
-    return result
+            decision.keep(context, "permission_denied", [], detail=why)
 
 
 def danger(command: str, own: Collection[str] = (), *, cwd: str = "", home: str = "") -> str:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from context_graph.gates.cache import GateCache
 from context_graph.gates.config.schema import blank_entry
 from context_graph.gates.decide.call_outcomes import OpenCalls, turn_over
+from context_graph.gates.decide.decision import Decision, active_here
 from context_graph.gates.decide.evaluation import EvaluationContext, Verdict, unmet
-from context_graph.gates.decide.gate import (
-    active_here,
-    configuration_changed,
-    configuration_gone,
-    context_of,
-    keep,
-    rules_for,
-)
 from context_graph.gates.decide.messages import stop_block
-from context_graph.gates.decide.where import session_projects
-from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import Requirement, Rules
 from context_graph.gates.state.git import find_repo
 from context_graph.gates.state.project import Project, find_project
-from context_graph.gates.state.registry import Registry
 from context_graph.gates.state.state import BranchState, is_current
-from context_graph.gates.state.state_files import StateFiles
 
 _Open = tuple[EvaluationContext, list[Verdict]]
 
@@ -34,64 +23,61 @@ _WAITED = "#waited"
 """Entry of the session's calls with the background work that has let a Stop go."""
 
 
-def before_stop(event: GateEvent, cache: GateCache | None, may_run: bool) -> GateResult:
+def before_stop(decision: Decision) -> None:
     """Block the Stop with every requirement that this session armed, in any project, and left unmet.
 
     ``stop_hook_active`` passes before anything is read: a turn is blocked once. While background work of the
     session goes on it passes too, because its end wakes the session and Stop comes again.
     """
-    result = GateResult()
-    if event.stop_hook_active or not event.session_id:
-        return result
+    event = decision.event
+    if event.hook.stop_hook_active or not event.session_id:
+        return
     found: list[_Open] = []
-    projects = session_projects(event, cache)
-    for project in [*projects, *_gone(event, cache, projects)]:
-        context, verdicts = _left_open(event, project, cache, may_run)
+    known: set[tuple[str, str, str]] = set()
+    projects = decision.session_projects()
+    for project in [*projects, *_gone(decision, projects)]:
+        context, verdicts = _left_open(decision, project)
         if any(verdict.deferred for verdict in verdicts):
-            result.deferred = True
-            return result
-        known = {(one.repo.common_dir, v.branch, v.requirement.name) for one, them in found for v in them}
-        new = [
-            v
-            for v in verdicts
-            if context and (context.repo.common_dir, v.branch, v.requirement.name) not in known
-        ]
-        if context is not None and new:
+            decision.result.deferred = True
+            return
+        if context is None:
+            continue
+        keys = [(context.repo.common_dir, v.branch, v.requirement.name) for v in verdicts]
+        new = [verdict for key, verdict in zip(keys, verdicts, strict=True) if key not in known]
+        known.update(keys)
+        if new:
             found.append((context, new))
     for project in projects:
-        configuration_changed(event, project, rules_for(event, project, cache), cache, result)
-    configuration_gone(event, cache, result)
-    if found and not _waits(event, found, cache):
-        _block(event, found, result)
-    return result
+        decision.configuration_changed(project)
+    decision.configuration_gone()
+    if found and not _waits(decision, found):
+        _block(decision, found)
 
 
-def _block(event: GateEvent, found: list[_Open], result: GateResult) -> None:
+def _block(decision: Decision, found: list[_Open]) -> None:
+    result = decision.result
     result.decision = "block"
     result.reason = "\n\n".join(stop_block(verdicts, context) for context, verdicts in found)
     for context, verdicts in found:
         names = list(dict.fromkeys(verdict.requirement.name for verdict in verdicts))
         result.project, result.branch = result.project or context.root, result.branch or context.branch
         result.requirements += [name for name in names if name not in result.requirements]
-        keep(event, context, result, "blocked", names, detail=verdicts[0].why)
+        decision.keep(context, "blocked", names, detail=verdicts[0].why)
 
 
-def _left_open(
-    event: GateEvent, project: Project, cache: GateCache | None, may_run: bool
-) -> tuple[EvaluationContext | None, list[Verdict]]:
+def _left_open(decision: Decision, project: Project) -> tuple[EvaluationContext | None, list[Verdict]]:
     """What the session armed in the project and left unmet; where HEAD names no branch, on other branches."""
-    rules = rules_for(event, project, cache)
+    rules = decision.rules(project)
     if project.repo is not None:
-        files = StateFiles(project.repo.common_dir, project.work, cache)
-        turn_over(event, project.repo, files, cache)
+        turn_over(decision.event, project.repo, decision.files(project))
     wanted = _verified(rules)
     if rules.readable and not wanted:
         return None, []
-    context = context_of(event, project, rules, cache, may_run=may_run, detached=True)
+    context = decision.context(project, may_run=decision.may_run, detached=True)
     if context is None:
         return None, []
     if not rules.readable:
-        return context, _by_state_alone(event, context)
+        return context, _by_state_alone(decision.event, context)
     wanted = active_here(wanted, context)
     return context, _armed_and_unmet(wanted, context) if wanted else []
 
@@ -122,10 +108,10 @@ def _is_armed(entry: Requirement, state: BranchState, context: EvaluationContext
     return state.is_armed(entry.name, context.session_id, per_session=entry.per_session or not here)
 
 
-def _gone(event: GateEvent, cache: GateCache | None, projects: list[Project]) -> list[Project]:
+def _gone(decision: Decision, projects: list[Project]) -> list[Project]:
     """Projects that governed the session and have no file any more."""
-    found = []
-    for folder in Registry(event.claude_dir, cache).folders(event.session_id):
+    event, found = decision.event, []
+    for folder in decision.registry.folders(event.session_id):
         known = any(folder in (one.work, one.root) for one in projects)
         if not known and find_project(folder, "", claude_dir=event.claude_dir) is None:
             repo = find_repo(folder) if folder.startswith("/") else None
@@ -151,14 +137,13 @@ def _is_open(state: BranchState, name: str, event: GateEvent) -> bool:
     return not (is_current(record, event.at) or is_current(entry, event.at))
 
 
-def _waits(event: GateEvent, found: list[_Open], cache: GateCache | None) -> bool:
-    """Whether Stop will come again by itself: an agent runs, or a command that has not yet let a Stop
-    pass.
-    """
-    if any(kind not in _ENDLESS for kind, _ in event.background):
+def _waits(decision: Decision, found: list[_Open]) -> bool:
+    """Whether Stop comes again by itself: an agent runs, or a command that has not yet let a Stop pass."""
+    event = decision.event
+    if any(kind not in _ENDLESS for kind, _ in event.hook.background):
         return True
-    ids = [key for _, key in event.background]
-    calls = OpenCalls(found[0][0].repo.common_dir, event.session_id, cache)
+    ids = [key for _, key in event.hook.background]
+    calls = OpenCalls(found[0][0].files, event.session_id)
     waited = calls.all().get(_WAITED, {}).get("for", [])
     if all(key in waited for key in ids):
         return False

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from posixpath import join
-from typing import TYPE_CHECKING
 
-from context_graph.gates.decide.triggers import command_of, targets_of
+from context_graph.gates.decide.tool_call import command_of, targets_of
+from context_graph.gates.event import GateEvent
 from context_graph.gates.rules import SHELLS as SHELL_TOOLS
 from context_graph.gates.rules import Rules, glob_match
 from context_graph.gates.shell import programs
@@ -21,9 +21,6 @@ from context_graph.gates.shell.protected import Protected, Reach
 from context_graph.gates.shell.runs import SHELLS, git_call, runs
 from context_graph.gates.shell.shell import Reading
 from context_graph.gates.state.project import Project
-
-if TYPE_CHECKING:
-    from context_graph.gates.event import GateEvent
 
 FILE_TOOLS = names("Edit Write MultiEdit NotebookEdit")
 
@@ -35,6 +32,8 @@ _RUN_TEXT = programs.INTERPRETERS | names("sed awk gawk mawk crontab")
 _RUN_FILES = programs.INTERPRETERS | SHELLS | {"source", "."}
 _WRITTEN = 20
 _SHOWN = 100
+_NAME_CHARS = 255
+"""Longest name of a file; a longer glob may mean any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ _PATH_CHARS = 4096
 def objection_of(event: GateEvent, project: Project, rules: Rules) -> Touch:
     """The human_only requirements that the call itself might satisfy or switch off, and how."""
     protected = [entry.name for entry in rules.active if entry.human_only]
-    tool, given = event.tool_name, event.tool_input
+    tool, given = event.hook.tool_name, event.hook.tool_input
     if not protected or not isinstance(given, dict):
         return Touch()
     ours = Protected(project, event.claude_dir, event.cache_dir)
@@ -315,7 +314,7 @@ def _filters(words: Sequence[str]) -> tuple[list[str], list[str]]:
         if before in ("!", "-not"):
             continue
         if option in ("-name", "-iname"):
-            globs.append(shown(value))
+            globs.append(shown(value) if len(value) <= _NAME_CHARS else "*")
         elif option in ("-path", "-ipath", "-wholename", "-regex", "-iregex"):
             paths.append(value)
     return globs, paths

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from enum import IntEnum
 
 from context_graph.gates.config.config import layers
 from context_graph.gates.shell.command import ONE, STAR, UNKNOWN, could_be, is_plain
-from context_graph.gates.state.project import Project
+from context_graph.gates.state.git import parents
+from context_graph.gates.state.project import Project, real_path
 from context_graph.gates.state.state_files import FOLDER
 
 
@@ -53,7 +53,7 @@ class Protected:
             {*paths, *map(_real, paths)} for paths in (files, trees, homes)
         )
         every = {*self._files, *self._trees, *self._homes}
-        self._above = {parent for path in every for parent in _parents(path)}
+        self._above = {parent for path in every for parent in parents(path)[1:]}
         self.names = {path.rpartition("/")[2] for path in every}
         """The last parts of all their paths."""
 
@@ -97,10 +97,7 @@ class Protected:
 
 
 def _real(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
+    return real_path(path) or path
 
 
 def _normal(path: str) -> str:
@@ -113,11 +110,3 @@ def _normal(path: str) -> str:
             parts.append(part)
     made = "/".join(parts)
     return made if path[:1] in (UNKNOWN, STAR, ONE) else "/" + made
-
-
-def _parents(path: str) -> list[str]:
-    found = []
-    while path.count("/") > 1:
-        path = path.rpartition("/")[0]
-        found.append(path)
-    return [*found, "/"]

@@ -13,14 +13,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from context_graph.gates.files import Locked, append_line, from_json, read_bytes, read_object, write_json
+from context_graph.gates.files import (
+    GateCache,
+    Locked,
+    append_line,
+    from_json,
+    read_bytes,
+    read_object,
+    write_json,
+)
 from context_graph.gates.state.session_ids import own_name, safe_name
 from context_graph.gates.state.state_files import FOLDER, sessions_folder
-
-if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
 
 LIMIT = 1 << 20
 """Bytes after which the journal is set aside as .1; the one before that is dropped."""
@@ -97,88 +102,75 @@ _TOOLS, _REQUIREMENTS, _SKILLS, _FILES = 100, 200, 50, 200
 _WAIT_S = 0.1
 
 
-def metrics_path(common_dir: str, session_id: str) -> str:
-    """The session's file: by the 8 digits that begin its id, by all of it where another session has those."""
-    folder = sessions_folder(common_dir)
-    path = f"{folder}/{safe_name(session_id)}.json"
-    found = _read_metrics(path)
-    if found and found.get("session_id") != session_id:
-        return f"{folder}/{own_name(session_id)}.json"
-    return path
+class SessionNumbers:
+    """Counts what one session does in one repository, at ``now``. What can't be written is left out.
 
-
-def call_ended(common_dir: str, session_id: str, tool: str, now: float, cache: GateCache | None) -> None:
-    """Count one call of ``tool`` in a session of which there are numbers: a call alone leaves no trace.
-
-    Cost: one small file in twenty calls, in each without ``cache``.
+    With ``cache`` calls are written down twenty at a time.
     """
-    if not _has_numbers(common_dir, session_id):
-        return
-    if cache is None:
-        _change_metrics(common_dir, session_id, now, lambda found: _count(found, {tool: 1}))
-        return
-    waiting = cache.counts.setdefault((common_dir, session_id), {})
-    waiting[tool] = waiting.get(tool, 0) + 1
-    if sum(waiting.values()) >= FLUSHED_AT:
-        _change_metrics(common_dir, session_id, now, lambda found: None, cache)
 
+    def __init__(self, common_dir: str, session_id: str, now: float, cache: GateCache | None = None) -> None:
+        self._folder, self._key = sessions_folder(common_dir), (common_dir, session_id)
+        self._session, self._now, self._cache = session_id, now, cache
 
-def _has_numbers(common_dir: str, session_id: str) -> bool:
-    folder = sessions_folder(common_dir)
-    return any(os.path.exists(f"{folder}/{name(session_id)}.json") for name in (safe_name, own_name))
+    def _path(self) -> str:
+        """By the 8 digits that begin the id; by all of it where another session has those."""
+        path = f"{self._folder}/{safe_name(self._session)}.json"
+        found = _read_metrics(path)
+        if found and found.get("session_id") != self._session:
+            return f"{self._folder}/{own_name(self._session)}.json"
+        return path
 
+    def call_ended(self, tool: str) -> None:
+        """Count one call of ``tool``, if there are numbers of the session: a call alone leaves no trace."""
+        names = (safe_name(self._session), own_name(self._session))
+        if not any(os.path.exists(f"{self._folder}/{name}.json") for name in names):
+            return
+        if self._cache is None:
+            self._change(lambda found: _count(found, {tool: 1}))
+            return
+        waiting = self._cache.counts.setdefault(self._key, {})
+        waiting[tool] = waiting.get(tool, 0) + 1
+        if sum(waiting.values()) >= FLUSHED_AT:
+            self._change(lambda found: None)
 
-def noted(
-    common_dir: str, session_id: str, record: dict[str, Any], now: float, cache: GateCache | None = None
-) -> None:
-    """Count a record of the journal: a refusal, a satisfaction, a compaction."""
-    if session_id and record.get("kind") in _COUNTED:
-        _change_metrics(
-            common_dir, session_id, now, lambda found: _count_record(found, record, int(now)), cache
+    def noted(self, record: dict[str, Any]) -> None:
+        """Count a record of the journal: a refusal, a satisfaction, a compaction."""
+        if record.get("kind") in _COUNTED:
+            self._change(lambda found: _count_record(found, record, int(self._now)))
+
+    def began(self, project: str, branch: str) -> None:
+        """The session starts, or goes on, in that project; of many sessions the newest are kept."""
+        _sweep_metrics(self._folder)
+        self._change(
+            lambda found: found.update(
+                project_dir=project, branch=branch, ended_at=None, duration_seconds=None
+            )
         )
 
+    def over(self) -> None:
+        """The session has ended, if anything was counted of it."""
+        end = int(self._now)
+        if os.path.exists(self._path()):
+            self._change(
+                lambda found: found.update(
+                    ended_at=end, duration_seconds=max(0, end - int(found["started_at"]))
+                )
+            )
 
-def session_began(common_dir: str, session_id: str, project: str, branch: str, now: float) -> None:
-    """The session starts, or goes on, in that project; of many sessions the newest are kept."""
-
-    def begin(found: dict[str, Any]) -> None:
-        found.update(project_dir=project, branch=branch, ended_at=None, duration_seconds=None)
-
-    _sweep_metrics(sessions_folder(common_dir))
-    _change_metrics(common_dir, session_id, now, begin)
-
-
-def session_over(common_dir: str, session_id: str, now: float, cache: GateCache | None) -> None:
-    """The session has ended, if anything was counted of it."""
-
-    def end(found: dict[str, Any]) -> None:
-        found.update(ended_at=int(now), duration_seconds=max(0, int(now) - int(found["started_at"])))
-
-    if os.path.exists(metrics_path(common_dir, session_id)):
-        _change_metrics(common_dir, session_id, now, end, cache)
-
-
-def _change_metrics(
-    common_dir: str,
-    session_id: str,
-    now: float,
-    apply: Callable[[dict[str, Any]], object],
-    cache: GateCache | None = None,
-) -> None:
-    if not session_id:
-        return
-    folder = sessions_folder(common_dir)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with Locked(folder + "/metrics.lock", _WAIT_S):
-            path = metrics_path(common_dir, session_id)
-            found = _read_metrics(path) or _fresh_metrics(session_id, now)
-            if cache is not None:
-                _count(found, cache.counts.pop((common_dir, session_id), {}))
-            apply(found)
-            write_json(path, found, sync=False)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return
+    def _change(self, apply: Callable[[dict[str, Any]], object]) -> None:
+        if not self._session:
+            return
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            with Locked(self._folder + "/metrics.lock", _WAIT_S):
+                path = self._path()
+                found = _read_metrics(path) or _fresh_metrics(self._session, self._now)
+                if self._cache is not None:
+                    _count(found, self._cache.counts.pop(self._key, {}))
+                apply(found)
+                write_json(path, found, sync=False)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return
 
 
 def _fresh_metrics(session_id: str, now: float) -> dict[str, Any]:

@@ -65,21 +65,20 @@ def find_project(cwd: str, hint: str, *, claude_dir: str, known: tuple[str, ...]
 
 def resolved(path: str) -> str:
     """``path`` with links resolved; empty for what is no absolute path (or can be none)."""
-    if not path.startswith("/"):
-        return ""
+    return real_path(path) if path.startswith("/") else ""
+
+
+def real_path(path: str, cwd: str = "") -> str:
+    """``path``, given in ``cwd``, with ``~`` and links resolved; empty for what can be no path."""
     try:
-        return os.path.realpath(path)
+        return os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) if path else ""
     except (OSError, ValueError):
         return ""
 
 
 def is_inside(path: str, folder: str, cwd: str = "/") -> bool:
     """Whether ``path``, links resolved, lies below ``folder`` (taken as it is)."""
-    try:
-        real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    except (OSError, ValueError):
-        return False
-    return real.startswith(folder.rstrip("/") + "/")
+    return real_path(path, cwd).startswith(folder.rstrip("/") + "/")
 
 
 def _upwards(start: str, claude_dir: str, trusted: tuple[str, ...], hinted: str) -> Project | None:

@@ -11,13 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from context_graph.gates.files import Locked, read_object, write_json
+from context_graph.gates.files import GateCache, Locked, number, read_object, read_through, write_json
 from context_graph.gates.state.session_ids import same_session
-
-if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
 
 _MAX_DEPTH = 64
 _SHELLS = frozenset(
@@ -133,10 +130,7 @@ class Registry:
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """Every entry, in order of coming; not to be changed."""
-        if self._cache is None or not self.path:
-            return _read(self.path) if self.path else {}
-        found: dict[str, dict[str, Any]] = self._cache.document(self.path, _read)
-        return found
+        return read_through(self._cache, self.path, _read) if self.path else {}
 
     def live(self, now: float) -> dict[str, dict[str, Any]]:
         """The entries whose client still runs."""
@@ -162,7 +156,7 @@ class Registry:
         entry = self.sessions().get(session_id)
         if entry is None or entry.get("project_dir") != project or entry.get("branch") != branch:
             return True
-        if not 0 <= now - _number(entry.get("last_active")) <= REFRESH_S:
+        if not 0 <= now - number(entry.get("last_active")) <= REFRESH_S:
             return True
         pid = _pid(entry)
         return pid > 0 and not is_alive(pid, _ticks(entry))
@@ -194,7 +188,7 @@ class Registry:
             lives = old is not None and _lives(old, now)
             if not lives:
                 sessions.pop(session_id, None)
-            began = int(_number(old.get("started_at"))) if lives and old is not None else int(now)
+            began = int(number(old.get("started_at"))) if lives and old is not None else int(now)
             seen = _folders(old) if old is not None else {}
             seen.pop(project, None)
             seen[project] = branch
@@ -275,7 +269,7 @@ def _lives(entry: dict[str, Any], now: float) -> bool:
     pid = _pid(entry)
     if pid > 0:
         return is_alive(pid, _ticks(entry))
-    return now - _number(entry.get("last_active")) <= _UNKNOWN_ALIVE_S
+    return now - number(entry.get("last_active")) <= _UNKNOWN_ALIVE_S
 
 
 def _folders(entry: dict[str, Any]) -> dict[str, str]:
@@ -287,14 +281,8 @@ def _texts(found: object) -> dict[str, str]:
 
 
 def _pid(entry: dict[str, Any]) -> int:
-    return int(_number(entry.get("ppid")))
+    return int(number(entry.get("ppid")))
 
 
 def _ticks(entry: dict[str, Any]) -> int:
-    return int(_number(entry.get("ticks")))
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
-        return 0
-    return value
+    return int(number(entry.get("ticks")))

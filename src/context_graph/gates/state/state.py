@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from context_graph.gates.files import number
 from context_graph.gates.state.session_ids import is_alias, same_session
 
 VERSION = "1.0"
@@ -114,7 +115,7 @@ class BranchState:
         records, entry = self.sessions(name), self.entry(name)
         for key in _own_keys(records, session_id):
             record = records[key]
-            if not _is_triggered(record) or _stamp(record.get("triggered_at")) > now:
+            if not _is_triggered(record) or number(record.get("triggered_at")) > now:
                 continue
             self.changed = True
             for field in ("triggered", "triggered_at", "type"):
@@ -143,7 +144,7 @@ class BranchState:
         else:
             rest = {key: note[key] for key in ("by", "expires_at", "metadata")}
             old = self.record(name, session_id) if session_id else self.entry(name)
-            if old.get("satisfied") is not True or _stamp(old.get("satisfied_at")) <= now:
+            if old.get("satisfied") is not True or number(old.get("satisfied_at")) <= now:
                 self.satisfy(name, session_id, scope=scope, now=now, **rest)
 
     def _use(self, name: str, session_id: str, now: float) -> None:
@@ -158,7 +159,7 @@ class BranchState:
         the next call.
         """
         record = self.record(name, session_id)
-        return record.get("satisfied") is True and _stamp(record.get("satisfied_at")) <= at
+        return record.get("satisfied") is True and number(record.get("satisfied_at")) <= at
 
     def clear_session(self, name: str, session_id: str) -> bool:
         """Remove the session's record, armed flag included. Returns whether there was one."""
@@ -186,7 +187,7 @@ class BranchState:
     def refuses_override(self, name: str, session_id: str) -> bool:
         """Whether the session took the root's satisfaction back for itself."""
         cleared = self.record(name, session_id).get("cleared_at")
-        return cleared is not None and _stamp(cleared) >= _stamp(self.entry(name).get("satisfied_at"))
+        return cleared is not None and number(cleared) >= number(self.entry(name).get("satisfied_at"))
 
     def clear(self, name: str) -> bool:
         """Remove the whole entry, every session's record included."""
@@ -271,7 +272,7 @@ def _merged(records: list[Any]) -> dict[str, Any]:
     found = [dict(record) for record in records if isinstance(record, dict)]
     if not found:
         return {}
-    newest = max(found, key=lambda record: _stamp(record.get("satisfied_at")))
+    newest = max(found, key=lambda record: number(record.get("satisfied_at")))
     armed = [record for record in found if record.get("triggered") is True]
     if armed and newest.get("triggered") is not True:
         newest.update(triggered=True, triggered_at=armed[0].get("triggered_at"))
@@ -288,18 +289,11 @@ def _make_room(records: dict[str, Any]) -> None:
 def _last_use(record: object) -> float:
     if not isinstance(record, dict):
         return 0.0
-    return max(_stamp(record.get(key)) for key in ("satisfied_at", "triggered_at", "cleared_at"))
+    return max(number(record.get(key)) for key in ("satisfied_at", "triggered_at", "cleared_at"))
 
 
 def _is_triggered(record: object) -> bool:
     return isinstance(record, dict) and record.get("triggered") is True
-
-
-def _stamp(value: object) -> float:
-    """``value`` as Unix seconds; anything that is no number counts as infinitely old."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e15 < value < 1e15:
-        return 0.0
-    return float(value)
 
 
 def is_current(record: dict[str, Any], now: float, *, approval: bool = False, lasting: bool = False) -> bool:

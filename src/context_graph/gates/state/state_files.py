@@ -16,11 +16,12 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from context_graph.config.paths import fnv1a64
 from context_graph.gates.files import (
     LOCK_WAIT_S,
+    GateCache,
     Locked,
     LockTimeoutError,
     from_json,
@@ -31,9 +32,6 @@ from context_graph.gates.files import (
 )
 from context_graph.gates.state.session_ids import safe_name, same_session
 from context_graph.gates.state.state import VERSION, BranchState
-
-if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
 
 FOLDER = "/requirements"
 """Below the common git folder, which all worktrees share."""
@@ -170,8 +168,7 @@ class StateFiles:
     def _read(self, path: str, *, fresh: bool = False, needle: str = "") -> dict[str, Any] | None:
         if self.cache is None or fresh:
             return read_document(path, needle=needle)
-        document: dict[str, Any] | None = self.cache.document(path, read_document)
-        return document
+        return self.cache.document(path, read_document)
 
 
 class _Pending:

@@ -29,7 +29,7 @@ from context_graph.text.flattening import flatten_text
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
 if TYPE_CHECKING:
-    from context_graph.gates.cache import GateCache
+    from context_graph.gates.files import GateCache
 
 
 _MESSAGE_CHARS = 65_536
@@ -134,7 +134,7 @@ class Gates:
 
     def __init__(self, root: Path, log: logging.Logger, redactor: TextRedactor) -> None:
         self._redactor = redactor
-        self._cache_dir = os.fspath(root / CACHE_FOLDER)
+        self._root = root
         self._log = log
         self._cache: GateCache | None = None
 
@@ -168,7 +168,7 @@ class Gates:
                 session_id=request.session_env,
                 claude_dir=claude_dir_of({"HOME": os.environ.get("HOME", ""), **env}),
                 now=(request.at_ms or time.time_ns() // 1_000_000) / 1000 + clock_offset(env),
-                cache_dir=self._cache_dir,
+                cache_dir=os.fspath(self._root / CACHE_FOLDER),
                 cache=self._known(),
             )
         except Exception:  # whatever it is: a status line is no place for a traceback
@@ -183,7 +183,7 @@ class Gates:
 
     def _known(self) -> GateCache:
         # With all of the gates: an owner that no hook has asked yet has not loaded them.
-        from context_graph.gates.cache import GateCache
+        from context_graph.gates.files import GateCache
 
         if self._cache is None:
             self._cache = GateCache()
@@ -211,7 +211,7 @@ class Gates:
             cwd=os.fspath(hook.request.cwd or ""),
             at_ms=hook.event.at_ms,
             parent_pid=hook.request.parent_pid,
-            cache_dir=self._cache_dir,
+            root=self._root,
         )
 
     def _record(self, log: RequirementLog, event: HookEvent, name: str, result: GateResult) -> None:

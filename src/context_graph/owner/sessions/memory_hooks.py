@@ -270,7 +270,7 @@ class MemoryHooks:
 
     def _client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.client_memory import (
+        from context_graph.gates.decide.exemptions import (
             chosen_folders,
             is_client_memory,
             looks_like_client_memory,

@@ -1,0 +1,198 @@
+"""Holds one decision in progress, and does what every handler of an event needs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from context_graph.gates.config.config import load_rules
+from context_graph.gates.decide.evaluation import EvaluationContext
+from context_graph.gates.decide.tool_call import project_of
+from context_graph.gates.event import GateEvent, GateResult
+from context_graph.gates.files import GateCache, LockTimeoutError
+from context_graph.gates.rules import Requirement, Rules
+from context_graph.gates.state import journal
+from context_graph.gates.state.project import CONFIG, Project, find_project
+from context_graph.gates.state.registry import Registry
+from context_graph.gates.state.state_files import StateFiles, paused
+
+_CHARS = 300
+_SHOWN = 3
+_ONE_SIDED = "user: "
+"""Before what only the user was told, at an event that tells the model nothing."""
+
+
+class Decision:
+    """One event, the files cached for it, and the answer so far.
+
+    Args:
+        may_run: Whether a dynamic requirement's process may run in this process.
+    """
+
+    def __init__(self, event: GateEvent, cache: GateCache | None = None, *, may_run: bool = True) -> None:
+        self.event, self.cache, self.may_run, self.result = event, cache, may_run, GateResult()
+
+    @cached_property
+    def registry(self) -> Registry:
+        return Registry(self.event.claude_dir, self.cache)
+
+    def files(self, project: Project) -> StateFiles:
+        """The state of the project, which has a repository."""
+        assert project.repo is not None
+        return StateFiles(project.repo.common_dir, project.work, self.cache)
+
+    def rules(self, project: Project) -> Rules:
+        """The project's rules, read once per call: without an owner there is no cache."""
+        if project.rules is None:
+            project.rules = load_rules(project.root, self.event.claude_dir, self.cache)
+        return project.rules
+
+    def governed(self) -> Project | None:
+        """The working folder's project, noted in the result; None without a repository."""
+        project = project_of(self.event)
+        if project is None or project.repo is None:
+            return None
+        self.result.project = project.root
+        return project
+
+    def session_projects(self) -> list[Project]:
+        """The projects that the session works in: the working folder's first, then those it was seen in."""
+        event = self.event
+        folders = self.registry.folders(event.session_id)
+        seen = (find_project(folder, "", claude_dir=event.claude_dir) for folder in folders)
+        found: list[Project] = []
+        for project in (project_of(event), *seen):
+            if project is not None and project.repo is not None and not any(map(project.is_same, found)):
+                found.append(project)
+        return found
+
+    def context(
+        self, project: Project, *, may_run: bool = False, detached: bool = False, branch: str = ""
+    ) -> EvaluationContext | None:
+        """What the project's requirements are judged in; None without a repository or a branch.
+
+        With ``detached`` HEAD need not name a branch; the context then has none. ``branch`` is used in place
+        of HEAD's, in which case the working tree tells nothing about it.
+        """
+        head, event = project.head(), self.event
+        if project.repo is None or not (head.branch or detached or branch):
+            return None
+        return EvaluationContext(
+            project,
+            self.rules(project),
+            branch=branch or head.branch,
+            session_id=event.session_id,
+            now=event.at,
+            claude_dir=event.claude_dir,
+            cache_dir=event.cache_dir,
+            cache=self.cache,
+            may_run=may_run,
+            checked_out=bool(head.branch) and not branch,
+        )
+
+    def keep(
+        self, context: EvaluationContext, kind: str, names: list[str], *, by: str = "", detail: str = ""
+    ) -> None:
+        """Add one record to the result and the journal."""
+        event, common_dir = self.event, context.repo.common_dir
+        one = journal.record(
+            kind,
+            names,
+            at=event.at,
+            session_id=event.session_id,
+            branch=context.branch,
+            tool=event.hook.tool_name,
+            by=by,
+            detail=detail,
+        )
+        self.result.records.append(one)
+        self.numbers(common_dir).noted(one)
+        try:
+            journal.append(common_dir, [one])
+        except OSError as error:
+            self.tell_failure("the journal can't be written", error)
+
+    def numbers(self, common_dir: str) -> journal.SessionNumbers:
+        """What is counted of the session in that repository."""
+        return journal.SessionNumbers(common_dir, self.event.session_id, self.event.at, self.cache)
+
+    def tell_failure(self, what: str, error: OSError) -> None:
+        """Tell the user what went wrong beside the decision."""
+        self.result.tell_user(f"{what} ({error.strerror or error})")
+
+    def enter_registry(self, context: EvaluationContext, *, told: str | None = None) -> None:
+        """Record that the session works here, if that is new, and what it was told, if given."""
+        session, now = self.event.session_id, self.event.at
+        if not session:
+            return
+        known = told is None or self.registry.told(session, context.root) == told
+        if known and not self.registry.needs(session, context.root, context.branch, now):
+            return
+        try:
+            self._enter(context.root, context.branch, told)
+        except LockTimeoutError:
+            return  # the next call enters it
+        except OSError as error:
+            self.tell_failure("the session registry can't be written", error)
+
+    def _enter(self, folder: str, branch: str, told: str | None) -> None:
+        event = self.event
+        self.registry.enter(
+            event.session_id, project=folder, branch=branch, pid=event.client, now=event.at, told=told
+        )
+
+    def configuration_changed(self, project: Project) -> None:
+        """Report what is wrong with the configuration, or that it holds again, if that is news."""
+        if not self.event.session_id:
+            return
+        wrong = what_is_wrong(self.rules(project))
+        if self.registry.told(self.event.session_id, project.work) != wrong:
+            self._say_once(project.work, project.head().branch, wrong)
+
+    def configuration_gone(self) -> None:
+        """Report once that the file of a project that governed this session is gone."""
+        session = self.event.session_id
+        for folder in self.registry.folders(session) if session else ():
+            if find_project(folder, "", claude_dir=self.event.claude_dir) is not None:
+                continue
+            wrong = f"no requirement is enforced any more: {folder}{CONFIG} is gone"[:_CHARS]
+            if self.registry.told(session, folder) != wrong:
+                branch = self.registry.sessions().get(session, {}).get("branch", "")
+                self._say_once(folder, str(branch), wrong)
+            return
+
+    def _say_once(self, folder: str, branch: str, wrong: str) -> None:
+        event, result = self.event, self.result
+        said = self.registry.told(event.session_id, folder)
+        told = f"{_ONE_SIDED}{wrong}" if wrong and event.name == "Stop" else wrong
+        if told == said:
+            return
+        text = wrong or "the requirements of this project are enforced again"
+        try:
+            self._enter(folder, branch, told)
+        except OSError:
+            # What can't be noted would be said with every call; a process that lives longer remembers it.
+            if self.cache is not None and not self.cache.first_time(f"{event.session_id} {text}", event.at):
+                return
+        if said.removeprefix(_ONE_SIDED) != wrong:
+            result.tell_user(text)
+        line = f"{text[:1].upper()}{text[1:]}."
+        result.context = f"{result.context}\n{line}" if result.context else line
+
+
+def what_is_wrong(rules: Rules) -> str:
+    """Why the configuration, or a part of it, is not enforced as written; empty if it is."""
+    errors = rules.told("error")
+    if not rules.readable:
+        return f"no requirement is enforced in this project: {(errors or ['its file is gone'])[0]}"[:_CHARS]
+    if not errors:
+        return ""
+    more = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+    return f"the requirements are not enforced as written: {'; '.join(errors[:_SHOWN])}{more}"[:_CHARS]
+
+
+def active_here(requirements: list[Requirement], context: EvaluationContext) -> list[Requirement]:
+    """The requirements that the session's pause does not lift: an agent's never lifts human_only ones."""
+    marker = paused(context.repo.common_dir, context.session_id) if context.session_id else None
+    if marker is None:
+        return requirements
+    return [] if marker.get("by") == "user" else [entry for entry in requirements if entry.human_only]

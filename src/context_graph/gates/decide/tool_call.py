@@ -1,0 +1,261 @@
+"""Reads a tool call: the projects that it acts on, and the requirements that it triggers there.
+
+A file counts for its checkout, a command for the folder that it runs in.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cache as once
+
+from context_graph.gates.event import GateEvent
+from context_graph.gates.rules import Requirement, Rules, covers
+from context_graph.gates.shell.command import Command, is_plain, shown
+from context_graph.gates.shell.patterns import IGNORE_CASE, matches
+from context_graph.gates.shell.runs import entered, git_call, runs
+from context_graph.gates.state.git import git_aliases
+from context_graph.gates.state.project import Project, find_project, resolved
+
+_COMMANDS = 200
+_PATHS = (
+    *("file_path", "notebook_path", "path", "relative_path", "filePath", "filepath", "file", "uri"),
+    *("target_file", "source", "destination", "paths", "files"),
+)
+"""Names that tools, MCP servers' too, give to their arguments for files."""
+
+
+@dataclass(slots=True)
+class Part:
+    """One project that a call acts on, and the commands of the call that run there ([] for all of it)."""
+
+    project: Project
+    commands: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """Those that run in other projects."""
+
+    def triggered(self, rules: Rules, event: GateEvent) -> list[Requirement]:
+        """The active requirements that the call triggers here."""
+        repo = self.project.repo
+
+        @once  # files are read once a call, however many requirements ask
+        def aliases() -> Mapping[str, str]:
+            return git_aliases(repo.common_dir if repo else "", event.home)
+
+        found = matching(rules, event.hook.tool_name, event.hook.tool_input, aliases)
+        if not found or not self.elsewhere:
+            return found
+        here, there = (
+            {
+                entry.name
+                for text in texts
+                for entry in matching(rules, event.hook.tool_name, {"command": text}, aliases)
+            }
+            for texts in (self.commands, self.elsewhere)
+        )
+        return [entry for entry in found if entry.name in here or entry.name not in there]
+
+
+def project_of(event: GateEvent) -> Project | None:
+    """The project of the session's working folder, else of the folder that the client was started in."""
+    return find_project(event.cwd, event.project_dir, claude_dir=event.claude_dir)
+
+
+def acted_on(event: GateEvent) -> list[Part]:
+    """The governed projects that a tool call acts on; where it names none, the working folder's.
+
+    Cost: a few stat calls a file or folder that the call names.
+    """
+    command = command_of(event.hook.tool_input)
+    if command:
+        return _of_command(event, command)
+    own = project_of(event)
+    found: list[Project] = []
+    for path in targets_of(event.hook.tool_input):
+        there = _of_file(path, event) or own
+        if there is not None and there.repo is not None and not any(map(there.is_same, found)):
+            found.append(there)
+    if not found and own is not None and own.repo is not None:
+        found = [own]
+    return [Part(project) for project in found]
+
+
+def _of_command(event: GateEvent, command: str) -> list[Part]:
+    found: list[Part] = []
+    for folder, text in command_folders(command, event.cwd, event.home):
+        project = find_project(folder, event.project_dir, claude_dir=event.claude_dir)
+        if project is None or project.repo is None:
+            continue
+        part = next((part for part in found if part.project.is_same(project)), None)
+        if part is None:
+            part = Part(project)
+            found.append(part)
+        part.commands.append(text)
+    for part in found:
+        part.elsewhere = [text for other in found if other is not part for text in other.commands]
+    return found
+
+
+def _of_file(path: str, event: GateEvent) -> Project | None:
+    folder = os.path.dirname(resolved(os.path.join(event.cwd, os.path.expanduser(path))))
+    known = (event.cwd, event.project_dir)
+    found = find_project(folder, "", claude_dir=event.claude_dir, known=known) if folder else None
+    return found if found is not None and found.repo is not None else None
+
+
+def command_folders(command: str, cwd: str, home: str = "") -> list[tuple[str, str]]:
+    """(folder, text) of each simple command, in order; one entry for all if nothing changes the folder.
+
+    A folder that does not exist, or that only a run would tell, is not entered; a line that can't be fully
+    parsed also belongs to ``cwd``. The texts are rebuilt from the words.
+
+    Cost: time grows with the command's length; a few stat calls for each folder that is named.
+    """
+    if not any(word in command for word in ("cd", "pushd", "git", "GIT_")):
+        return [(cwd, command)]
+    reading = runs(command, {"PWD": cwd, **({"HOME": home} if home else {})})
+    found = [
+        (_folder_of(one), shlex.join(map(shown, one.words)))
+        for one in reading.commands[:_COMMANDS]
+        if one.words and not one.wraps and one.program not in ("cd", "pushd", "popd")
+    ]
+    if not found or reading.broken or len(reading.commands) > _COMMANDS:
+        found.append((cwd, command))
+    return found
+
+
+def _folder_of(one: Command) -> str:
+    """The folder that the command works in: its shell's, or the one that git's variables and options name."""
+    if not one.is_git:
+        return one.folder
+    named = [value for name, value in one.assigned if name in ("GIT_DIR", "GIT_WORK_TREE")]
+    options = git_call(one.words).options
+    named += [value for name, value in options if name in ("-C", "--git-dir", "--work-tree")]
+    folder = one.folder
+    for value in filter(is_plain, named):
+        there = entered(folder, value)
+        folder = there if value and os.path.isdir(there) else folder
+    return folder
+
+
+# What a call triggers
+
+
+Aliases = Callable[[], Mapping[str, str]]
+
+
+def matching(
+    rules: Rules,
+    tool_name: str,
+    tool_input: object,
+    aliases: Aliases | None = None,
+) -> list[Requirement]:
+    """The active requirements that this call triggers, in the order of the configuration.
+
+    A ``command_pattern`` is searched anywhere in the raw command, upper and lower case alike, quoted text
+    included: it is the user's own and is not parsed as a shell would. ``git:`` reads the command's words.
+    ``aliases`` gives git's configured ones; it is asked only where a git command might need them.
+    """
+    named = rules.for_tool(tool_name)
+    return [entry for entry in named if _triggers(entry, tool_name, tool_input, aliases)]
+
+
+def _triggers(
+    entry: Requirement,
+    tool_name: str,
+    tool_input: object,
+    aliases: Aliases | None,
+) -> bool:
+    for tool, pattern, verbs in entry.triggers:
+        if not covers(tool, tool_name, command=bool(pattern or verbs)):
+            continue
+        if not pattern and not verbs:
+            return True
+        command = command_of(tool_input)
+        if not command:
+            continue
+        if verbs and not git_hits(command, verbs.split(), aliases):
+            continue
+        if not pattern or matches(pattern, command, IGNORE_CASE):
+            return True
+    return False
+
+
+def described(trigger: list[str]) -> str:
+    """A trigger as lists show it: its tool, with its pattern or git's verbs."""
+    tool, pattern, verbs = trigger
+    given = ", ".join(part for part in (pattern, f"git {verbs}" if verbs else "") if part)
+    return f"{tool}({given})" if given else tool
+
+
+_DROPPED = str.maketrans("", "", "'\"\\\n")
+
+
+def git_hits(command: str, verbs: Collection[str], aliases: Aliases | None = None) -> bool:
+    """Whether the command runs git with one of ``verbs``, however it is written.
+
+    Options before the verb, quotes, paths, wrappers, inner shells and aliases are seen through; words that
+    are only quoted, searched for or printed don't count. What can't be read counts if it names both.
+    """
+    plain = command.translate(_DROPPED)
+    if "git" not in plain and "$" not in plain and "`" not in plain:
+        return False
+    reading = runs(command)
+    if reading.broken and "git" in plain and any(verb in plain for verb in verbs):
+        return True
+    configured: Mapping[str, str] | None = None
+    for one in reading.commands:
+        if one.wraps or one.program not in ("git", "git.exe", "\0"):
+            continue
+        if configured is None and one.program != "\0":
+            configured = aliases() if aliases is not None else {}
+        if _is_verb(one.words, verbs, configured or {}, more=one.more):
+            return True
+    return False
+
+
+def _is_verb(words: list[str], verbs: Collection[str], configured: Mapping[str, str], *, more: bool) -> bool:
+    program = words[0]
+    known = dict(configured)
+    for _ in range(5):
+        call = git_call(words)
+        verb = call.verb
+        known.update(call.aliases)
+        if verb in verbs:
+            return True
+        if "\0" in program:
+            return False
+        if not verb:
+            return more  # `xargs git`: the verb comes at run time
+        if "\0" in verb or "\1" in verb or "\2" in verb:
+            return True
+        value = known.pop(verb.lower(), "")
+        if not value:
+            return False
+        if value.startswith("!"):
+            return git_hits(value[1:], verbs, lambda: known)
+        words = [program, *value.split(), *call.rest]
+    return False
+
+
+def command_of(tool_input: object) -> str:
+    """The shell command of a call; empty if it has none."""
+    command = tool_input.get("command") if isinstance(tool_input, dict) else None
+    return command if isinstance(command, str) else ""
+
+
+def targets_of(tool_input: object, root: str = "") -> list[str]:
+    """The files that a call names; those that are given relative to a project stand below ``root``."""
+    if not isinstance(tool_input, dict):
+        return []
+    found: list[str] = []
+    for key in _PATHS:
+        value = tool_input.get(key)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, str) and path:
+                path = path.removeprefix("file://")
+                joined = f"{root}/{path}" if root and key == "relative_path" and path[0] != "/" else path
+                found += [] if "://" in path else [joined]
+    return found
