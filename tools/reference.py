@@ -17,7 +17,7 @@ from typing import Any
 import typer
 
 from context_graph.cli.memory.commands import app
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.parameters import Parameter, choices, parameters
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from context_graph.memory.filters import RecallFilters
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.parameters import parameters
 

@@ -97,11 +97,7 @@ class _Search:
             progress=stages.begin("reading"),
         )
         self.plan = Plan(
-            mode=request.mode,
-            seq=snap.seq,
-            taken_ms=snap.taken_ms,
-            memories=snap.total,
-            considered=len(snap),
+            mode=request.mode, seq=snap.seq, taken_ms=snap.taken_ms, memories=snap.total, considered=len(snap)
         )
 
     def consolidate(self) -> None:

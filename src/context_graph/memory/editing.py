@@ -7,6 +7,7 @@ dropped and rebuilt from the records: disk and memory never differ.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,23 +17,22 @@ from uuid import UUID, uuid4
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.kernels.tokens import Encoded
-from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.merged import Left, deleted_together
 from context_graph.memory.metrics.store_metrics import Measured
+from context_graph.memory.recall import between
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
-from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import (
-    USER_REQUESTED,
-    MemoryNode,
-    Tombstone,
-    UTLState,
-)
+from context_graph.model.edge import MAX_HOPS, MIN_HOPS, GraphEdge
+from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone, UTLState
 from context_graph.store.graph.node_records import Access, StoredNode
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_REASON_CHARS: Final = 500
 DAY_MS: Final = 86_400_000
+MAX_WAYS: Final = 16
+"""Paths of one answer that are counted."""
+
+Way = tuple[GraphEdge, ...]
 
 
 def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
@@ -102,11 +102,7 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         core.live(target)
     embedding = draft.embedding or encoded.embedding
     measured = core.derived.metrics.measure(
-        node_id,
-        embedding,
-        importance=draft.importance,
-        links=len(draft.links),
-        session_id=draft.session_id,
+        node_id, embedding, importance=draft.importance, links=len(draft.links), session_id=draft.session_id
     )
     node = _node_of(draft, node_id, embedding, measured, at, seq)
     edges = [_related(node_id, target, at) for target in draft.links] if draft.links else []
@@ -363,16 +359,90 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
 
 def _traversals(
     core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
-) -> tuple[list[GraphEdge], list[traversal.Way]]:
+) -> tuple[list[GraphEdge], list[Way]]:
     """(the edges with one traversal more, the paths that they make up)"""
     if not followed:
         return [], []
-    there = (core.store.edges.get(edge.id.bytes) for edge in traversal.between(followed, ids))
+    there = (core.store.edges.get(edge.id.bytes) for edge in between(followed, ids))
     edges = [edge for edge in there if edge is not None]
     counted = [
         replace(edge, traversal_count=edge.traversal_count + 1, last_traversed_ms=at_ms) for edge in edges
     ]
-    return counted, traversal.ways(edges, ids)
+    return counted, ways(edges, ids)
+
+
+def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
+    """The paths of MIN_HOPS to MAX_HOPS edges along which an answer's memories hang together.
+
+    From the best memory on, breadth first, so that each memory is reached over the fewest edges, the
+    strongest first: along edges that leave it, and against those that lead to it. A path is a whole way, from
+    where nothing led there to where nothing led on, through the memory it was found from.
+
+    Args:
+        edges: As `between` gives them.
+        nodes: The answer's memories, the best first.
+
+    Returns:
+        At most MAX_WAYS, each a run of edges whose ends meet.
+    """
+    found: list[Way] = []
+    seen: set[UUID] = set()
+    for root in nodes:
+        if root in seen:
+            continue
+        seen.add(root)
+        behind = _leaves(root, edges, seen, forward=False)
+        ahead = _leaves(root, edges, seen, forward=True)
+        for start in behind:
+            for end in ahead:
+                way = (*reversed(start), *end)
+                if len(way) >= MIN_HOPS and len(found) < MAX_WAYS:
+                    found.append(way[:MAX_HOPS])
+    return found
+
+
+def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
+    """The ways from ``root`` to the last memories that can be reached one way; ``((),)`` if none can."""
+    leaves: list[Way] = []
+    waiting: deque[tuple[UUID, Way]] = deque([(root, ())])
+    while waiting:
+        at, way = waiting.popleft()
+        before = len(waiting)
+        for edge in edges:
+            here, there = (edge.source_id, edge.target_id) if forward else (edge.target_id, edge.source_id)
+            if here == at and there not in seen:
+                seen.add(there)
+                waiting.append((there, (*way, edge)))
+        if len(waiting) == before:
+            leaves.append(way)
+    return leaves
+
+
+def edge(core: Core, edge_id: UUID) -> GraphEdge:
+    """The edge of that id; GraphQueryError if there is none."""
+    found = core.store.edges.get(edge_id.bytes)
+    if found is None:
+        raise GraphQueryError(f"no edge {edge_id} in this store")
+    return found
+
+
+def put_edges(core: Core, edges: list[GraphEdge], *, new: bool) -> None:
+    """Write edges; ``new`` ones are counted."""
+    derived = core.derived if new else None
+    core.store.put_edges(edges)
+    with followed(core):
+        if derived is not None:
+            for one in edges:
+                derived.metrics.linked(one)
+
+
+def remove_edge(core: Core, edge_id: UUID) -> GraphEdge:
+    """Remove an edge and return it; GraphQueryError if there is none."""
+    found, derived = edge(core, edge_id), core.derived
+    core.store.remove_edges([found])
+    with followed(core):
+        derived.metrics.unlinked(found)
+    return found
 
 
 @contextmanager

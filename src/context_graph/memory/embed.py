@@ -23,7 +23,7 @@ from context_graph import kernels as _kernels
 from context_graph.errors import EmbeddingDataError, ProviderMismatchError, UsageError
 from context_graph.kernels.tokens import Encoded, Encoder
 from context_graph.model.spaces import DIM, SLICES
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 MAGIC: Final = b"CGTABLE1"
 LEXICONS: Final = ("Temporal", "Moral", "Aesthetic", "Behavioral", "Emotional")

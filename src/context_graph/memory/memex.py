@@ -14,10 +14,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from context_graph.config import data_root
 from context_graph.config.settings import MemoryConfig
@@ -29,12 +30,12 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.linking import Linking
+from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
-from context_graph.memory.writing import Draft, as_uuid, text_to_embed
-from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
+from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
+from context_graph.model.memory import MemoryNode, Tombstone, check_range
 from context_graph.redact import TextRedactor, load_redactor
 from context_graph.store.engine.failures import translate
 from context_graph.store.engine.tuning import Durability, Tuning
@@ -47,7 +48,7 @@ _DEFAULT: Final = MemoryConfig()
 _EVERYTHING: Final = RecallFilters()
 
 
-class Memex(Linking):
+class Memex(Reading):
     """The memories of one store. Make one with `open`, or `over` memories that are open already."""
 
     def __init__(self, core: Core, *, owns_store: bool) -> None:
@@ -294,6 +295,84 @@ class Memex(Linking):
         """`purge` once a day; else nothing. For the owner, between two requests."""
         if self._core.purge_is_due(now_ms()):
             self.purge()
+
+    # Edges
+
+    def link(
+        self,
+        source: UUID | str,
+        target: UUID | str,
+        relationship_type: str = "related_to",
+        *,
+        weight: float = 0.5,
+        confidence: float = 1.0,
+        domain: str = "general",
+        metadata: Mapping[str, Any] | None = None,
+        edge_id: UUID | None = None,
+    ) -> GraphEdge:
+        """Connect two memories and return the edge; the same relation again changes the one that is there.
+
+        Args:
+            weight, confidence: [0, 1].
+            domain: code, legal, medical, creative, research or general; selects the edge's profile.
+            edge_id: The id to give; an edge of that id is returned as it is, and nothing is written.
+
+        Raises:
+            GraphQueryError: One of the memories is not in the store (-32001).
+            InvalidParamsError: Names the field.
+        """
+        ends = as_uuid("source", source), as_uuid("target", target)
+        with self._core.operation("link", writes=True) as core:
+            if ends[0] == ends[1]:
+                raise InvalidParamsError.of(
+                    "target", f"is {target}, the same as source; an edge needs two memories"
+                )
+            for end in ends:
+                core.live(end)
+            there = core.store.edges.get(edge_id.bytes) if edge_id is not None else None
+            if there is not None:
+                return there
+            if domain not in list(Domain):
+                raise InvalidParamsError.of("domain", f"is {domain!r}, must be one of {', '.join(Domain)}")
+            kind = Domain(domain)
+            relationship_type = core.redactor.redact_id(relationship_type)
+            known = core.store.edges.find(ends[0].bytes, ends[1].bytes, relationship_type)
+            at = now_ms()
+            edge = replace(
+                known
+                or GraphEdge(
+                    id=edge_id or uuid4(),
+                    source_id=ends[0],
+                    target_id=ends[1],
+                    relationship_type=relationship_type,
+                    created_at_ms=at,
+                    last_traversed_ms=at,
+                ),
+                weight=weight,
+                confidence=confidence,
+                domain=kind,
+                neurotransmitter_weights=NeurotransmitterWeights.for_domain(kind),
+                metadata=redacted(metadata, core.redactor) if metadata else {},
+            )
+            editing.put_edges(core, [edge], new=known is None)
+            return edge
+
+    def unlink(self, edge_id: UUID | str) -> GraphEdge:
+        """Take an edge out and return it. Raises GraphQueryError if there is none."""
+        wanted = as_uuid("edge_id", edge_id)
+        with self._core.operation("link", writes=True) as core:
+            return editing.remove_edge(core, wanted)
+
+    def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
+        """Count a traversal of each edge, worth ``reward`` in [-1, 1], and return them as they are now."""
+        wanted = [as_uuid("edge_ids", one) for one in edge_ids]
+        with self._core.operation("link", writes=True) as core:
+            check_range("reward", reward, -1.0, 1.0)
+            at = now_ms()
+            edges = [editing.edge(core, edge_id).traversed(reward, at) for edge_id in dict.fromkeys(wanted)]
+            if edges:
+                editing.put_edges(core, edges, new=False)
+            return edges
 
     # Consolidations
 

@@ -37,7 +37,6 @@ from context_graph.memory.index.blend import (
 )
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
-from context_graph.memory.traversal import between
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -53,6 +52,8 @@ _HOPS: Final = 3
 """How far."""
 _EXPANDED_ON: Final = 1
 """Of the memories that a hop reached, those whose edges are followed on; edges are read from the disk."""
+MAX_EDGES: Final = 32
+"""Edges of one answer whose traversal is counted, the strongest."""
 _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
@@ -107,6 +108,13 @@ class _Order:
     def relevance(self, place: int) -> float:
         """From ``whole`` down with the score, never below 0."""
         return self.whole * _grade(self.scores[place]) / _grade(self.scores[0])
+
+
+def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
+    """Those of ``edges`` with both ends among ``nodes``, each once: at most MAX_EDGES, strongest first."""
+    here = set(nodes)
+    found = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
+    return sorted(found.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
 
 
 def check_query(query: object) -> str:

@@ -11,13 +11,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.model import cut_session_id
 from context_graph.model.instants import LAST_MS, iso_time
-from context_graph.model.memory import (
-    MemoryNode,
-    Modality,
-    check_content,
-    check_rationale,
-    check_unit,
-)
+from context_graph.model.memory import MemoryNode, Modality, check_content, check_rationale, check_unit
 from context_graph.model.spaces import EMBEDDING_BYTES
 from context_graph.redact import TextRedactor
 
@@ -72,8 +66,7 @@ class Draft:
             _check_instant("occurred_at", self.occurred_at_ms)
         if self.embedding is not None and len(self.embedding) != EMBEDDING_BYTES:
             raise InvalidParamsError.of(
-                "embedding",
-                f"has {len(self.embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)",
+                "embedding", f"has {len(self.embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)"
             )
         if isinstance(self.session_id, str):
             self.session_id = cut_session_id(self.session_id)

@@ -33,14 +33,11 @@ class Consolidate(Called):
         Literal["light", "deep", "rem"],
         about(
             "light: merge duplicates, forget what says little. deep: also cluster and link. "
-            "rem: also patterns, goals, drift, replay.",
+            "rem: also patterns, goals, drift, replay."
         ),
     ] = "light"
     salience_threshold: Annotated[
-        float,
-        unit(
-            "Forget (softly) what is less salient, 0 to 1; 0 forgets nothing.",
-        ),
+        float, unit("Forget (softly) what is less salient, 0 to 1; 0 forgets nothing.")
     ] = 0.3
     max_memories: Annotated[
         int,
@@ -135,8 +132,7 @@ class Goals(Called):
     """
 
     discover: Annotated[
-        bool,
-        about("Look for goals now, instead of showing those of the last rem run.", only="command"),
+        bool, about("Look for goals now, instead of showing those of the last rem run.", only="command")
     ] = False
     min_confidence: Annotated[float, unit("Of goals looked for: at least so sure, 0 to 1.")] = 0.3
     max_goals: Annotated[int, about("Of goals looked for: at most so many.", ge=1, le=50)] = 10

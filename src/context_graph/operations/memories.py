@@ -186,8 +186,7 @@ class Inject(Shown, kw_only=True):
     query: _Query
     max_tokens: Annotated[int, about("Most tokens of context.", ge=100, le=8192)] = 2048
     priority: Annotated[
-        Literal["low", "normal", "high", "critical"],
-        about("How many memories are looked at, how strictly."),
+        Literal["low", "normal", "high", "critical"], about("How many memories are looked at, how strictly.")
     ] = "normal"
     distillation_mode: Annotated[
         Literal["auto", "raw", "narrative", "structured", "code_focused"],
@@ -357,11 +356,7 @@ class Link(Called, kw_only=True):
     metadata: _Metadata | None = None
 
 
-@operation(
-    tool="get_memory",
-    says="One memory whole; at level 2 with its links.",
-    result=("node",),
-)
+@operation(tool="get_memory", says="One memory whole; at level 2 with its links.", result=("node",))
 class Get(Shown, kw_only=True):
     """Tell one memory whole."""
 

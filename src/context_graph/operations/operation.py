@@ -40,7 +40,7 @@ class Operation:
 
 
 DEFINED: Final[dict[str, list[Operation]]] = {}
-"""By the module that defines them; `definitions` has them in order."""
+"""By the module that defines them; `operations.OPERATIONS` has them in order."""
 
 
 def operation(verb: str = "", **names: Any) -> Callable[[type[Any]], type[Any]]:

@@ -230,9 +230,7 @@ def _fault(parameter: Parameter, value: Any) -> InvalidParamsError:
     if kind is int:
         rule = f"must be between {meta.ge} and {meta.le}"
         return InvalidParamsError(
-            f"{name} {rule}",
-            parameter=name,
-            detail=f"Invalid params: {name} - {rule} (received: {value})",
+            f"{name} {rule}", parameter=name, detail=f"Invalid params: {name} - {rule} (received: {value})"
         )
     if kind is float:
         return InvalidParamsError.of(name, f"must be between {meta.ge:g} and {meta.le:g}, is {value!r}")

@@ -23,7 +23,7 @@ from context_graph.errors import (
 )
 from context_graph.memory.embed import provider
 from context_graph.memory.exchange import exporting
-from context_graph.memory.exchange.importing import Import
+from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
@@ -33,8 +33,6 @@ from context_graph.model.instants import iso_time
 from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content
 from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context
-from context_graph.operations.imports import Imports
-from context_graph.operations.naming import check_not_pinned, memory_named
 from context_graph.operations.operation import Called
 
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
@@ -46,6 +44,11 @@ _AS_GIVEN: Final = tuple(
 )
 """Fields of a memory that go into the store as they came."""
 _STEPS_S: Final = 0.05
+_MIN_CHARS: Final = 4
+"""Of a shortened id: one letter fits some memory by chance, and would forget it."""
+_HEX: Final = frozenset("0123456789abcdef")
+_SHOWN: Final = 8
+_SHOWN_CHARS: Final = 60
 _imports: Final = Imports()
 
 
@@ -361,6 +364,53 @@ def _history(context: Context, given: consolidations.History) -> Answer:
     wanted = memory_named(memex, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
     return Answer({"id": str(wanted), "versions": versions})
+
+
+def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
+    """The id that ``text`` means: a whole one, or at least four characters of the start of exactly one.
+
+    ``node_1a2b3c4d`` and ``[node_1a2b3c4d]``, as inject_context names a memory, mean its id as well.
+
+    Raises:
+        InvalidParamsError: It is no id, too short, or fits several memories, which are then listed.
+        GraphQueryError: No memory fits.
+    """
+    start = text.strip().removeprefix("[").removesuffix("]").removeprefix("node_")
+    digits = start.replace("-", "")
+    if not set(digits.lower()) <= _HEX or len(digits) > 32:
+        raise InvalidParamsError.of(parameter, f"is {text!r:.80}, must be a UUID or its first digits")
+    if len(digits) < _MIN_CHARS:
+        raise InvalidParamsError.of(
+            parameter,
+            f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
+        )
+    found = memex.ids_with_prefix(start, _SHOWN + 1)
+    if not found:
+        raise GraphQueryError(f"no memory {text!r} in this store")
+    if len(found) > 1:
+        listed = "; ".join(_line(memex, one) for one in found[:_SHOWN])
+        more = "; …" if len(found) > _SHOWN else ""
+        raise InvalidParamsError.of(
+            parameter, f"{text!r} fits several memories: {listed}{more}; give more of it"
+        )
+    return found[0]
+
+
+def check_not_pinned(memex: Memex, node_id: UUID) -> None:
+    """Refuse to forget a memory that somebody pinned and that is not forgotten yet."""
+    stored = memex.stored(node_id)
+    if stored is not None and stored.node.pinned and not stored.deleted:
+        raise InvalidParamsError.of(
+            "node_id",
+            f"is {_line(memex, node_id)}, which is pinned; "
+            "with the user's word for it, give pinned: true (--pinned)",
+        )
+
+
+def _line(memex: Memex, node_id: UUID) -> str:
+    stored = memex.stored(node_id)
+    content = "" if stored is None else " ".join(stored.node.content.split())
+    return f'{node_id} "{content[:_SHOWN_CHARS]}{"…" if len(content) > _SHOWN_CHARS else ""}"'
 
 
 _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {

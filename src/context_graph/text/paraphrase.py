@@ -257,10 +257,7 @@ def _possessive(words: Words, other: Words) -> list[Word]:
         found = _possessor(result, other, at)
         if found is not None:
             start, size, head = found
-            owner = [
-                result[start]._replace(mark=word.mark, fronted=False),
-                *result[start + 1 : start + size],
-            ]
+            owner = [result[start]._replace(mark=word.mark, fronted=False), *result[start + 1 : start + size]]
             had = [result[start + size]._replace(mark=result[start].mark, fronted=result[start].fronted)]
             had += result[start + size + 1 : head + 1]
             had[0] = had[0]._replace(be=result[start].be, definite=result[start].definite)

@@ -4,7 +4,7 @@ The update is Hebb's rule with decay, w' = clamp(0.999 w + 0.01 φ_i φ_j, 0.05,
 has been. It is computed for all edges among the replayed memories, and written back.
 
 Where answers followed the same long path often enough, a shortcut edge joins its first memory to its last.
-Recall records the paths (`memory.traversal`). A path's product uses each edge's present weight, changes by
+Recall records the paths (`memory.editing`). A path's product uses each edge's present weight, changes by
 this replay included; an edge removed since ends the path.
 """
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from context_graph.consolidation.snapshot import Snapshot
-from context_graph.text.stop_words import STOP_WORDS, WORK_WORDS
+from context_graph.text.english import STOP_WORDS, WORK_WORDS
 
 MAX_CHARS: Final = 2000
 """Of a text that are looked at: what is longer says enough before that."""

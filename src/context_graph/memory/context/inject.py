@@ -14,8 +14,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.insights import INSIGHTS, Insights
 from context_graph.memory.metrics.metrics import Metrics
 from context_graph.memory.metrics.review_tasks import Reader
-from context_graph.memory.recall import Recall, check_query
-from context_graph.memory.traversal import between
+from context_graph.memory.recall import Recall, between, check_query
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 from uuid import UUID
 
 import orjson
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, KINDS, PAGE_ROWS, Memories
 from context_graph.memory.exchange.markdown import file_name, markdown_of
-from context_graph.model.edge import Direction
+from context_graph.model.edge import Direction, GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store.graph.node_records import StoredNode
 
+FORMAT: Final = "context-graph/memories"
+FORMAT_VERSION: Final = 1
+KINDS: Final = ("memory", "link", "tombstone")
+"""What a line's ``type`` says, in the order in which they come."""
+COUNTED: Final = ("memories", "links", "tombstones")
+"""The names of their numbers in the end line."""
+PAGE_ROWS: Final = 256
+"""Lines, or files, of a page at the most."""
 PAGE_BYTES: Final = 1_000_000
+
+
+class Memories(Protocol):
+    """The methods of Memex that an exchange needs; the docstrings there hold."""
+
+    def stored(self, node_id: UUID | str) -> StoredNode | None: ...
+    def stored_after(self, seq: int = 0) -> Iterator[StoredNode]: ...
+    def embedding_at(self, seq: int) -> bytes | None: ...
+    def tombstone(self, node_id: UUID | str) -> Tombstone | None: ...
+    def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]: ...
+    def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]: ...
+    def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]: ...
+    def provider_record(self) -> dict[str, Any] | None: ...
+    def masking(self) -> AbstractContextManager[dict[str, int]]: ...
+    def put_many(
+        self,
+        nodes: Sequence[MemoryNode],
+        *,
+        edges: Sequence[GraphEdge] = (),
+        deleted: Mapping[UUID, Tombstone] | None = None,
+        tombstones: Sequence[Tombstone] = (),
+    ) -> list[MemoryNode]: ...
 
 
 class Page(NamedTuple):

@@ -6,7 +6,9 @@ again.
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,7 +20,7 @@ import orjson
 
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
+from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
 from context_graph.memory.exchange.markdown import read_markdown
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge
@@ -27,6 +29,11 @@ from context_graph.store.graph.records import encode_json
 
 MAX_PROBLEMS: Final = 50
 """Told one by one; all are counted."""
+MAX_OPEN: Final = 4
+IDLE_S: Final = 600.0
+"""Time without a request after which an import is given up; what it wrote stays, it can be run again."""
+SILENT_S: Final = 10.0
+"""The same where another one wants its place: a command that lives asks several times a second."""
 
 Located = tuple[str, Mapping[str, Any]]
 """(where it stands, for messages; the object)"""
@@ -335,3 +342,53 @@ def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list
                 raise InvalidInputError(f"line {at}: not UTF-8 at byte {error.start}") from error
         yield number, decoded
         number += len(batch)
+
+
+@dataclass(slots=True)
+class _Open:
+    store: str
+    work: Import
+    used_at: float = field(default_factory=time.monotonic)
+
+
+class Imports:
+    """The imports of one owner, each known by a token and bound to its store."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    def begin(self, store: str, work: Import) -> str:
+        """Take up an import; its token.
+
+        Raises:
+            InvalidInputError: MAX_OPEN others are on their way, and all were heard of lately.
+        """
+        now = time.monotonic()
+        for token in [token for token, one in self._open.items() if now - one.used_at > IDLE_S]:
+            del self._open[token]
+        if len(self._open) >= MAX_OPEN:
+            longest = min(self._open, key=lambda token: self._open[token].used_at)
+            if now - self._open[longest].used_at < SILENT_S:
+                raise InvalidInputError(
+                    f"{MAX_OPEN} imports are on their way already; try again when one is done"
+                )
+            del self._open[longest]
+        token = os.urandom(8).hex()
+        self._open[token] = _Open(store, work)
+        return token
+
+    def get(self, store: str, token: str) -> Import:
+        """The import of that token.
+
+        Raises:
+            InvalidInputError: There is none in this store: it was given up, or the owner is another one.
+        """
+        found = self._open.get(token)
+        if found is None or found.store != store:
+            raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
+        found.used_at = time.monotonic()
+        return found.work
+
+    def end(self, token: str) -> None:
+        """Let go of it."""
+        self._open.pop(token, None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph.kernels import ranking
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 if TYPE_CHECKING:
     from context_graph.memory.index.index import MemoryIndex
