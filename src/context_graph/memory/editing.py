@@ -1,7 +1,7 @@
-"""Changes memories, each change one commit: first the store, then what is derived from it.
+"""Changes memories: one commit for each change, first in the store, then in the derived data.
 
-Everything here runs inside an operation of the core. If anything fails after the commit, the derived state is
-dropped and rebuilt from the records: disk and memory never differ.
+All of it runs inside an operation of the core. If something fails after the commit, the derived data is
+dropped and rebuilt from the records, so disk and memory never differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Way = tuple[GraphEdge, ...]
 
 
 def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
-    """Store checked and redacted drafts in one batch and return them as memories.
+    """Store checked and redacted drafts in one batch and return the memories.
 
     A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
     """
@@ -65,7 +65,7 @@ def _store_one(core: Core, draft: Draft, encoded: Encoded) -> MemoryNode:
 
 
 def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[MemoryNode]:
-    """Store several in one batch; each is measured against the store and those before it in the batch."""
+    """Store several in one batch; each is measured against the store and the drafts before it."""
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
     made: list[_Made] = []
@@ -88,7 +88,7 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
 
 
 class _Made(NamedTuple):
-    """A memory about to be stored, with what was measured of it."""
+    """A memory about to be stored, with its measurements."""
 
     node: MemoryNode
     encoded: Encoded
@@ -117,10 +117,10 @@ def put_nodes(
     deleted: Mapping[UUID, Tombstone] | None = None,
     tombstones: Sequence[Tombstone] = (),
 ) -> list[MemoryNode]:
-    """Store whole memories, edges and tombstones under their own ids, in one batch.
+    """Store whole memories, edges and tombstones with their own ids, in one batch.
 
-    A memory that is there already is replaced. Each is checked and redacted; what it lacks of embedding and
-    measured state it gets.
+    A memory that is there already is replaced. Each is checked and redacted; a missing embedding or measured
+    state is computed.
     """
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
@@ -223,7 +223,7 @@ def checked_edges(
 
 
 def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
-    """Write changed fields of live memories, but their content, time and embedding, in one batch."""
+    """Write changed fields of live memories in one batch; content, times and embedding can't change."""
     changed = [replace(node, embedding=None) for node in nodes]
     before = [core.node(node.id) for node in changed]
     core.store.update(changed)
@@ -241,15 +241,14 @@ class Forgotten:
 
     tombstone: Tombstone
     along: tuple[Tombstone, ...] = ()
-    """Of the memories that had been merged into it and went for good with it."""
+    """Of the merged memories that were deleted for good with it."""
     left: tuple[Left, ...] = ()
-    """Those that had been merged into it and stay."""
+    """The merged memories that stay."""
     unscrubbed: str = ""
-    """Why files still hold what is deleted for good; they are rewritten with the next such deletion, or at
-    the next opening."""
+    """Why files still hold what is deleted for good; the next such deletion or opening rewrites them."""
 
     def twins_as_dict(self) -> dict[str, Any]:
-        """What a deletion for good says of merged memories and of the disk, JSON-able."""
+        """What a deletion for good tells of merged memories and of the disk, JSON-able."""
         found: dict[str, Any] = {
             "also_deleted": [str(twin.id) for twin in self.along],
             "left": [{"id": str(one.id), "why": one.why} for one in self.left],
@@ -258,7 +257,7 @@ class Forgotten:
 
 
 def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Forgotten:
-    """Delete a memory: to be restored within the retention, or for good with what was merged into it."""
+    """Delete a memory: softly, to be restored within the retention, or for good with its merged memories."""
     if not soft and reason != USER_REQUESTED:
         raise InvalidParamsError(
             "Permanent deletion requires reason='user_requested'",
@@ -339,10 +338,8 @@ def purge(core: Core, at_ms: int) -> list[UUID]:
 
 
 def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphEdge] = ()) -> None:
-    """Count a use of each memory and of the edges between them that were followed; skips unknown ids.
-
-    Args:
-        ids: The best first.
+    """Count a use of each memory and of the followed edges between them. Unknown ids are skipped; best
+    first.
     """
     nodes = [node for node in map(core.node, dict.fromkeys(ids)) if node is not None]
     used = [replace(node, access_count=node.access_count + 1, last_accessed_ms=at_ms) for node in nodes]
@@ -360,7 +357,7 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
 def _traversals(
     core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
 ) -> tuple[list[GraphEdge], list[Way]]:
-    """(the edges with one traversal more, the paths that they make up)"""
+    """(the edges with one traversal more, the paths they form)"""
     if not followed:
         return [], []
     there = (core.store.edges.get(edge.id.bytes) for edge in between(followed, ids))
@@ -372,18 +369,15 @@ def _traversals(
 
 
 def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
-    """The paths of MIN_HOPS to MAX_HOPS edges along which an answer's memories hang together.
+    """The paths of MIN_HOPS to MAX_HOPS edges that connect an answer's memories; at most MAX_WAYS.
 
-    From the best memory on, breadth first, so that each memory is reached over the fewest edges, the
-    strongest first: along edges that leave it, and against those that lead to it. A path is a whole way, from
-    where nothing led there to where nothing led on, through the memory it was found from.
+    A breadth-first search from the best memory on, along edges and against them, strongest first, reaches
+    each memory over the fewest edges. A path runs from a memory that nothing leads to, through the start, to
+    one that nothing leads on from.
 
     Args:
         edges: As `between` gives them.
-        nodes: The answer's memories, the best first.
-
-    Returns:
-        At most MAX_WAYS, each a run of edges whose ends meet.
+        nodes: The answer's memories, best first.
     """
     found: list[Way] = []
     seen: set[UUID] = set()
@@ -402,7 +396,9 @@ def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
 
 
 def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
-    """The ways from ``root`` to the last memories that can be reached one way; ``((),)`` if none can."""
+    """The paths from ``root`` to the last memories reachable in one direction; ``((),)`` if there are
+    none.
+    """
     leaves: list[Way] = []
     waiting: deque[tuple[UUID, Way]] = deque([(root, ())])
     while waiting:
@@ -447,10 +443,10 @@ def remove_edge(core: Core, edge_id: UUID) -> GraphEdge:
 
 @contextmanager
 def followed(core: Core) -> Iterator[None]:
-    """Update the derived state inside: what it follows has been committed.
+    """Update the derived data inside, after a commit.
 
-    If that fails the call does not, because its effect is durable: the failure is logged, and the derived
-    state is rebuilt from the records on next use.
+    A failure here does not fail the call, whose effect is durable: it is logged, and the derived data is
+    rebuilt from the records on next use.
     """
     try:
         yield
@@ -460,7 +456,7 @@ def followed(core: Core) -> Iterator[None]:
 
 
 def start_anew(core: Core) -> None:
-    """Log the current exception, and let the derived state be rebuilt from the records on next use."""
+    """Log the current exception and drop the derived data; next use rebuilds it from the records."""
     _LOG.exception("derived state of %s is made anew", core.folder.name)
     core.cache.clear()
     core.forget_derived()
