@@ -59,13 +59,13 @@ class Injection:
     context: str
     tokens_used: int
     tokens_before: int
-    """What the memories found would take whole."""
+    """What the found memories would take in full."""
     mode: Mode
-    """How they are told; never auto."""
+    """The form used; never auto."""
     compression_ratio: float
     """1 - used / before, in [0, 1]: the share of tokens saved."""
     nodes: tuple[MemoryNode, ...]
-    """Whose words are in the context, in order of first mention."""
+    """The memories quoted in the context, in order of first mention."""
     utl_metrics: Metrics
     """Of all memories found."""
     metadata: dict[str, list[dict[str, Any]]]
@@ -93,10 +93,11 @@ def inject(
     include: Iterable[str] = (),
     filters: RecallFilters,
 ) -> Injection:
-    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is no error.
+    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is not an
+    error.
 
     Args:
-        pack: Embeddings as the figures compare them (`StoreMetrics.pack`).
+        pack: Embeddings in the form that the metrics compare (`StoreMetrics.pack`).
         query: 1 to 4,096 characters.
         max_tokens: 100 to 8,192, of the context text.
         mode: auto, raw, narrative, structured or code_focused.
@@ -165,7 +166,9 @@ def _relevant(recalled: Recall, reach: _Reach) -> list[Candidate]:
 def packed_vectors(
     store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
 ) -> dict[UUID, bytes]:
-    """The vectors of memories as the figures compare them, without those that say nothing."""
+    """The vectors of memories in the form that the metrics compare; memories with an empty one are left
+    out.
+    """
     vectors = {}
     for node in nodes:
         embedding = store.embedding(node.id)

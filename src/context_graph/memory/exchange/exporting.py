@@ -20,16 +20,16 @@ from context_graph.store.graph.node_records import StoredNode
 FORMAT: Final = "context-graph/memories"
 FORMAT_VERSION: Final = 1
 KINDS: Final = ("memory", "link", "tombstone")
-"""What a line's ``type`` says, in the order in which they come."""
+"""What a line's ``type`` says, in order."""
 COUNTED: Final = ("memories", "links", "tombstones")
-"""The names of their numbers in the end line."""
+"""The names of their counts in the end line."""
 PAGE_ROWS: Final = 256
-"""Lines, or files, of a page at the most."""
+"""Lines, or files, of a page at most."""
 PAGE_BYTES: Final = 1_000_000
 
 
 class Memories(Protocol):
-    """The methods of Memex that an exchange needs; the docstrings there hold."""
+    """What an export or import uses of Memex."""
 
     def stored(self, node_id: UUID | str) -> StoredNode | None: ...
     def stored_after(self, seq: int = 0) -> Iterator[StoredNode]: ...
@@ -63,13 +63,11 @@ class Page(NamedTuple):
 def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
     """One page of JSONL: whole lines, some PAGE_BYTES at most.
 
-    Args:
-        cursor: "" for the first page, then what the last page said.
-        embeddings: Whether each memory carries its vector.
+    ``cursor`` is "" for the first page, then the last page's; ``embeddings`` adds each memory's vector.
 
     Raises:
-        InvalidInputError: A cursor that is none of ours.
-        CorruptedMemoryError: A record that can't be read; names it.
+        InvalidInputError: Not a cursor of an export.
+        CorruptedMemoryError: A record can't be read; names it.
     """
     first, place, counts = _read_cursor(cursor)
     before = counts[0]
@@ -88,7 +86,7 @@ def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) 
 
 
 def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) -> int:
-    """Write all of the store to ``out`` as JSONL; how many memories it was. Memory: that of a page."""
+    """Write the whole store to ``out`` as JSONL, a page at a time; returns the number of memories."""
     cursor: str | None = ""
     count = 0
     while cursor is not None:

@@ -1,7 +1,6 @@
-"""Imports memories from JSONL or Markdown; everything is checked before the first write.
+"""Imports memories from JSONL or Markdown. Everything is checked before the first write.
 
-Writes go in batches. An id that exists already is skipped, so an interrupted import is finished by running it
-again.
+An id that exists already is skipped, so an interrupted import is finished by running it again.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store.graph.records import encode_json
 
 MAX_PROBLEMS: Final = 50
-"""Told one by one; all are counted."""
+"""Listed one by one; all are counted."""
 MAX_OPEN: Final = 4
 IDLE_S: Final = 600.0
-"""Time without a request after which an import is given up; what it wrote stays, it can be run again."""
+"""Seconds without a request after which an import is dropped. What it wrote stays; it can be run again."""
 SILENT_S: Final = 10.0
-"""The same where another one wants its place: a command that lives asks several times a second."""
+"""The same if another import needs its place: a running command asks several times a second."""
 
 Located = tuple[str, Mapping[str, Any]]
 """(where it stands, for messages; the object)"""
@@ -43,7 +42,7 @@ Located = tuple[str, Mapping[str, Any]]
 class Import:
     """One import in progress: `check_*` every part, `checked`, then `write_*` every part again.
 
-    It keeps the ids of the whole input, some 100 bytes per memory or link, and nothing else of it.
+    It keeps only the ids of the input, some 100 bytes per memory or link.
     """
 
     memex: Memories
@@ -81,7 +80,7 @@ class Import:
             self._check(where, given)
 
     def checked(self) -> None:
-        """Judge what only the whole input shows, after all of it has been checked."""
+        """Check what only the whole input shows, after all parts have been checked."""
         for node_id, where in self._ends.items():
             if node_id not in self._ids and self.memex.stored(UUID(bytes=node_id)) is None:
                 self._problem(
@@ -92,7 +91,7 @@ class Import:
         self._is_checked = not self.problem_count
 
     def _check_end(self) -> None:
-        """Compare the counts; if there was a faulty line, other counts mean nothing."""
+        """Compare the counts; after a faulty line, other counts mean nothing."""
         expected = [self._end.get(name) for name in COUNTED] if self._end else None
         if expected is None:
             self._problem("the end", "the input was cut short: its end line is missing")
@@ -106,10 +105,10 @@ class Import:
             )
 
     def write_lines(self, lines: Sequence[str], first_line: int) -> None:
-        """Write lines that were checked; one batch.
+        """Write checked lines in one batch.
 
         Raises:
-            InvalidInputError: The input was not checked, or found faulty.
+            InvalidInputError: The input was not checked, or is faulty.
             StoreError: The write failed; nothing of this batch is stored.
         """
         self._write([given for _, given in self._parsed(lines, first_line)])
@@ -305,14 +304,13 @@ def _check_deleted(given: object) -> None:
 
 
 def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, Any]:
-    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones, masked.
+    """Read what `export_jsonl` wrote; returns counts: added, replaced, skipped, links, tombstones, masked.
 
-    Args:
-        source: A file that can be read twice.
+    ``source`` is read twice.
 
     Raises:
-        InvalidInputError: The input is faulty: each fault with its line; nothing is written then.
-        StoreError: A write failed; the batches before it are stored, and the same call goes on after them.
+        InvalidInputError: The input is faulty: each fault with its line. Nothing is written.
+        StoreError: A write failed; earlier batches are stored, and the same call goes on after them.
     """
     work = Import(memex, overwrite)
     for first, lines in _batched(source):
@@ -327,10 +325,8 @@ def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) 
 
 
 def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """(number of the first, lines) of a JSONL file, ``size`` at a time.
-
-    Raises:
-        InvalidInputError: A line that is no UTF-8; names it.
+    """(number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError names a line that
+    is not UTF-8.
     """
     number = 1
     while batch := list(islice(lines, size)):
@@ -352,17 +348,15 @@ class _Open:
 
 
 class Imports:
-    """The imports of one owner, each known by a token and bound to its store."""
+    """The imports of one owner, each with a token and bound to its store. Each takes many requests, so that
+    hooks are served in between.
+    """
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, _Open] = OrderedDict()
 
     def begin(self, store: str, work: Import) -> str:
-        """Take up an import; its token.
-
-        Raises:
-            InvalidInputError: MAX_OPEN others are on their way, and all were heard of lately.
-        """
+        """Start an import and return its token; InvalidInputError if MAX_OPEN others are active."""
         now = time.monotonic()
         for token in [token for token, one in self._open.items() if now - one.used_at > IDLE_S]:
             del self._open[token]
@@ -378,11 +372,7 @@ class Imports:
         return token
 
     def get(self, store: str, token: str) -> Import:
-        """The import of that token.
-
-        Raises:
-            InvalidInputError: There is none in this store: it was given up, or the owner is another one.
-        """
+        """The import of that token; InvalidInputError if this store has none."""
         found = self._open.get(token)
         if found is None or found.store != store:
             raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
@@ -390,5 +380,5 @@ class Imports:
         return found.work
 
     def end(self, token: str) -> None:
-        """Let go of it."""
+        """Forget it."""
         self._open.pop(token, None)

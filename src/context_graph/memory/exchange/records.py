@@ -1,9 +1,8 @@
-"""Converts memories, edges and tombstones to JSON objects and back; checks each field and names what is
-wrong.
+"""Converts memories, edges and tombstones to JSON objects and back, checking each field.
 
 Times are Unix milliseconds, ids UUIDs as text, an embedding base64 of its 6,144 bytes. The objects have
-exactly the fields of `model.memory.MemoryNode`, `model.edge.GraphEdge` and `model.memory.Tombstone`. The
-types there say what a field may hold, so that a new field needs no change here.
+exactly the fields of `MemoryNode`, `GraphEdge` and `Tombstone`, whose types say what a field may hold, so a
+new field needs no change here.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Check = Callable[[str, Any], Any]
 
 
 def node_to_json(node: MemoryNode) -> dict[str, Any]:
-    """All fields of ``node`` but the place in its store's order of commits; the embedding if it is loaded."""
+    """All fields of ``node`` except its commit number; the embedding if it is loaded."""
     found = _to_json(node, _NODE)
     if node.embedding is None:
         del found["embedding"]
@@ -42,7 +41,7 @@ def node_to_json(node: MemoryNode) -> dict[str, Any]:
 
 
 def node_from_json(given: Mapping[str, Any]) -> MemoryNode:
-    """The node of such an object; fields that have a default may be missing.
+    """The memory of such an object; fields that have a default may be missing.
 
     Raises:
         InvalidInputError: Names the field, what it holds and what it must be.
