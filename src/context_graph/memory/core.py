@@ -37,7 +37,6 @@ from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 _PROVIDER: Final = "provider"
-PURGE_EVERY_MS: Final = 86_400_000
 _HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
 """After these failures the database goes on as before."""
 
@@ -154,7 +153,8 @@ class Core:
         if not self.store.counters.edges:
             return []
         edges = self.store.edges.of(node_id.bytes, direction)
-        return [edge for edge in edges if self.readable(_other_end(edge, node_id)) is not None]
+        ends = ((edge, edge.target_id if edge.source_id == node_id else edge.source_id) for edge in edges)
+        return [edge for edge, other in ends if self.readable(other) is not None]
 
     # Derived state
 
@@ -221,10 +221,10 @@ class Core:
 
     def record_provider(self) -> None:
         """Record the provider of the embeddings before the first of them is written."""
-        if self._recorded:
-            return
-        if self.store.meta(_PROVIDER) is None:
-            self._write_provider(self.provider)
+        if not self._recorded and self.store.meta(_PROVIDER) is None:
+            provider = self.provider
+            record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
+            self.store.put_meta(_PROVIDER, record)
         self._recorded = True
 
     def adopt_provider(self, provider: EmbeddingProvider) -> None:
@@ -236,21 +236,9 @@ class Core:
         """Load index and metrics, if they are not loaded."""
         _ = self.derived
 
-    def _write_provider(self, provider: EmbeddingProvider) -> None:
-        record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-        self.store.put_meta(_PROVIDER, record)
-
     def forget_derived(self) -> None:
         """Drop index and metrics; they are loaded again on next use."""
         self._derived = self._recaller = None
-
-    def index_stats(self) -> dict[str, int]:
-        """Counts of the index, if it is loaded."""
-        return {} if self._derived is None else self._derived.index.stats()
-
-    def purge_is_due(self, at_ms: int) -> bool:
-        """Whether a day has passed since the last purge."""
-        return at_ms - self.purged_ms >= PURGE_EVERY_MS
 
     def committed(self) -> None:
         """Called after a commit, when the derived data has been updated."""
@@ -304,7 +292,3 @@ class Core:
 def now_ms() -> int:
     """Unix milliseconds."""
     return time.time_ns() // 1_000_000
-
-
-def _other_end(edge: GraphEdge, node_id: UUID) -> UUID:
-    return edge.target_id if edge.source_id == node_id else edge.source_id

@@ -42,7 +42,8 @@ def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]
     """
     if len(drafts) == 1 and drafts[0].node_id is None:
         return [_store_one(core, drafts[0], encoded[0])]
-    there = [_existing(core, draft) for draft in drafts]
+    stored = [None if draft.node_id is None else core.store.read(draft.node_id.bytes) for draft in drafts]
+    there = [None if found is None else found.node for found in stored]
     work = [
         pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None
     ]
@@ -104,8 +105,21 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
     measured = core.derived.metrics.measure(
         node_id, embedding, importance=draft.importance, links=len(draft.links), session_id=draft.session_id
     )
-    node = _node_of(draft, node_id, embedding, measured, at, seq)
-    edges = [_related(node_id, target, at) for target in draft.links] if draft.links else []
+    node = MemoryNode(
+        **draft.fields(),
+        id=node_id,
+        created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
+        last_accessed_ms=at,
+        johari_quadrant=measured.quadrant,
+        utl_state=measured.state,
+        semantic_cluster=measured.topic,
+        commit_seq=seq,
+        embedding=embedding,
+    )
+    edges = [
+        GraphEdge(id=uuid4(), source_id=node_id, target_id=target, created_at_ms=at, last_traversed_ms=at)
+        for target in draft.links
+    ]
     return _Made(node, encoded, measured, edges)
 
 
@@ -460,28 +474,3 @@ def start_anew(core: Core) -> None:
     _LOG.exception("derived state of %s is made anew", core.folder.name)
     core.cache.clear()
     core.forget_derived()
-
-
-def _existing(core: Core, draft: Draft) -> MemoryNode | None:
-    found = None if draft.node_id is None else core.store.read(draft.node_id.bytes)
-    return None if found is None else found.node
-
-
-def _node_of(
-    draft: Draft, node_id: UUID, embedding: bytes, measured: Measured, at: int, seq: int
-) -> MemoryNode:
-    return MemoryNode(
-        **draft.fields(),
-        id=node_id,
-        created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
-        last_accessed_ms=at,
-        johari_quadrant=measured.quadrant,
-        utl_state=measured.state,
-        semantic_cluster=measured.topic,
-        commit_seq=seq,
-        embedding=embedding,
-    )
-
-
-def _related(source: UUID, target: UUID, at: int) -> GraphEdge:
-    return GraphEdge(id=uuid4(), source_id=source, target_id=target, created_at_ms=at, last_traversed_ms=at)

@@ -82,8 +82,12 @@ class Memex(Reading):
         """
         folder = Path(os.path.abspath(path))
         if create:
-            _make_folder(folder)
-        store = GraphStore.open(folder / "db", create=create, tuning=tuning_of(config, durability))
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            except OSError as error:
+                raise translate(error, folder) from error
+        tuning = Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
+        store = GraphStore.open(folder / "db", create=create, tuning=tuning)
         try:
             memex = cls.over(
                 store,
@@ -286,7 +290,7 @@ class Memex(Reading):
 
     def purge_if_due(self) -> None:
         """`purge`, at most once a day. The owner calls it between requests."""
-        if self._core.purge_is_due(now_ms()):
+        if now_ms() - self._core.purged_ms >= editing.DAY_MS:
             self.purge()
 
     # Edges
@@ -423,15 +427,3 @@ class Memex(Reading):
         self._core.close()
         if self._owns_store:
             self._core.store.close()
-
-
-def tuning_of(config: MemoryConfig, durability: Durability) -> Tuning:
-    """The settings in ``config`` that are the database's."""
-    return Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise translate(error, folder) from error

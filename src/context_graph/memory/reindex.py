@@ -69,7 +69,10 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         vectors, total = core.store.vectors, core.store.counters.seq
         if core.store.meta("provider") == wanted:
             vectors.give_up()
-            return Step(_mended(core, provider), total, total, True)
+            memories = mend(core.store, provider)  # those that had lost their vectors
+            if memories:
+                core.forget_derived()
+            return Step(memories, total, total, True)
         start = vectors.begin(wanted).done
         nodes = [found.node for found in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
         if not nodes:
@@ -88,14 +91,6 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         ]
         vectors.put_beside(written, nodes[-1].commit_seq)
         return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
-
-
-def _mended(core: Core, provider: EmbeddingProvider) -> int:
-    """How many memories had lost their vectors, and have them again."""
-    memories = mend(core.store, provider)
-    if memories:
-        core.forget_derived()
-    return memories
 
 
 def _is_there(core: Core, node: MemoryNode) -> bool:

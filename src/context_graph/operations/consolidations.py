@@ -32,8 +32,8 @@ class Consolidate(Called):
     mode: Annotated[
         Literal["light", "deep", "rem"],
         about(
-            "light: merge duplicates, forget trivial memories such as greetings. deep: also find clusters and "
-            "link memories. rem: also find patterns, goals and drift, and replay what was used."
+            "light: merge duplicates, forget trivial memories such as greetings. deep: also find clusters "
+            "and link memories. rem: also find patterns, goals and drift, and replay what was used."
         ),
     ] = "light"
     salience_threshold: Annotated[

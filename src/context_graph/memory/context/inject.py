@@ -111,7 +111,8 @@ def inject(
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)
     recalled = store.recall(query, top_k=reach.candidates, filters=filters)
-    found = _relevant(recalled, reach)
+    least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
+    found = [Candidate(one.node, one.score) for one in recalled.nodes if one.score >= least]
     nodes = [candidate.node for candidate in found]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
@@ -153,14 +154,6 @@ def _checked(
                 "include_metadata", f"names {name!r}, must be of {', '.join(INSIGHTS)}"
             )
     return _REACH[priority], Mode(mode), names
-
-
-def _relevant(recalled: Recall, reach: _Reach) -> list[Candidate]:
-    answers = recalled.nodes
-    least = max((answer.score for answer in answers), default=0.0) * reach.floor
-    return [
-        Candidate(answer.node, answer.score) for answer in answers if answer.score >= max(least, reach.least)
-    ]
 
 
 def packed_vectors(

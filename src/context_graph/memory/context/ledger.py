@@ -113,7 +113,9 @@ class Ledger:
             tokens: Of everything that was injected, fence included.
         """
         session = self._session(session_id)
-        number = self._next_number()
+        totals = self._all_totals()
+        totals["number"] += 1
+        number = totals["number"]
         entry = {
             "at_ms": at_ms,
             "session_id": session_id,
@@ -126,7 +128,6 @@ class Ledger:
             ],
         }
         self._unwritten[number] = entry
-        totals = self._all_totals()
         totals["injections"] += 1
         totals["memories"] += len(memories)
         totals["tokens"] += tokens
@@ -258,11 +259,6 @@ class Ledger:
         except StoreError:
             return session  # showing a memory twice does no harm
         return session
-
-    def _next_number(self) -> int:
-        totals = self._all_totals()
-        totals["number"] += 1
-        return totals["number"]
 
     def _all_totals(self) -> Counter[str]:
         if self._totals is None:

@@ -223,12 +223,7 @@ def inert(document: str) -> str:
 
     Unlike with `quoted` nothing is lost: parsed as JSON it gives exactly the stored texts.
     """
-    return _TAG_START.sub(r"\\u003c", replace_invisible(document, _escaped))
-
-
-def _escaped(unseen: str) -> str:
-    """JSON's escape of a character."""
-    return json.dumps(unseen)[1:-1]
+    return _TAG_START.sub(r"\\u003c", replace_invisible(document, lambda unseen: json.dumps(unseen)[1:-1]))
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:

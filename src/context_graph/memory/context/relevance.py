@@ -77,19 +77,16 @@ class Asked:
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
         if not self._weights:
-            self._weigh()
+            for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
+                encoded = self._provider.encode(word)
+                weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
+                for term in _terms(encoded.terms):
+                    self._weights[term] = max(weight, self._weights.get(term, 0.0))
         whole = sum(self._weights.values())
         share = self._own * _unit(parts["terms"]) * min(1.0, whole / _ENOUGH)
         if self._own < 1.0:
             share += (1.0 - self._own) * self._share(content, max(whole, _ENOUGH))
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
-
-    def _weigh(self) -> None:
-        for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
-            encoded = self._provider.encode(word)
-            weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
-            for term in _terms(encoded.terms):
-                self._weights[term] = max(weight, self._weights.get(term, 0.0))
 
     def _share(self, content: str, whole: float) -> float:
         """The share of ``whole`` that the informative words in ``content`` have, by the vocabulary."""

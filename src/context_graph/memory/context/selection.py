@@ -68,7 +68,8 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
     while heap:
         _, number = heapq.heappop(heap)
         piece = pieces[number]
-        worth = _marginal(piece, covered)
+        repeated = len(piece.words & covered) / len(piece.words) if piece.words else 1.0
+        worth = piece.worth * (1.0 - REPETITION * repeated * repeated)
         if heap and -worth > heap[0][0]:
             heapq.heappush(heap, (-worth, number))
             continue
@@ -82,12 +83,6 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
             owners.add(piece.owner)
             covered |= piece.words
     return sorted(taken, key=lambda piece: (piece.owner, piece.place))
-
-
-def _marginal(piece: Piece, covered: set[str]) -> float:
-    """The value of a segment beside those already taken."""
-    repeated = len(piece.words & covered) / len(piece.words) if piece.words else 1.0
-    return piece.worth * (1.0 - REPETITION * repeated * repeated)
 
 
 def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:

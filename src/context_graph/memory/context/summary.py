@@ -33,12 +33,6 @@ def take(tasks: dict[str, list[str]], event: HookEvent) -> None:
         _update(tasks, event.input_text.split(), event.output_text.split())
 
 
-def open_in(tasks: dict[str, list[str]]) -> list[str]:
-    """The subjects of the open tasks, those in progress first."""
-    ordered = sorted(tasks.values(), key=lambda task: task[0] != "in_progress")
-    return [subject for _, subject in ordered]
-
-
 def _create(tasks: dict[str, list[str]], answer: str) -> None:
     # "7 Add a test"; as the model is told it: "Task #7 created successfully: Add a test"
     number, _, subject = answer.strip().partition(" ")
@@ -132,7 +126,7 @@ class SessionWork:
         for number, event in events:
             if number <= self.last_event:
                 continue
-            self._take(event, leaves_out or _none)
+            self._take(event, leaves_out or (lambda path: False))
             self.first_event = self.first_event or number
             self.last_event = number
             self.began_ms = self.began_ms or event.at_ms
@@ -257,11 +251,9 @@ class SessionWork:
             self.decisions.append(sentence)
         del self.decisions[:-_MAX_DECISIONS]
 
-    def _open_tasks(self) -> list[str]:
-        return open_in(self.tasks)[:_MAX_OPEN]
-
     def _lines(self) -> list[str]:
         goal, *others = self.prompts
+        tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
         decisions = _line("Decided", decided, 320)
         said = " ".join(one for one in self.decisions if one in decisions)
@@ -277,13 +269,13 @@ class SessionWork:
             _line("Ran", runs[::-1], 200, each=90),
             _line("Failed", [*failing[::-1], *overcome[::-1]], 300),
             decisions,
-            _line("Open", list(dict.fromkeys([*self._open_tasks(), *self.todos, *self.left])), 260),
+            _line(
+                "Open",
+                list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos, *self.left])),
+                260,
+            ),
             f"Ended: {self.last_words}" if self.last_words else "",
         ]
-
-
-def _none(path: str) -> bool:
-    return False
 
 
 def _says(text: str, sentence: str) -> bool:

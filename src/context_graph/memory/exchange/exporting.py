@@ -71,7 +71,8 @@ def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) 
     """
     first, place, counts = _read_cursor(cursor)
     before = counts[0]
-    lines = [] if cursor else [_header(memex, embeddings)]
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "embeddings": embeddings}
+    lines = [] if cursor else [_line({**head, "provider": memex.provider_record()})]
     size = 0
     for stage, at, row in _rows(memex, first, place, embeddings):
         if row is not None:
@@ -138,17 +139,6 @@ def _rows(
         stage, at = 2, ""
     for stone in memex.tombstones(after=UUID(at) if at else None):
         yield 2, str(stone.id), None if stone.soft else records.tombstone_to_json(stone)
-
-
-def _header(memex: Memories, embeddings: bool) -> str:
-    return _line(
-        {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "embeddings": embeddings,
-            "provider": memex.provider_record(),
-        }
-    )
 
 
 def _line(value: Mapping[str, Any]) -> str:

@@ -168,7 +168,11 @@ class Import:
                 self._end = given
             elif isinstance(thing, MemoryNode):
                 self._counts[0] += 1
-                self._check_node(thing)
+                if thing.id.bytes in self._ids:
+                    raise InvalidInputError(f"id {thing.id} is there twice")
+                self._ids.add(thing.id.bytes)
+                encode_json("metadata", thing.metadata)
+                redacted_node(thing, _NoRedaction())
             elif isinstance(thing, GraphEdge):
                 self._counts[1] += 1
                 self._check_edge(where, thing)
@@ -176,13 +180,6 @@ class Import:
                 self._counts[2] += 1
         except ContextGraphError as error:
             self._problem(where, str(error))
-
-    def _check_node(self, node: MemoryNode) -> None:
-        if node.id.bytes in self._ids:
-            raise InvalidInputError(f"id {node.id} is there twice")
-        self._ids.add(node.id.bytes)
-        encode_json("metadata", node.metadata)
-        redacted_node(node, _NoRedaction())
 
     def _check_edge(self, where: str, edge: GraphEdge) -> None:
         ends = (edge.source_id.bytes, edge.target_id.bytes)

@@ -108,13 +108,11 @@ def _split(text: str) -> tuple[list[str], str, str]:
 
 
 def _value(name: str, value: Any) -> str:
-    if isinstance(value, str) and (name in _BARE_FIELDS or _is_plain(value)):
-        return value
+    if isinstance(value, str):
+        plain = _BARE.fullmatch(value) and value == value.strip() and value not in _JSON_WORDS
+        if plain or name in _BARE_FIELDS:
+            return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_plain(value: str) -> bool:
-    return bool(_BARE.fullmatch(value)) and value == value.strip() and value not in _JSON_WORDS
 
 
 def _read_value(text: str, number: int) -> Any:

@@ -151,10 +151,6 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_word(f"{name}[{at}]", tag) for at, tag in enumerate(value))
 
 
-def _flag(name: str, value: Any) -> bool:
-    return value if isinstance(value, bool) else _fail(name, value, "true or false")
-
-
 def _whole(top: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
         if type(value) is not int or not 0 <= value <= top:
@@ -195,10 +191,6 @@ def _parts(kind: type[Any], names: tuple[str, ...]) -> Callable[[str, Any], Any]
     return check
 
 
-def _optional_uuid(name: str, value: Any) -> UUID | None:
-    return None if value is None else _uuid(name, value)
-
-
 def _embedding(name: str, value: Any) -> bytes | None:
     if value is None:
         return None
@@ -213,7 +205,7 @@ def _embedding(name: str, value: Any) -> bytes | None:
 
 def _checks(kind: type[Any]) -> dict[str, Check]:
     hints = get_type_hints(kind)
-    names = [one.name for one in fields(kind) if one.name not in _NOT_TOLD]
+    names = [one.name for one in fields(kind) if one.name != "commit_seq"]
     return {name: _OF_NAMES.get(name) or _check_of(hints[name]) for name in names}
 
 
@@ -224,14 +216,13 @@ def _check_of(hint: Any) -> Check:
 
 
 _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
-_NOT_TOLD: Final = ("commit_seq",)
 _PARTS: Final[dict[Any, tuple[str, ...]]] = {
     kind: tuple(one.name for one in fields(kind)) for kind in (UTLState, NeurotransmitterWeights)
 }
 _OF_NAMES: Final[dict[str, Check]] = {
     **dict.fromkeys(("source", "relationship_type"), _word),
     **dict.fromkeys(("access_count", "traversal_count"), _whole(_MAX_COUNT)),
-    "semantic_cluster": _optional_uuid,
+    "semantic_cluster": lambda name, value: None if value is None else _uuid(name, value),
     "embedding": _embedding,
 }
 _OF_TYPES: Final[dict[Any, Check]] = {
@@ -239,7 +230,7 @@ _OF_TYPES: Final[dict[Any, Check]] = {
     str: _text,
     int: _whole(_MAX_MS),
     float: _real,
-    bool: _flag,
+    bool: lambda name, value: value if isinstance(value, bool) else _fail(name, value, "true or false"),
     tuple: _tags,
     Mapping: _object,
     UnionType: _named,

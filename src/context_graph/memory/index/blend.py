@@ -42,13 +42,16 @@ def asks_nothing(query: str) -> bool:
 
 def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
     """Whether the embedder knows some word of ``query`` whole. Words in other scripts count as known."""
-    return any(not word.isascii() or _is_known(word, provider) for word in _words(query))
-
-
-def _is_known(word: str, provider: EmbeddingProvider) -> bool:
-    if len(word) < _LEAST_CHARS or not word.isalpha() or word in _FUNCTION_WORDS:
-        return False
-    return len(memoryview(provider.encode(word).pieces).cast("H")) == 1
+    return any(
+        not word.isascii()
+        or (
+            len(word) >= _LEAST_CHARS
+            and word.isalpha()
+            and word not in _FUNCTION_WORDS
+            and len(memoryview(provider.encode(word).pieces).cast("H")) == 1
+        )
+        for word in _words(query)
+    )
 
 
 def _words(text: str) -> Iterator[str]:

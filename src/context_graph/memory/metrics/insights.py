@@ -165,7 +165,9 @@ def conflicts(
     ]
     for i, one in enumerate(nodes):
         for other in nodes[:i]:
-            if frozenset((one.id, other.id)) not in related and _comparable(one, other, packed):
+            if one.id not in packed or other.id not in packed or frozenset((one.id, other.id)) in related:
+                continue
+            if mean_cosine((packed[one.id], packed[other.id])) >= OPPOSABLE:
                 difference = opposition(one.content, other.content)
                 if difference is not None:
                     found.append(_conflict(other.id, one.id, "suspected", f"differ in: {difference}"))
@@ -174,11 +176,6 @@ def conflicts(
 
 def _ends(edge: GraphEdge) -> frozenset[UUID]:
     return frozenset((edge.source_id, edge.target_id))
-
-
-def _comparable(one: MemoryNode, other: MemoryNode, packed: Mapping[UUID, bytes]) -> bool:
-    ours, theirs = packed.get(one.id), packed.get(other.id)
-    return ours is not None and theirs is not None and mean_cosine((ours, theirs)) >= OPPOSABLE
 
 
 def _conflict(one: UUID, other: UUID, kind: str, reason: str) -> dict[str, Any]:
