@@ -15,8 +15,8 @@ from context_graph.memory.core import Core
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index.derived import INDEX_FILE, METRICS_FILE
 from context_graph.memory.index.file import mend
+from context_graph.memory.index.second_vectors import is_there
 from context_graph.memory.writing import text_to_embed
-from context_graph.model.memory import MemoryNode
 
 BATCH: Final = 64
 """Memories in one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
@@ -87,16 +87,10 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         written = [
             (node.commit_seq, embedding)
             for node, embedding in zip(nodes, embeddings, strict=True)
-            if _is_there(core, node)
+            if is_there(core.store, node)
         ]
         vectors.put_beside(written, nodes[-1].commit_seq)
         return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
-
-
-def _is_there(core: Core, node: MemoryNode) -> bool:
-    """Whether the memory was neither removed nor stored again since it was read."""
-    found = core.store.read(node.id.bytes)
-    return found is not None and found.node.commit_seq == node.commit_seq
 
 
 def _switch(core: Core, provider: EmbeddingProvider) -> None:

@@ -1,8 +1,8 @@
-"""Defines each operation on memories once: what it takes, what it does, how its answer looks.
+"""Defines each operation on memories once: its arguments, what it does, how its answer looks.
 
-`definitions` is words and bounds only, so that the command line may import it; `running` and `views` need the
-memory. MCP's tools, the owner's verbs, the commands' options and the tables of docs/mcp.md and
-docs/commands.md are made from the definitions. Start reading at `memories`.
+`memories` and `consolidations` hold the definitions, words and bounds only, so that the command line may
+import them; `running` and `views` need the memory. MCP's tools, the owner's verbs, the commands' options and
+the tables of docs/mcp.md and docs/commands.md are made from the definitions. Start reading at `memories`.
 """
 
 from typing import Final

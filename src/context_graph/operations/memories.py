@@ -64,8 +64,8 @@ _Cursor = Annotated[
 class Store(Shown, kw_only=True):
     """Store a memory of this project. Secrets in it are redacted before it is written.
 
-    Prints its id, or with --json the memory. The rationale is required. Kinds and numbers of masked secrets go
-    to standard error; in JSON they are under "masked".
+    Prints its id, or with --json the memory. The rationale is required. Masked secrets are
+    counted by kind on standard error; in JSON under "masked".
 
     Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
 

@@ -1,8 +1,8 @@
 """Describes an operation: its arguments, its verb, its tool and its command.
 
-Every session of every client pays for the bytes of tools/list (all of them below 8 KB, invariant 9), so what
-a tool says of itself there has to change what a model does. The sentences for people are longer. A docstring
-is the help of the command; an operation without `short` has none, one without `tool` no tool.
+Every session of every client pays for the bytes of tools/list (below 8 KB in all, invariant 9), so a tool's
+words there must change what a model does. The sentences for people are longer. A docstring is the command's
+help; an operation without `short` has no command, one without `tool` no tool.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from context_graph.operations.parameters import about, text
 
 READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 ADDS: Final = {"destructiveHint": False, "openWorldHint": False}
-"""Also of tools that answer with memories: they write down that these were used."""
+"""Also for tools that answer with memories: they record that these were used."""
 DESTROYS: Final = {"destructiveHint": True, "openWorldHint": False}
 
 
@@ -25,18 +25,18 @@ class Operation:
 
     arguments: "type[Called]"
     verb: str = ""
-    """In a request to the owner; its command, if it has one, is the last word."""
+    """In a request to the owner; the command's name is its last word."""
     short: str = ""
     """The command's line in a list of commands."""
     tool: str = ""
     alias: str = ""
-    """A second name of the tool, for clients that know it by that one."""
+    """A second name of the tool, for clients that use it."""
     says: str = ""
     """The tool's description in tools/list."""
     hints: Mapping[str, bool] = field(default_factory=lambda: ADDS)
     """The tool's annotations."""
     result: tuple[str, ...] = ()
-    """What every answer of the tool has; more comes with higher verbosity."""
+    """The fields of every answer; higher verbosity adds more."""
 
 
 DEFINED: Final[dict[str, list[Operation]]] = {}
@@ -44,7 +44,7 @@ DEFINED: Final[dict[str, list[Operation]]] = {}
 
 
 def operation(verb: str = "", **names: Any) -> Callable[[type[Any]], type[Any]]:
-    """Defines the operation that takes the decorated arguments; ``names`` as `Operation` has them."""
+    """Define the operation that takes the decorated arguments; ``names`` are `Operation`'s fields."""
 
     def define(arguments: type[Any]) -> type[Any]:
         found = Operation(arguments=arguments, verb=verb, **names)
@@ -59,13 +59,13 @@ LEVELS: Final = "0 ids only, 1 text and ids, 2 links, scores and conflicts as we
 
 
 class Called(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What every operation takes."""
+    """The arguments that every operation takes."""
 
     session_id: Annotated[str, text(_SESSION, 100, metavar="ID")] | None = None
 
 
 class Shown(Called):
-    """What operations take whose answer tells more or less."""
+    """Also takes how much the answer tells."""
 
     verbosity_level: (
         Annotated[int, about(f"For this call: {LEVELS}", schema={"enum": [0, 1, 2]}, only="tool")] | None

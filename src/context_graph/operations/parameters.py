@@ -1,4 +1,4 @@
-"""Describes the parameters of an operation, and reads them from JSON in seed 003's words for faults."""
+"""Describes the parameters of an operation, and reads them from JSON; errors are worded as in seed 003."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def about(
     check: Callable[[Any], None] | None = None,
     **bounds: Any,
 ) -> msgspec.Meta:
-    """What a parameter is: one sentence for --help and the docs, and where it is given by another name.
+    """Describe a parameter in one sentence for --help and the docs.
 
     Args:
-        tool: What tools/list says of it, where every session pays for each byte; "" says nothing.
-        schema: JSON schema in tools/list, where it says less or other than the type.
-        bounded: tools/list tells its bounds, as it does those of numbers.
-        option: Of the command, if not ``--`` and the name; "ID" without dashes is an argument.
-        metavar: What stands for the option's value in --help.
+        tool: Its description in tools/list, where every session pays for each byte; "" for none.
+        schema: JSON schema in tools/list, if it differs from the type's.
+        bounded: tools/list shows its bounds, as it does for numbers.
+        option: The command's option, if not ``--`` and the name; "ID" without dashes is an argument.
+        metavar: Stands for the option's value in --help.
         stdin: The command reads it from standard input for `-`.
-        only: It is a parameter of the tool alone, or of the command alone.
-        wire: Its name in a request to the owner, if another.
-        flag: Name of a flag, of the option and in the request, that says false.
-        check: Raises InvalidParamsError in seed 003's words for a wrong value, None for a missing one.
+        only: Only the tool has it, or only the command.
+        wire: Its name in a request to the owner, if different.
+        flag: Name of a flag, in the option and the request, that means false.
+        check: Raises InvalidParamsError in seed 003's words for a wrong value, or None for a missing one.
         bounds: Of msgspec: ge, le, min_length, max_length.
     """
     extra: dict[str, Any] = {
@@ -68,17 +68,17 @@ def about(
 
 
 def unit(words: str, **more: Any) -> msgspec.Meta:
-    """Of a number in [0, 1]."""
+    """Describe a number in [0, 1]."""
     return about(words, ge=0, le=1, **more)
 
 
 def text(words: str, most: int, least: int = 1, **more: Any) -> msgspec.Meta:
-    """Of a text of ``least`` to ``most`` characters."""
+    """Describe a text of ``least`` to ``most`` characters."""
     return about(words, min_length=least, max_length=most, **more)
 
 
 def node_named(words: str, option: str = "ID", **more: Any) -> msgspec.Meta:
-    """Of the id of a memory, and of other arguments that a command takes without a name."""
+    """Describe a memory's id, or another argument that a command takes without a name."""
     return text(words, 4096, option=option, **more)
 
 
@@ -98,11 +98,11 @@ class Parameter:
 
     @property
     def words(self) -> str:
-        """What it is, in a sentence."""
+        """Its description."""
         return self.meta.description or ""
 
     def extra(self, name: str) -> Any:
-        """Of what `about` was given."""
+        """An argument that `about` was given."""
         return (self.meta.extra or {}).get(name)
 
     @property
@@ -112,7 +112,7 @@ class Parameter:
 
     @property
     def origin(self) -> Any:
-        """list, dict, or the type itself; list for a tuple too, str for one of several words."""
+        """list, dict, or the type itself; list for a tuple, str for a choice of words."""
         origin = get_origin(self.kind) or self.kind
         return str if choices(self.kind) else list if origin is tuple else origin
 
@@ -124,7 +124,7 @@ class Parameter:
 
 @cache
 def parameters(arguments: type[msgspec.Struct]) -> tuple[Parameter, ...]:
-    """Of an operation: its own first, those that it shares with others last."""
+    """The parameters of an operation: its own first, shared ones last."""
     hints = _hints(arguments)
     inherited = {field.name for base in arguments.__bases__ for field in _fields(base)}
     fields = sorted(_fields(arguments), key=lambda field: field.name in inherited)
@@ -137,7 +137,7 @@ def parameters(arguments: type[msgspec.Struct]) -> tuple[Parameter, ...]:
 
 
 def _hints(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """As `typing.get_type_hints`; definitions have theirs evaluated already: every command asks."""
+    """As `typing.get_type_hints`, but faster: the definitions' hints are evaluated already."""
     found: dict[str, Any] = {}
     for base in reversed(arguments.__mro__):
         found |= vars(base).get("__annotations__", {})
@@ -159,7 +159,7 @@ def _bare(hint: Any) -> tuple[Any, msgspec.Meta]:
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words that a Literal or an Enum is one of; () for all else."""
+    """The words of a Literal or an Enum; () for anything else."""
     if get_origin(kind) is Literal:
         return tuple(map(str, get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -168,13 +168,10 @@ def choices(kind: Any) -> tuple[str, ...]:
 
 
 def read(arguments: type[A], given: Mapping[str, Any], name: str, hidden: Collection[str] = ()) -> A:
-    """The arguments of the operation ``name``, all checked. null counts as left out, 3.0 as 3.
+    """The arguments of the operation ``name``, checked. null counts as missing, 3.0 as 3.
 
-    Args:
-        hidden: Parameters that this caller does not have.
-
-    Raises:
-        InvalidParamsError: Names the parameter, its limit and what was given (ERR-CORE-004 to 006).
+    ``hidden`` are parameters that this caller does not have. Raises InvalidParamsError, which names the
+    parameter, its limit and what was given (ERR-CORE-004 to 006).
     """
     values = {key: value for key, value in given.items() if value is not None}
     known = {one.name: one for one in parameters(arguments) if one.name not in hidden}
@@ -198,7 +195,7 @@ def _instant(kind: type, value: object) -> Any:
 
 
 def _explained(error: str, known: Mapping[str, Parameter], values: Mapping[str, Any]) -> InvalidParamsError:
-    """What msgspec refused, in our words: it says where, the parameter says what it should have been."""
+    """Explain msgspec's error in our words: it says where, the parameter says what is expected."""
     _, _, path = error.rpartition(" - at `$.")
     wrong = path.rstrip("`").partition("[")[0].partition(".")[0]
     if wrong in known:

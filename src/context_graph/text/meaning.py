@@ -246,12 +246,10 @@ class _Reader:
             self._exact(token)  # MB is not Mb
             return
         past = lower in IRREGULAR or (len(lower) > 3 and lower.endswith("ed") and stem(lower) != lower)
-        if past and lower not in NOW_TOO and not self._be and not self._follows_be():
+        follows_be = bool(self._sentences[-1]) and self._sentences[-1][-1].be
+        if past and lower not in NOW_TOO and not self._be and not follows_be:
             self.past = True
         self._add(same_word(lower), past=past)
-
-    def _follows_be(self) -> bool:
-        return bool(self._sentences[-1]) and self._sentences[-1][-1].be
 
     def _names(self, token: str, end: int) -> bool:
         """Whether an article is a name: `service A calls`, `plan a`."""

@@ -273,30 +273,7 @@ def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryInd
         OSError: It can't be read.
         ValueError: It is damaged, of another version, store or provider; says which.
     """
-    return _read(_mapped(path), uid, provider)
-
-
-def _mapped(path: Path) -> memoryview:
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
-            raise ValueError("it is cut short")
-        # Not closed by name: an error on its way still holds views of it.
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _checked(
-    view: memoryview, uid: bytes, provider: EmbeddingProvider
-) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    head, parts = _table(view)
-    if head["store"] != uid.hex():
-        raise ValueError("it is another store's")
-    if head["provider"] != provider.digest:
-        raise ValueError("its vectors are another provider's")
-    return head, parts
-
-
-def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
-    head, parts = _checked(view, uid, provider)
+    head, parts = _checked(_mapped(path), uid, provider)
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = uid
     rows = index.rows
@@ -327,6 +304,25 @@ def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIn
     _check_sizes(index)
     index.adopt()
     return index
+
+
+def _mapped(path: Path) -> memoryview:
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
+            raise ValueError("it is cut short")
+        # Not closed by name: an error on its way still holds views of it.
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _checked(
+    view: memoryview, uid: bytes, provider: EmbeddingProvider
+) -> tuple[dict[str, Any], dict[str, memoryview]]:
+    head, parts = _table(view)
+    if head["store"] != uid.hex():
+        raise ValueError("it is another store's")
+    if head["provider"] != provider.digest:
+        raise ValueError("its vectors are another provider's")
+    return head, parts
 
 
 def _table(view: memoryview) -> tuple[dict[str, Any], dict[str, memoryview]]:

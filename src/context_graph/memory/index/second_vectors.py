@@ -328,7 +328,7 @@ class SecondVectors:
                 return False
             vectors.append((node, self.model.encode(text_to_embed(node))))
         with self._operation("second") as memory:
-            written = [(node.commit_seq, vector) for node, vector in vectors if _is_there(memory.store, node)]
+            written = [(node.commit_seq, vector) for node, vector in vectors if is_there(memory.store, node)]
             done = nodes[-1].commit_seq if len(nodes) == BATCH else end
             memory.store.vectors.put_seconds(written, second._replace(done=done))
             if memory.loaded_index is not None:
@@ -336,7 +336,7 @@ class SecondVectors:
         return True
 
 
-def _is_there(store: GraphStore, node: MemoryNode) -> bool:
+def is_there(store: GraphStore, node: MemoryNode) -> bool:
     """Whether the memory was neither removed nor stored anew since it was read."""
     found = store.read(node.id.bytes)
     return found is not None and found.node.commit_seq == node.commit_seq
