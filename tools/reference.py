@@ -19,7 +19,7 @@ import typer
 from context_graph.cli.memory.commands import app
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
-from context_graph.operations.parameters import Parameter, choices, parameters
+from context_graph.operations.operation import Parameter, choices, parameters
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHARED = {

@@ -2,8 +2,17 @@
 
 from typing import Annotated, Final, Literal
 
-from context_graph.operations.operation import DESTROYS, READS, Called, operation
-from context_graph.operations.parameters import NODE_ID, about, node_named, text, unit
+from context_graph.operations.operation import (
+    DESTROYS,
+    NODE_ID,
+    READS,
+    Called,
+    about,
+    node_named,
+    operation,
+    text,
+    unit,
+)
 
 _LAST_INT: Final = (1 << 31) - 1
 

@@ -15,8 +15,20 @@ from context_graph.model.memory import (
     check_content,
     check_rationale,
 )
-from context_graph.operations.operation import DESTROYS, LEVELS, READS, Called, Shown, operation
-from context_graph.operations.parameters import NODE_ID, Instant, about, node_named, text, unit
+from context_graph.operations.operation import (
+    DESTROYS,
+    LEVELS,
+    NODE_ID,
+    READS,
+    Called,
+    Instant,
+    Shown,
+    about,
+    node_named,
+    operation,
+    text,
+    unit,
+)
 
 
 class Filters(msgspec.Struct):

@@ -1,7 +1,8 @@
-"""Lists English words that carry no meaning of their own, and reduces all others to one form each.
+"""Lists English words that say little or carry no meaning of their own, and reduces all others to one form
+each.
 
-The lists are short on purpose. A word in none of them counts as one that carries meaning, so a missing entry
-makes two texts differ, never alike.
+The lists come from general knowledge, not from counts on any data. The function words are few on purpose: a
+missing entry makes two texts differ, never alike.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Reads what a text says: the words that carry meaning, and what joins each to the rest.
+"""Reads what a text says: its words that carry meaning, and what joins each to the rest.
 
-It is not a parser: it knows short lists of English function words (`english`) and treats every other word,
-number, name, path, sign and quotation as content. Texts in other languages are therefore compared by all
-their words.
+Not a parser: it knows short lists of English function words (`english`) and treats every other word, number,
+name, path, sign and quotation as content. So texts in other languages are compared by all their words.
 """
 
 from __future__ import annotations
