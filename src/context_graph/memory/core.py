@@ -42,9 +42,7 @@ _HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
 
 
 class Core:
-    """The shared state of one store. Use it inside an operation only: ``with core.operation("store"):
-    ...``.
-    """
+    """The shared state of one store. Use it inside an operation: ``with core.operation("store"): ...``."""
 
     def __init__(
         self,
@@ -79,8 +77,7 @@ class Core:
     def operation(self, name: str, *, writes: bool = False) -> Iterator[Core]:
         """Lock this core for one operation, named for metrics and errors; operations may be nested.
 
-        ``writes`` says that it will change the store: after a failed write the database is first opened
-        again.
+        If it ``writes`` and a write failed before, the database is opened again first.
 
         Raises on entering:
             StoreBusyError: The lock was not free in time (ERR-CORE-009).
@@ -128,9 +125,7 @@ class Core:
         return found
 
     def readable(self, node_id: UUID) -> MemoryNode | None:
-        """As `node`, but None with a line in the log if its record is damaged: one damaged memory must not
-        make an answer of many fail.
-        """
+        """As `node`, but None, with a line in the log, if its record is damaged: other answers go on."""
         try:
             return self.node(node_id)
         except (CorruptedMemoryError, MemoryFormatError) as error:
@@ -160,9 +155,7 @@ class Core:
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """The provider that the store records, else the default one; ProviderMismatchError if it is
-        unknown here.
-        """
+        """The provider that the store records, else the default; ProviderMismatchError for an unknown one."""
         if self._provider is None:
             recorded = self.store.meta(_PROVIDER)
             if recorded is None:
@@ -173,9 +166,7 @@ class Core:
 
     @property
     def derived(self) -> Derived:
-        """Index and metrics, loaded on first use; ProviderMismatchError if another provider made the
-        vectors.
-        """
+        """Index and metrics, loaded on first use; ProviderMismatchError for another provider's vectors."""
         if self._derived is None:
             recorded = self.store.meta(_PROVIDER)
             pair = None if recorded is None else (str(recorded["name"]), str(recorded["digest"]))
@@ -252,9 +243,7 @@ class Core:
     # Life
 
     def mistrust(self) -> None:
-        """Note a failed write that its caller tolerates: the database is opened again before the next
-        write.
-        """
+        """Note a failed write that its caller tolerates: the database is opened again before the next one."""
         self._suspect = True
 
     def save(self) -> None:

@@ -36,10 +36,7 @@ Way = tuple[GraphEdge, ...]
 
 
 def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
-    """Store checked and redacted drafts in one batch and return the memories.
-
-    A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
-    """
+    """Store checked and redacted drafts in one batch; an existing ``node_id`` gives the memory there is."""
     if len(drafts) == 1 and drafts[0].node_id is None:
         return [_store_one(core, drafts[0], encoded[0])]
     stored = [None if draft.node_id is None else core.store.read(draft.node_id.bytes) for draft in drafts]
@@ -352,9 +349,7 @@ def purge(core: Core, at_ms: int) -> list[UUID]:
 
 
 def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphEdge] = ()) -> None:
-    """Count a use of each memory and of the followed edges between them. Unknown ids are skipped; best
-    first.
-    """
+    """Count a use of each memory, best first, and of the followed edges between them; skips unknown ids."""
     nodes = [node for node in map(core.node, dict.fromkeys(ids)) if node is not None]
     used = [replace(node, access_count=node.access_count + 1, last_accessed_ms=at_ms) for node in nodes]
     if used:
@@ -410,9 +405,7 @@ def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
 
 
 def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
-    """The paths from ``root`` to the last memories reachable in one direction; ``((),)`` if there are
-    none.
-    """
+    """The paths from ``root`` to the last memories reachable in one direction; ``((),)`` for none."""
     leaves: list[Way] = []
     waiting: deque[tuple[UUID, Way]] = deque([(root, ())])
     while waiting:

@@ -66,8 +66,7 @@ class Memex(Reading):
         redactor: TextRedactor | None = None,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """Open the store folder ``path`` (its database is ``path/db``) in this process, and purge what is
-        due.
+        """Open the store folder ``path`` (its database is ``path/db``), and purge what is due.
 
         Args:
             create: Create missing folders, mode 0700.
@@ -160,8 +159,8 @@ class Memex(Reading):
             content: 1 to 65,536 characters; base64 if it is not text. Secrets in it are masked.
             rationale: Why it is kept, 10 to 500 characters.
             importance: [0, 1].
-            modality: text, image, audio or video. For the last three, rationale, tags and metadata are
-            embedded. metadata: A JSON object of at most 1 MiB.
+            modality: text, image, audio or video; the last three are found by rationale, tags and metadata.
+            metadata: A JSON object of at most 1 MiB.
             link_to: At most 256 ids; each gets an edge ``related_to``.
             session_id: At most 100 characters; memories of one session are neighbours.
             tags: At most 32, each of at most 64 characters.
@@ -200,8 +199,7 @@ class Memex(Reading):
             return editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
-        """Store at most 1,000 memories in one batch, all or none. An item is a `Draft` or `store`'s
-        arguments.
+        """Store at most 1,000 memories, `Draft`s or `store`'s arguments, in one batch, all or none.
 
         Raises as `store`.
         """
@@ -236,9 +234,7 @@ class Memex(Reading):
             return editing.put_nodes(core, nodes, edges=edges, deleted=deleted, tombstones=tombstones)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
-        """Write the changed fields of live memories in one batch; content, times and embedding can't
-        change.
-        """
+        """Write changed fields of live memories in one batch; content, times and embedding can't change."""
         with self._core.operation("update", writes=True) as core:
             editing.update_nodes(core, nodes)
 
@@ -248,8 +244,7 @@ class Memex(Reading):
         Args:
             ids: Best first.
             followed: `Recall.followed`. Each of these edges between two of the memories gets one more
-            traversal,
-                and so do the paths they form. `traverse` sets what a traversal was worth.
+                traversal, and so do the paths they form. `traverse` sets what a traversal was worth.
         """
         wanted = [as_uuid("id", one) for one in ids]
         with self._core.operation("touch", writes=True) as core:
@@ -361,9 +356,7 @@ class Memex(Reading):
             return editing.remove_edge(core, wanted)
 
     def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
-        """Count one traversal of each edge, worth ``reward`` in [-1, 1]; returns the edges as they are
-        now.
-        """
+        """Count one traversal of each edge, worth ``reward`` in [-1, 1]; returns the changed edges."""
         wanted = [as_uuid("edge_ids", one) for one in edge_ids]
         with self._core.operation("link", writes=True) as core:
             check_range("reward", reward, -1.0, 1.0)

@@ -44,9 +44,7 @@ class Together:
 
 
 def deleted_together(store: GraphStore, node_id: UUID) -> Together:
-    """What is deleted for good with that memory. Cost: some 3 us for each memory, tombstone and old
-    version.
-    """
+    """What is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old version."""
     work = _Search(store)
     work.follow(node_id.bytes)
     going = {UUID(bytes=one) for one in work.gone}

@@ -172,9 +172,7 @@ class Reading:
     def list(
         self, cursor: str | None = None, limit: int = 50, filters: RecallFilters = _EVERYTHING
     ) -> MemoryPage:
-        """A page of ``limit`` (1 to 1,000) memories, newest first; ``cursor`` is the last page's
-        `next_cursor`.
-        """
+        """A page of ``limit`` (1 to 1,000) memories, newest first; ``cursor`` is the last page's."""
         with self._core.operation("list") as core:
             return _page(core, cursor, limit, filters)
 
@@ -306,9 +304,7 @@ class Reading:
         return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
-        """The header of every answer (REQ-CORE-019); after an empty recall it suggests to explore
-        (EC-CORE-004).
-        """
+        """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004)."""
         with self._core.operation("pulse") as core:
             return core.derived.metrics.pulse(self, now_ms(), empty_recall=empty_recall)
 
@@ -323,16 +319,12 @@ class Reading:
             return core.store.meta("provider")
 
     def metrics(self) -> dict[str, Any]:
-        """Numbers for `status`: counts, cache, filters, tables, and the times of each operation
-        (REQ-CORE-011).
-        """
+        """Numbers for `status`: counts, cache, filters, tables, times of each operation (REQ-CORE-011)."""
         with self._core.operation("metrics") as core:
             return {**numbers_of(core), "operations": core.timings.as_dict()}
 
     def uncounted(self) -> AbstractContextManager[None]:
-        """A block in which operations are not counted in `metrics`: for code that only examines the
-        memory.
-        """
+        """A block in which operations are not counted in `metrics`, for code that examines the memory."""
         return self._core.timings.paused()
 
     def health(self) -> Health:

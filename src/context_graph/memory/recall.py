@@ -226,9 +226,7 @@ class Recaller:
         return live if known == len(live) else live[:known] + bytes(len(live) - known)
 
     def _second(self, query: str) -> bytes | None:
-        """The query's second vector, None if not wanted. It takes milliseconds, so not under the index's
-        lock.
-        """
+        """The query's second vector or None. It takes milliseconds, so not under the index's lock."""
         held = self.index.extra
         if self.extra is None or not held:
             return None
@@ -276,9 +274,7 @@ class Recaller:
     def _follow_edges(
         self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
     ) -> list[GraphEdge]:
-        """The best memories pass part of their score along their edges, and those pass on part of what they
-        got; returns the edges.
-        """
+        """The best memories pass part of their score along their edges, and so on; returns the edges."""
         total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
         level = {row: total[row] for row in ranking.top(total, mask, _EXPANDED) if total[row] > 0.0}
         passed = set[int]()

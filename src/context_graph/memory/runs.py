@@ -128,8 +128,7 @@ def _counts(edits: Sequence[Edit]) -> dict[str, int]:
 class _Following:
     """Updates index, metrics and cache after edits that were committed.
 
-    A run changes no content and no learning state, so changed fields concern only the index and the use
-    counts.
+    A run changes neither content nor learning state, so updates concern only the index and the use counts.
     """
 
     def __init__(self, core: Core) -> None:

@@ -130,9 +130,7 @@ def _check_instant(name: str, value: object) -> None:
 
 
 def as_uuid(name: str, value: object) -> UUID:
-    """``value``, a UUID, its text or its 16 bytes, as a UUID; InvalidParamsError naming ``name`` if it is
-    none.
-    """
+    """A UUID, its text or its 16 bytes as a UUID; InvalidParamsError naming ``name`` for anything else."""
     if isinstance(value, UUID):
         return value
     try:
@@ -179,9 +177,7 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
 
 
 def text_to_embed(node: MemoryNode | Draft) -> str:
-    """The text that is embedded and indexed: the content, or rationale, tags and metadata if it is not
-    text.
-    """
+    """The text that is embedded and indexed: the content, or what describes it if it is not text."""
     if node.modality == Modality.TEXT:
         return node.content
     return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[int, int, str], None]
 """Called with done, total and the current stage of a job; never after its end."""
 OnDone = Callable[[Mapping[str, Any] | Exception], None]
-"""Called once with the result of a job, as JSON or as an error, after its start has returned; not if
-cancelled.
-"""
+"""Called once with a job's result, as JSON or as an error, after its start has returned; not if cancelled."""
 
 
 class Job(Protocol):
@@ -44,9 +42,7 @@ class Host(Protocol):
         ...
 
     def session_of(self, tool_use_id: str | None) -> str | None:
-        """The client's session of a call: from the hook that saw the same tool use, else from the
-        environment.
-        """
+        """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
         ...
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:

@@ -159,9 +159,7 @@ def _checked(
 def packed_vectors(
     store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
 ) -> dict[UUID, bytes]:
-    """The vectors of memories in the form that the metrics compare; memories with an empty one are left
-    out.
-    """
+    """The vectors of memories in the form that the metrics compare, without empty ones."""
     vectors = {}
     for node in nodes:
         embedding = store.embedding(node.id)

@@ -62,9 +62,7 @@ _TERM: Final = struct.Struct("<QHH")
 
 
 class Asked:
-    """What a prompt asks for. Cost: in a small store some 6 us a word, then 30 us for each memory of 100
-    words.
-    """
+    """What a prompt asks for. Cost: in a small store some 6 us a word, then 30 us a memory of 100 words."""
 
     def __init__(self, prompt: str, provider: EmbeddingProvider, memories: int) -> None:
         """For a store with that number of memories."""

@@ -322,9 +322,7 @@ def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) 
 
 
 def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """(number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError names a line that
-    is not UTF-8.
-    """
+    """(number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError if not UTF-8."""
     number = 1
     while batch := list(islice(lines, size)):
         decoded = []
@@ -345,9 +343,7 @@ class _Open:
 
 
 class Imports:
-    """The imports of one owner, each with a token and bound to its store. Each takes many requests, so that
-    hooks are served in between.
-    """
+    """The imports of one owner, each with a token and bound to its store; each takes many requests."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, _Open] = OrderedDict()

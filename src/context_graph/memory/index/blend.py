@@ -83,9 +83,7 @@ class Blend:
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
     extra_from: float = 0.9
-    """Share of the memories that must have a second vector before they count: with fewer, the ranking gets
-    worse.
-    """
+    """Share of the memories that must have a second vector: with fewer, the ranking gets worse."""
     extra_like_dense: float = 0.7
     """Correlation of the two scores: what to expect of a memory without a second vector yet."""
     question: float = -0.3

@@ -195,9 +195,7 @@ class StoreMetrics:
             self._last_of_session.popitem(last=False)
 
     def removed(self, node: MemoryNode, embedding: bytes, edges: Iterable[GraphEdge] = ()) -> None:
-        """Stop counting a memory and its edges of both directions; one that is not counted changes
-        nothing.
-        """
+        """Stop counting a memory and its edges of both directions; an uncounted one changes nothing."""
         self._review.removed(node.id)
         self._uses.pop(node.id, None)
         if node.id.bytes not in self._kernel:

@@ -105,9 +105,7 @@ class Timings:
 
 
 def bloom_figures(tickers: Mapping[str, int]) -> dict[str, float]:
-    """RocksDB's counters of bloom filters, and the share of lookups for absent keys that a filter let
-    through.
-    """
+    """RocksDB's counters of bloom filters, and the rate of false positives for absent keys."""
     useful = tickers.get("rocksdb.bloom.filter.useful", 0)
     positive = tickers.get("rocksdb.bloom.filter.full.positive", 0)
     true_positive = tickers.get("rocksdb.bloom.filter.full.true.positive", 0)
