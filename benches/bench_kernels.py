@@ -17,7 +17,6 @@ OMEGA = array("d", [hz / 25.3 for hz in (40, 8, 8, 8, 25, 4, 25, 12, 80, 40, 15,
 PHASES = array("d", [0.48 * i for i in range(13)])
 FOCUSED = array("d", [0.9, 0.4, 0.1, 0.0, 0.5, 1.1, 0.7, 0.8, 1.0, 1.0, 0.8, 0.9, 1.3])
 FOREIGN = array("d", [-0.8, 0.1, 0.1, 0.0, -0.3, -0.9, -0.4, -0.5, 0.2, -0.7, -0.5, 0.3, -1.0])
-EMBEDDING_DIM = 1536  # what one memory's embedding holds (D4.2)
 STEPS_PER_EVENT = 50  # 2 s of network time in steps of 0.04 s (D3.1)
 
 
@@ -56,13 +55,6 @@ def test_continuity_of_a_foreign_event(benchmark, backend) -> None:
 def test_cosine_of_two_purpose_vectors(benchmark, backend) -> None:
     benchmark.group = "cosine13: two purpose vectors"
     assert benchmark(module("vectors", backend).cosine13, FOREIGN, FOCUSED) < 0.0
-
-
-def test_cosine_of_two_embeddings(benchmark, backend) -> None:
-    benchmark.group = "cosine: two embeddings of 1536 doubles"
-    a = array("d", [((i * 37) % 101 - 50) / 50 for i in range(EMBEDDING_DIM)])
-    b = array("d", [((i * 53) % 97 - 48) / 48 for i in range(EMBEDDING_DIM)])
-    assert -1.0 < benchmark(module("vectors", backend).cosine, a, b) < 1.0
 
 
 def test_entropy_of_a_purpose_vector(benchmark, backend) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 import typer
 
 from context_graph.cli.memory.commands import app
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
-from context_graph.operations.parameters import Parameter, choices, parameters
+from context_graph.operations.operation import Parameter, choices, parameters
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHARED = {

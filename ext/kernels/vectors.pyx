@@ -2,19 +2,10 @@
 
 from libc.math cimport exp, fabs, fmax, fmin, frexp, ldexp, log2, sqrt
 
-from _types cimport (
-    N,
-    doubles,
-    doubles13,
-    require_finite,
-    require_length,
-    require_number,
-    require_range,
-)
+from _types cimport N, doubles13, require_number, require_range
 
 __all__ = [
     "below32",
-    "cosine",
     "cosine13",
     "ic_index",
     "identity_continuity",
@@ -72,22 +63,6 @@ def cosine13(a, b):
     cdef const double[::1] x = doubles13(a, "a")
     cdef const double[::1] y = doubles13(b, "b")
     return _cosine(&x[0], &y[0], N)
-
-
-def cosine(a, b):
-    """Cosine of two vectors of doubles of one length, in [-1, 1]; 0 when either norm is below 1e-8."""
-    cdef const double[::1] x = doubles(a, "a")
-    cdef const double[::1] y = doubles(b, "b")
-    _require_pair(x.shape[0], y.shape[0])
-    require_finite(&x[0], x.shape[0], "a")
-    require_finite(&y[0], y.shape[0], "b")
-    return _cosine(&x[0], &y[0], x.shape[0])
-
-
-cdef int _require_pair(Py_ssize_t n_a, Py_ssize_t n_b) except -1:
-    if n_a == 0:
-        raise ValueError("a must not be empty")
-    return require_length("b", n_b, n_a)
 
 
 def purpose_entropy(purpose_vector):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from context_graph.memory.filters import RecallFilters
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
-from context_graph.operations.parameters import parameters
+from context_graph.operations.operation import parameters
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import reference

@@ -10,7 +10,7 @@ import Stemmer
 
 from context_graph.kernels.reference import tokens as _reference_tokens
 from context_graph.memory.embed import LEXICONS, packaged_table
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 MODULES = {
     "compiled": "context_graph.kernels.tokens",

@@ -24,7 +24,7 @@ from context_graph.kernels.reference import (
 from context_graph.kernels.reference import (
     purpose as _reference_purpose,
 )
-from context_graph.text.stop_words import HEADS, WORK_WORDS
+from context_graph.text.english import HEADS, WORK_WORDS
 
 features = import_module("context_graph.kernels.features")
 goals = import_module("context_graph.kernels.goals")

@@ -62,10 +62,10 @@ def test_values_near_the_largest_double_do_not_overflow(kernels, doubles) -> Non
 
 def test_the_cosine_agrees_with_numpy(kernels, doubles) -> None:
     generator = np.random.default_rng(7)
-    for n in (1, 2, 13, 1536):
-        a, b = generator.normal(size=(2, n))
+    for _ in range(4):
+        a, b = generator.normal(size=(2, 13))
         expected = float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-        assert kernels.cosine(doubles(a), doubles(b)) == pytest.approx(expected, abs=1e-12)
+        assert kernels.cosine13(doubles(a), doubles(b)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_buffers_of_numpy_and_of_bytes_are_as_good_as_arrays(kernels, doubles) -> None:
@@ -155,7 +155,6 @@ def test_a_number_that_is_not_finite_is_refused_by_name(kernels, doubles, bad) -
         (lambda: kernels.logistic_reflection(bad), f"accuracy must be in [0, 1], got {text}"),
         (lambda: kernels.cosine13(one_hot(2, bad), one_hot(0)), f"a[2] must be finite, got {text}"),
         (lambda: kernels.cosine13(one_hot(0), one_hot(2, bad)), f"b[2] must be finite, got {text}"),
-        (lambda: kernels.cosine(doubles([1, bad]), doubles([1, 1])), f"a[1] must be finite, got {text}"),
         (lambda: kernels.purpose_entropy(one_hot(12, bad)), f"purpose_vector[12] must be finite, got {text}"),
         (
             lambda: kernels.identity_continuity(one_hot(0), one_hot(1, bad), 1.0),
@@ -179,9 +178,7 @@ def test_a_wrong_shape_is_refused_by_name(kernels, doubles) -> None:
         (lambda: kernels.cosine13(empty, thirteen), "a must have 13 values, got 0"),
         (lambda: kernels.cosine13(thirteen, doubles([1.0] * 14)), "b must have 13 values, got 14"),
         (lambda: kernels.purpose_entropy(empty), "purpose_vector must have 13 values, got 0"),
-        (lambda: kernels.cosine(empty, empty), "a must not be empty"),
-        (lambda: kernels.cosine(thirteen, empty), "b must have 13 values, got 0"),
-        (lambda: kernels.cosine(array("f", [1.0]), thirteen), f"a {contiguous}"),
+        (lambda: kernels.cosine13(array("f", [1.0] * 13), thirteen), f"a {contiguous}"),
         (lambda: kernels.cosine13(plane, thirteen), f"a {contiguous}"),
         (lambda: kernels.cosine13(thirteen, plane[:, 0]), f"b {contiguous}"),
         (lambda: kernels.cosine13(np.zeros(13, dtype=">f8"), thirteen), f"a {contiguous}"),

@@ -1,5 +1,5 @@
-"""Consolidates a store: finds duplicates, trivial memories, clusters, patterns and drift, and changes it.
+"""Consolidates a store: merges duplicates, deletes trivial memories, finds clusters, patterns and drift.
 
 Start reading at ``run``. What works with arrays (`snapshot`, `finders`, `run`) needs NumPy and runs in a
-process beside the owner. What the owner itself calls (`plan`, `request`, `messages`, `commit`) needs none.
+process beside the owner. What the owner calls (`plan`, `request`, `messages`, `commit`) does not.
 """

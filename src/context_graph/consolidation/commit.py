@@ -86,7 +86,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One run: what it did, or in a dry run what it would do (seed 002's ConsolidateResult, and D5's)."""
+    """One run: what it did, or in a dry run would do (seed 002's ConsolidateResult, and D5's)."""
 
     plan: Plan
     """Of a dry run what can be done, of a real one what was."""

@@ -44,24 +44,24 @@ def consolidate(
     strict: bool = False,
     progress: Callable[[Update], None] | None = None,
 ) -> Result:
-    """Merge, forget and connect memories, in one change that `Memex.undo` takes back.
+    """Merge, forget and connect memories in one change that `Memex.undo` undoes.
 
-    The store is in use by others only for the moments of its checkpoint and of the change itself.
+    The store is locked only for its checkpoint and for the change itself.
 
     Args:
         mode: light, deep or rem.
-        salience_threshold: [0, 1]; memories below it are forgotten, to be restored for 30 days.
-        max_memories: Look at the newest so many; 0 for all.
-        dry_run: Change nothing; the result is what the same call without it would do.
-        consciousness: If given, it gates the modes (D5.1): a mode that C does not allow becomes the most that
-            it does. Without it the mode asked for runs.
+        salience_threshold: [0, 1]; memories below it are soft-deleted, to be restored for 30 days.
+        max_memories: Consider only the newest; 0 for all.
+        dry_run: Change nothing; the result shows what would be done.
+        consciousness: If given, a mode that this C does not allow becomes the highest that it does (D5.1).
         strict: Refuse instead.
-        progress: Told how far it is; may raise `progress.Cancelled`, which ends it with nothing changed.
+        progress: Called with updates; may raise `progress.Cancelled`, which ends the run with nothing
+        changed.
 
     Raises:
         InvalidParamsError: Names the argument.
         ModeNotAllowedError: ``strict``, and C does not allow the mode.
-        StoreError: The store can't be read or written; nothing of it is done.
+        StoreError: The store can't be read or written; nothing is changed.
 
     Cost: benches/dream.py; light some 0.5 s for 10,000 memories.
     """

@@ -1,7 +1,7 @@
 """Holds a consolidation's plan: made by the finders, shown by a dry run, carried out by a commit.
 
-Plain values without arrays, because the process beside the owner makes it and the owner reads it. Goals are
-stored with the store as one fact about it (docs/formats.md).
+Plain values without arrays: the process beside the owner makes it and the owner reads it. Goals are stored
+with the store as a fact about it (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Cluster:
     """Memories that share rare words (E13)."""
 
     id: UUID
-    """Of its members, so that the same members have the same id in every run."""
+    """Made of its members, so the same members always have the same id."""
     members: tuple[UUID, ...]
     label: str
     """Its most telling terms."""
@@ -132,12 +132,13 @@ class Drift:
 
     similarity: float
     """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
-    to compare; a quarter less for each standard deviation further."""
+    to compare; a quarter less for each standard deviation further away.
+    """
     level: str
     """none, low, medium, high, critical."""
     significant: bool
     trend: float
-    """Slope of the similarity over the recent memories, per memory; below 0 it grows worse."""
+    """Slope of the similarity over the recent memories, per memory; below 0 it falls."""
     recent: int
     """Memories that were compared."""
 
@@ -152,7 +153,7 @@ class Plan:
     memories: int
     """Live memories in the store."""
     considered: int
-    """Of them, those that the run looked at."""
+    """Those that the run examined."""
     merges: tuple[Merge, ...] = ()
     prunes: tuple[Prune, ...] = ()
     links: tuple[NewLink, ...] = ()
@@ -161,10 +162,10 @@ class Plan:
     patterns: tuple[Pattern, ...] = ()
     goals: tuple[Goal, ...] = ()
     goals_adjusted: int = 0
-    """Goals that are kept with the store from now on and were not, or not so."""
+    """Goals that are kept from now on and are new or changed."""
     drift: Drift | None = None
     notes: tuple[str, ...] = ()
-    """What a person should know of how it went: a stage that had nothing to do, a limit that was reached."""
+    """Remarks for a person: a stage with nothing to do, a limit that was reached."""
 
     def changes(self) -> Mapping[str, int]:
         """How many of each kind of change it makes."""
@@ -190,10 +191,9 @@ def encode_goals(goals: Sequence[Goal], at_ms: int) -> dict[str, Any]:
 
 
 def decode_goals(fact: Mapping[str, Any] | None) -> list[Goal]:
-    """The goals that `encode_goals` was given, with at most 200 members each; [] where there is no such fact.
+    """The goals given to `encode_goals`, with at most 200 members each; [] without such a fact.
 
-    Raises:
-        DatabaseCorruptionError: It can't be read, or is of a later version. Nothing is guessed in its place.
+    Raises DatabaseCorruptionError if it can't be read or is of a later version; nothing is guessed.
     """
     if fact is None:
         return []

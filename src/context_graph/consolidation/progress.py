@@ -50,11 +50,11 @@ def silent(done: int, total: int) -> None:
 
 
 class Stages:
-    """Makes one fraction of the progress of stages that follow one another.
+    """Combines the progress of consecutive stages into one fraction.
 
     Args:
-        weights: Stage -> its usual share of the time, in the order they run in; any positive scale.
-        report: Gets the updates; what it raises (Cancelled) ends the stage that is running.
+        weights: Stage -> its usual share of the time, in order; any positive scale.
+        report: Gets the updates; if it raises Cancelled, the running stage ends.
     """
 
     def __init__(self, weights: Mapping[str, float], report: Report) -> None:
@@ -89,11 +89,10 @@ def shared_out(
     *,
     threads: int | None = None,
 ) -> Iterator[Made]:
-    """``work`` of each part, in their order; few are under way at a time, so that a forced end is quick.
+    """``work`` of each part, in order, on threads; few parts run ahead, so that a forced end is quick.
 
-    Args:
-        progress: Told of parts; may raise, then nothing is left running.
-        threads: As many as this process has processors: all in a library, one fewer beside the owner.
+    ``progress`` is called for each part and may raise; then nothing is left running. ``threads`` defaults to
+    this process's processors: all in a library, one fewer beside the owner.
     """
     threads = threads or len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(threads) as pool:

@@ -28,20 +28,19 @@ class GoalSearch:
 class Request:
     """Parameters of one run (seed 002's ConsolidateParams), as its process gets them.
 
-    Raises:
-        InvalidParamsError: On construction; names the field, its limit and the cure.
+    Construction raises InvalidParamsError, which names the field, its limit and the cure.
     """
 
     mode: Mode = Mode.LIGHT
-    """The mode to run: after the gate (`allowed_mode`), not the one that was asked for."""
+    """The mode to run, after the gate (`allowed_mode`)."""
     salience_threshold: float = DEFAULT_THRESHOLD
     """[0, 1]; memories below it are pruned, 0 prunes none."""
     max_memories: int = 0
-    """Look at the newest so many only; 0 for all."""
+    """Consider only the newest; 0 for all."""
     at_ms: int = 0
     """Unix ms that counts as now, for ages; 0 for the time of the snapshot."""
     goals: GoalSearch | None = None
-    """Look for goals, and for nothing else."""
+    """Look for goals only."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", mode_of(self.mode))
@@ -54,11 +53,7 @@ class Request:
 
 
 def mode_of(value: Any) -> Mode:
-    """The mode of that name.
-
-    Raises:
-        InvalidParamsError: There is none; names the three.
-    """
+    """The mode of that name; InvalidParamsError names the three."""
     try:
         return Mode(value)
     except ValueError:
@@ -75,11 +70,7 @@ class DreamState(StrEnum):
 
     @classmethod
     def of(cls, consciousness: float) -> DreamState:
-        """The state of a C in [0, 1].
-
-        Raises:
-            InvalidParamsError: Outside, or NaN: that is never a state.
-        """
+        """The state of a C in [0, 1]; InvalidParamsError outside of it, or for NaN."""
         check_unit("consciousness", consciousness)
         return next(state for state, (least, _) in reversed(_STATES.items()) if consciousness >= least)
 
@@ -95,7 +86,7 @@ _STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Consciousness:
-    """C and its three factors while a run is made, each in [0, 1] (seed 002's context)."""
+    """C and its three factors during a run, each in [0, 1] (seed 002's context)."""
 
     integration_score: float
     reflection_depth: float
@@ -113,11 +104,11 @@ class Consciousness:
 
 
 UNMEASURED: Final = Consciousness(0.0, 0.0, 0.0, 0.0)
-"""Where no session has been measured: Awake."""
+"""No session has been measured: Awake."""
 
 
 class ModeNotAllowedError(InvalidParamsError):
-    """A mode that C does not allow, where the caller wanted it or nothing."""
+    """C does not allow the mode, and the caller refuses a lesser one."""
 
     code = "mode_not_allowed"
 
@@ -125,11 +116,11 @@ class ModeNotAllowedError(InvalidParamsError):
 def allowed_mode(
     requested: Mode, consciousness: Consciousness, *, strict: bool = False, any_state: bool = False
 ) -> Mode:
-    """The mode to run when ``requested`` is asked for: that one, or the highest that C allows.
+    """The mode to run: ``requested``, or the highest that C allows.
 
     Args:
         strict: Refuse instead of doing less.
-        any_state: Run what is requested whatever C is, because a person asked, not a tool.
+        any_state: Run what is requested whatever C is, because a person asked.
 
     Raises:
         ModeNotAllowedError: ``strict``, and C does not allow it; names both modes.

@@ -1,7 +1,7 @@
 """Runs one consolidation: each finder in turn, from a checkpoint to the file of prepared changes.
 
-A memory that is merged away or forgotten joins no cluster and gets no edge. Modules that only longer modes
-need are imported when such a mode runs, so that a light one starts fast.
+A memory that is merged or forgotten joins no cluster and gets no edge. Modules that only longer modes need
+are imported when such a mode runs, so that a light one starts fast.
 """
 
 from __future__ import annotations
@@ -42,11 +42,9 @@ _FOR_GOALS: Final = {"reading": 3.0, "clusters": 12.0, "goals": 3.0}
 
 
 def compute(folder: Path, request: Request, report: Report) -> Ready:
-    """Do what is asked on the checkpoint in ``folder`` and leave there what it found (see `messages`).
+    """Do what is asked on the checkpoint in ``folder`` and leave the result there (see `messages`).
 
-    Raises:
-        StoreError: The checkpoint can't be read.
-        Cancelled: ``report`` raised it.
+    Raises StoreError if the checkpoint can't be read, Cancelled if ``report`` raises it.
     """
     began = time.monotonic()
     store = GraphStore.read_only(folder / DATABASE)
@@ -82,7 +80,7 @@ def prepared_run(store: GraphStore, request: Request, report: Report) -> Prepare
 
 
 class _Search:
-    """The stages of one run, each over what the earlier ones leave."""
+    """The stages of one run; each works on what the earlier ones leave."""
 
     def __init__(self, store: GraphStore, request: Request, stages: Stages) -> None:
         self.facts: dict[str, Mapping[str, Any]] = {}
@@ -97,11 +95,7 @@ class _Search:
             progress=stages.begin("reading"),
         )
         self.plan = Plan(
-            mode=request.mode,
-            seq=snap.seq,
-            taken_ms=snap.taken_ms,
-            memories=snap.total,
-            considered=len(snap),
+            mode=request.mode, seq=snap.seq, taken_ms=snap.taken_ms, memories=snap.total, considered=len(snap)
         )
 
     def consolidate(self) -> None:
@@ -134,7 +128,7 @@ class _Search:
         plan.notes = tuple(self._notes())
 
     def _forget(self) -> None:
-        """Every mode: merge duplicates, forget memories that say too little."""
+        """Every mode: merge duplicates, forget trivial memories."""
         snap, request = self._snap, self._request
         snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE", "Causal")))
         scores = salience.score(snap, self._kept_goals, progress=self._stages.begin("salience"))
@@ -173,7 +167,7 @@ class _Search:
         progress(1, 1)
 
     def _aim(self) -> None:
-        """Rem: find goals, measure how far recent memories are from them, and adjust the goals to both."""
+        """Rem: find goals, measure how far recent memories are from them, and adjust the goals."""
         from context_graph.consolidation.finders import drift, goals
 
         snap, plan = self._snap, self.plan
@@ -189,7 +183,7 @@ class _Search:
             self.facts[GOALS] = fact
 
     def _remaining(self) -> I64:
-        """Rows that are neither merged away nor forgotten."""
+        """Rows that are neither merged nor forgotten."""
         snap, plan = self._snap, self.plan
         keep = np.ones(len(snap), np.bool_)
         gone = chain(*(merge.losers for merge in plan.merges), (prune.id for prune in plan.prunes))
@@ -209,7 +203,7 @@ class _Search:
 
 
 def _first_of_each(links: Iterable[NewLink]) -> tuple[NewLink, ...]:
-    """The links without those that another finder made before: one edge per pair and relation."""
+    """The links without those that another finder made already: one edge per pair and relation."""
     known: dict[tuple[UUID, UUID, str], NewLink] = {}
     for link in links:
         known.setdefault((link.source, link.target, link.relationship_type), link)

@@ -1,7 +1,6 @@
-"""Reads a store's live memories as arrays, at one commit, as the input of every finder.
+"""Reads a store's live memories as arrays, at one commit: the input of every finder.
 
-A finder is a pure function of a snapshot; it changes nothing and reads nothing else. So the same work can be
-done in another process, or on another machine that has the arrays.
+A finder is a pure function of a snapshot, so its work can be done in another process.
 """
 
 from __future__ import annotations
@@ -100,9 +99,9 @@ class Snapshot:
     paths: list[TraversedPath] = field(default_factory=list)
     """Ways along edges that answers took; may lead through memories that are not in here."""
     unreadable: set[int] = field(default_factory=set)
-    """Rows whose embedding a pass found missing or damaged, and gave as zeros: to be left alone."""
+    """Rows whose embedding was missing or damaged and was read as zeros: to be left alone."""
     left_out: int = 0
-    """Memories and edges whose records can't be read; they are no rows of this."""
+    """Memories and edges whose records can't be read; they have no rows here."""
     _wanted: tuple[str, ...] = ()
     _spaces: dict[str, F32] = field(default_factory=dict)
     _row: dict[UUID, int] = field(default_factory=dict)
@@ -133,11 +132,11 @@ class Snapshot:
             self._spaces[name] = unit_rows(values)
 
     def want(self, *names: str) -> None:
-        """Have these spaces at hand after the next whole pass over the store, which somebody makes anyway."""
+        """Load these spaces during the next whole pass over the store."""
         self._wanted = names
 
     def load(self, *names: str) -> None:
-        """Have these spaces at hand, in one pass over the store."""
+        """Load these spaces, in one pass over the store."""
         if all(name in self._spaces for name in names):
             return
         self.want(*names)
@@ -169,13 +168,11 @@ def numbered(names: Iterable[str | bytes | None]) -> I32:
 
 
 def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Progress = silent) -> Snapshot:
-    """The live memories of ``store``, which nobody may change meanwhile (a checkpoint, or under its lock).
+    """The live memories of ``store``, which must not change meanwhile (a checkpoint, or under its lock).
 
-    Only the ``newest``, those stored last; 0 for all. ``taken_ms`` are Unix ms that count as now for ages.
+    Only the ``newest`` stored, 0 for all; ``taken_ms`` are Unix ms that count as now for ages.
 
-    Raises:
-        StoreError: The database can't be read. A single damaged record is left out instead.
-
+    Raises StoreError if the database can't be read; a single damaged record is left out instead.
     Cost: some 6 us a memory and 4 us an edge; 300 bytes a memory.
     """
     columns = Columns(store.engine)
@@ -282,10 +279,10 @@ def _text(columns: Columns, rows: list[NodeHead], row: int) -> str:
 
 
 class _Embeddings:
-    """The embeddings of the memories with these commit numbers, read as often as they are asked for.
+    """The embeddings of the memories with these commit numbers.
 
-    Those of a small store stay in memory from the first pass on. Of a large one each pass reads the store
-    again, but checks no record twice: nobody writes to it meanwhile.
+    Those of a small store stay in memory after the first pass. For a large one each pass reads the store
+    again, but checks each record only once.
     """
 
     def __init__(self, columns: Columns, store: GraphStore, seqs: I64) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from context_graph.kernels import features, goals, purpose
-from context_graph.text.stop_words import HEADS, WORK_WORDS
+from context_graph.text.english import HEADS, WORK_WORDS
 
 
 class Space(NamedTuple):

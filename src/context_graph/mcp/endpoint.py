@@ -23,8 +23,7 @@ from context_graph.mcp.sessions import Sessions
 from context_graph.memory.faults import rpc_fault  # here: out of descriptors nothing can be imported
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations.context import Host
-from context_graph.operations.operation import Shown
-from context_graph.operations.parameters import read
+from context_graph.operations.operation import Shown, read
 from context_graph.watchdog import Piece, TookTooLong
 
 _TOOL_USE: Final = "claudecode/toolUseId"

@@ -17,10 +17,9 @@ from context_graph.mcp.deferred import Deferred
 from context_graph.mcp.registry import Tool
 from context_graph.mcp.result import ToolResult, answer
 from context_graph.model.memory import VerbosityLevel
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
-from context_graph.operations.operation import Operation
-from context_graph.operations.parameters import Instant, Parameter, choices, parameters, read
+from context_graph.operations.operation import Instant, Operation, Parameter, choices, parameters, read
 from context_graph.operations.running import run
 
 Schema = dict[str, Any]

@@ -1,7 +1,6 @@
-"""Keeps memories: stores, finds, shows and forgets them. Start reading at `memex`, the façade over all of it.
+"""Stores, finds, shows and deletes memories. Start reading at `memex`.
 
-`core` holds what its parts share; `writing`, `editing`, `reading`, `linking`, `recall` and `runs` are those
-parts. `embed` makes vectors, `index` finds, `metrics` measures the store, `context` chooses what is put into
-a context, `exchange` imports and exports. Records and keys belong to the store (`store.graph`), protocols and
-hooks to the layers above.
+`core` holds what the other modules share; `writing`, `editing`, `reading`, `recall` and `runs` do the work.
+`embed` makes vectors, `index` searches them, `metrics` measures the store, `context` chooses what enters a
+context, `exchange` imports and exports. Records and keys belong to `store.graph`.
 """

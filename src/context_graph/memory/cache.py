@@ -1,7 +1,7 @@
-"""Caches the memories that were read last, so that reading them again needs no database (REQ-CORE-010).
+"""Caches the memories that were read last (REQ-CORE-010).
 
-An OrderedDict under the caller's lock: it keeps the order of use in C, lets us count evictions, and adds no
-dependency. The libraries for this are slower (pure Python) or don't report what was evicted.
+An OrderedDict under the caller's lock keeps the order of use in C. The libraries for this are slower or
+don't count evictions.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from context_graph.model.memory import MemoryNode
 
 _LOG: Final = logging.getLogger(__name__)
 NODE_BYTES: Final = 1024
-"""What a node takes beside its content: measured with tracemalloc, 900 for one with session and two tags."""
+"""What a memory takes besides its content; 900 were measured for one with a session and two tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """Counts of what the cache holds and did since it was made."""
+    """What the cache holds, and what it did so far."""
 
     nodes: int
     bytes: int
-    """Estimated: content and a fixed part for each."""
+    """Estimated: contents and a fixed part for each."""
     hits: int
     misses: int
     evictions: int
@@ -37,7 +37,7 @@ class CacheStats:
 
 
 class NodeCache:
-    """The most recently used nodes, bounded in number and in bytes. Not thread-safe."""
+    """The most recently used memories, bounded in number and bytes. Not thread-safe."""
 
     def __init__(self, max_nodes: int, max_bytes: int) -> None:
         self._max_nodes = max_nodes
@@ -47,7 +47,7 @@ class NodeCache:
         self._hits = self._misses = self._evictions = 0
 
     def get(self, node_id: bytes) -> MemoryNode | None:
-        """The node if it is cached; it then counts as the most recently used. Cost: below 1 us."""
+        """The memory if it is cached, which counts as a use. Cost: below 1 us."""
         node = self._nodes.get(node_id)
         if node is None:
             self._misses += 1
@@ -57,7 +57,7 @@ class NodeCache:
         return node
 
     def put(self, node: MemoryNode) -> None:
-        """Add ``node``; the least recently used ones are evicted while there are too many."""
+        """Add ``node``; evict the least recently used while there are too many."""
         key = node.id.bytes
         self.discard(key)
         self._nodes[key] = node
@@ -69,7 +69,7 @@ class NodeCache:
             _LOG.debug("memory cache: %d evictions", self._evictions)
 
     def replace(self, node: MemoryNode) -> None:
-        """Replace a cached node by a new version; this does not count as a use."""
+        """Replace a cached memory by a new version; not counted as a use."""
         key = node.id.bytes
         old = self._nodes.get(key)
         if old is not None:
@@ -77,7 +77,7 @@ class NodeCache:
             self._nodes[key] = node
 
     def discard(self, node_id: bytes) -> None:
-        """Drop a node that was changed or deleted."""
+        """Drop a memory that was changed or deleted."""
         node = self._nodes.pop(node_id, None)
         if node is not None:
             self._bytes -= _size(node)

@@ -1,8 +1,8 @@
-"""Stores one memory per session automatically: its summary, refreshed as the session goes on.
+"""Stores one summary per session automatically, and refreshes it as the session goes on.
 
-Its id is derived from the session's, and it carries the work it is based on with the number of the last event
-in it. So a repeated capture changes nothing, an interrupted one is completed by the next, and a session never
-gets two summaries. A summary that the user forgot stays forgotten.
+Its id is made from the session's, and it records the last event it covers. So a repeated capture changes
+nothing, the next one completes an interrupted one, and a session never has two summaries. A summary that the
+user deleted stays deleted.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ CAPTURE_TAG: Final = "session-summary"
 _RATIONALE: Final = "Summary of a session, made from its recorded events when it paused or ended."
 _DECIDED: Final = 0.6
 _PLAIN: Final = 0.5
-"""Importance of a summary with and without decisions in it."""
+"""Importance of a summary with and without decisions."""
 
 
 def capture_id(session_id: str) -> UUID:
-    """The id of the session's summary: the same for the same session, always."""
+    """The id of a session's summary, always the same."""
     return UUID(
         bytes=blake2b(session_id.encode(), digest_size=16, person=b"session-summary").digest(), version=5
     )
 
 
 def work_of(node: MemoryNode | None) -> SessionWork:
-    """The work recorded in a session's summary, to be continued; a new one for None or another memory."""
+    """The work recorded in a session's summary; a new record for None or any other memory."""
     state: Any = node.metadata.get("capture") if node is not None and node.source == SOURCE else None
     return SessionWork.from_json(state)
 
@@ -51,17 +51,17 @@ def capture(
     sealed_at_ms: int | None = None,
     leaves_out: Callable[[str], bool] | None = None,
 ) -> MemoryNode | None:
-    """Write or refresh the session's summary; the node, or None if nothing is new or nothing can be said.
+    """Write or refresh the session's summary; None if there is nothing new or nothing to say.
 
     Args:
-        events_after: Gives the session's numbered events from after a number, ascending.
+        events_after: Gives the session's numbered events after a number, ascending.
         leaves_out: Whether a changed file, by its path, is not part of the project.
-        sealed_at_ms: The context is about to be compacted: SessionStart then brings back this state.
+        sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
     Raises:
         StoreError: It could not be written; the same call later completes it.
 
-    Cost: that of storing one memory, and some 20 us an event.
+    Cost: storing one memory, and some 20 us an event.
     """
     node_id = capture_id(session_id)
     there = memex.stored(node_id)

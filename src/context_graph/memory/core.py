@@ -1,4 +1,4 @@
-"""Holds what the parts of Memex share: database, cache, derived state, provider and the operation lock."""
+"""Holds what the parts of Memex share: database, cache, derived data, provider and the operation lock."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 _PROVIDER: Final = "provider"
-PURGE_EVERY_MS: Final = 86_400_000
 _HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
-"""Failures after which the database goes on as before."""
+"""After these failures the database goes on as before."""
 
 
 class Core:
-    """One store's memory. Use it inside an operation only: ``with core.operation("store"): ...``."""
+    """The shared state of one store. Use it inside an operation: ``with core.operation("store"): ...``."""
 
     def __init__(
         self,
@@ -71,20 +70,19 @@ class Core:
 
     @property
     def folder(self) -> Path:
-        """The store's folder, that of the database's own."""
+        """The store's folder, which holds the database's folder."""
         return self.store.path.parent
 
     @contextmanager
     def operation(self, name: str, *, writes: bool = False) -> Iterator[Core]:
-        """Lock this core for one operation (a name for metrics and errors); operations may be nested.
+        """Lock this core for one operation, named for metrics and errors; operations may be nested.
 
-        Args:
-            writes: It will change the store: after a failed write the database is opened again first.
+        If it ``writes`` and a write failed before, the database is opened again first.
 
         Raises on entering:
             StoreBusyError: The lock was not free in time (ERR-CORE-009).
             StoreClosedError: It was closed.
-            StoreError: A write failed before and the database can't be opened again yet.
+            StoreError: A write failed before, and the database can't be opened again yet.
 
         Cost: 2 us.
         """
@@ -127,9 +125,7 @@ class Core:
         return found
 
     def readable(self, node_id: UUID) -> MemoryNode | None:
-        """As `node`, but a memory whose record is damaged gives None, with a line in the log: an answer of
-        many memories must not fail because of one of them.
-        """
+        """As `node`, but None, with a line in the log, if its record is damaged: other answers go on."""
         try:
             return self.node(node_id)
         except (CorruptedMemoryError, MemoryFormatError) as error:
@@ -144,7 +140,7 @@ class Core:
         return found
 
     def stored_edges(self, node_id: UUID) -> list[GraphEdge]:
-        """The edges of a memory, also those to a soft-deleted one."""
+        """The edges of a memory, also those to soft-deleted ones."""
         return self.store.edges.of(node_id.bytes) if self.store.counters.edges else []
 
     def visible_edges(self, node_id: UUID, direction: Direction = Direction.BOTH) -> list[GraphEdge]:
@@ -152,17 +148,14 @@ class Core:
         if not self.store.counters.edges:
             return []
         edges = self.store.edges.of(node_id.bytes, direction)
-        return [edge for edge in edges if self.readable(_other_end(edge, node_id)) is not None]
+        ends = ((edge, edge.target_id if edge.source_id == node_id else edge.source_id) for edge in edges)
+        return [edge for edge, other in ends if self.readable(other) is not None]
 
     # Derived state
 
     @property
     def provider(self) -> EmbeddingProvider:
-        """The provider of this store's embeddings: the recorded one, else the default.
-
-        Raises:
-            ProviderMismatchError: It records one that is not known here.
-        """
+        """The provider that the store records, else the default; ProviderMismatchError for an unknown one."""
         if self._provider is None:
             recorded = self.store.meta(_PROVIDER)
             if recorded is None:
@@ -173,11 +166,7 @@ class Core:
 
     @property
     def derived(self) -> Derived:
-        """Index and figures, loaded on first use.
-
-        Raises:
-            ProviderMismatchError: The store's vectors are another provider's.
-        """
+        """Index and metrics, loaded on first use; ProviderMismatchError for another provider's vectors."""
         if self._derived is None:
             recorded = self.store.meta(_PROVIDER)
             pair = None if recorded is None else (str(recorded["name"]), str(recorded["digest"]))
@@ -196,12 +185,12 @@ class Core:
 
     @property
     def loaded_entropy(self) -> float | None:
-        """The store's entropy by its figures, if they are loaded."""
+        """The store's entropy, if the metrics are loaded."""
         return None if self._derived is None else self._derived.metrics.metrics().entropy
 
     @property
     def second(self) -> SecondVectors | None:
-        """The maker of second vectors, if the derived state is loaded and there is a model."""
+        """The maker of second vectors, if the derived data is loaded and there is a model."""
         return self._second
 
     def _find_second(self) -> SecondVectors | None:
@@ -222,40 +211,28 @@ class Core:
         return self._recaller
 
     def record_provider(self) -> None:
-        """Record the provider of the embeddings, before the first of them."""
-        if self._recorded:
-            return
-        if self.store.meta(_PROVIDER) is None:
-            self._write_provider(self.provider)
+        """Record the provider of the embeddings before the first of them is written."""
+        if not self._recorded and self.store.meta(_PROVIDER) is None:
+            provider = self.provider
+            record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
+            self.store.put_meta(_PROVIDER, record)
         self._recorded = True
 
     def adopt_provider(self, provider: EmbeddingProvider) -> None:
-        """Switch to another provider, whose embeddings the store now has, and rebuild everything derived."""
+        """Switch to another provider, whose embeddings the store now has, and drop everything derived."""
         self._provider = provider
         self.forget_derived()
 
     def load_derived(self) -> None:
-        """Load index and figures, if they are not loaded."""
+        """Load index and metrics, if they are not loaded."""
         _ = self.derived
 
-    def _write_provider(self, provider: EmbeddingProvider) -> None:
-        record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-        self.store.put_meta(_PROVIDER, record)
-
     def forget_derived(self) -> None:
-        """Drop index and figures; they are loaded again on next use."""
+        """Drop index and metrics; they are loaded again on next use."""
         self._derived = self._recaller = None
 
-    def index_stats(self) -> dict[str, int]:
-        """Counts of the index, if it is loaded."""
-        return {} if self._derived is None else self._derived.index.stats()
-
-    def purge_is_due(self, at_ms: int) -> bool:
-        """Whether a day has passed since the last purge."""
-        return at_ms - self.purged_ms >= PURGE_EVERY_MS
-
     def committed(self) -> None:
-        """Called after a commit, when the derived state has followed it."""
+        """Called after a commit, when the derived data has been updated."""
         if self._derived is not None:
             self._derived.seq = self.store.counters.seq
             self._derived.index.seen(self._derived.seq)
@@ -266,13 +243,11 @@ class Core:
     # Life
 
     def mistrust(self) -> None:
-        """Note a failed write that its caller could do without: the database is opened again before the
-        next.
-        """
+        """Note a failed write that its caller tolerates: the database is opened again before the next one."""
         self._suspect = True
 
     def save(self) -> None:
-        """Write snapshots of the derived state, so that the next opening is fast."""
+        """Write snapshots of the derived data, so that the next opening is fast."""
         if self._derived is not None:
             self._derived.save()
 
@@ -306,7 +281,3 @@ class Core:
 def now_ms() -> int:
     """Unix milliseconds."""
     return time.time_ns() // 1_000_000
-
-
-def _other_end(edge: GraphEdge, node_id: UUID) -> UUID:
-    return edge.target_id if edge.source_id == node_id else edge.source_id

@@ -1,12 +1,13 @@
-"""Changes memories, each change one commit: first the store, then what is derived from it.
+"""Changes memories: one commit for each change, first in the store, then in the derived data.
 
-Everything here runs inside an operation of the core. If anything fails after the commit, the derived state is
-dropped and rebuilt from the records: disk and memory never differ.
+All of it runs inside an operation of the core. If something fails after the commit, the derived data is
+dropped and rebuilt from the records, so disk and memory never differ.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,33 +17,30 @@ from uuid import UUID, uuid4
 from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.kernels.tokens import Encoded
-from context_graph.memory import traversal
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.merged import Left, deleted_together
 from context_graph.memory.metrics.store_metrics import Measured
+from context_graph.memory.recall import between
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
-from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import (
-    USER_REQUESTED,
-    MemoryNode,
-    Tombstone,
-    UTLState,
-)
+from context_graph.model.edge import MAX_HOPS, MIN_HOPS, GraphEdge
+from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone, UTLState
 from context_graph.store.graph.node_records import Access, StoredNode
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_REASON_CHARS: Final = 500
 DAY_MS: Final = 86_400_000
+MAX_WAYS: Final = 16
+"""Paths of one answer that are counted."""
+
+Way = tuple[GraphEdge, ...]
 
 
 def store_drafts(core: Core, drafts: Sequence[Draft], encoded: Sequence[Encoded]) -> list[MemoryNode]:
-    """Store checked and redacted drafts in one batch and return them as memories.
-
-    A draft whose ``node_id`` is in the store already (soft-deleted too) is not written again.
-    """
+    """Store checked and redacted drafts in one batch; an existing ``node_id`` gives the memory there is."""
     if len(drafts) == 1 and drafts[0].node_id is None:
         return [_store_one(core, drafts[0], encoded[0])]
-    there = [_existing(core, draft) for draft in drafts]
+    stored = [None if draft.node_id is None else core.store.read(draft.node_id.bytes) for draft in drafts]
+    there = [None if found is None else found.node for found in stored]
     work = [
         pair for pair, known in zip(zip(drafts, encoded, strict=True), there, strict=True) if known is None
     ]
@@ -65,7 +63,7 @@ def _store_one(core: Core, draft: Draft, encoded: Encoded) -> MemoryNode:
 
 
 def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[MemoryNode]:
-    """Store several in one batch; each is measured against the store and those before it in the batch."""
+    """Store several in one batch; each is measured against the store and the drafts before it."""
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
     made: list[_Made] = []
@@ -88,7 +86,7 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
 
 
 class _Made(NamedTuple):
-    """A memory about to be stored, with what was measured of it."""
+    """A memory about to be stored, with its measurements."""
 
     node: MemoryNode
     encoded: Encoded
@@ -102,14 +100,23 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         core.live(target)
     embedding = draft.embedding or encoded.embedding
     measured = core.derived.metrics.measure(
-        node_id,
-        embedding,
-        importance=draft.importance,
-        links=len(draft.links),
-        session_id=draft.session_id,
+        node_id, embedding, importance=draft.importance, links=len(draft.links), session_id=draft.session_id
     )
-    node = _node_of(draft, node_id, embedding, measured, at, seq)
-    edges = [_related(node_id, target, at) for target in draft.links] if draft.links else []
+    node = MemoryNode(
+        **draft.fields(),
+        id=node_id,
+        created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
+        last_accessed_ms=at,
+        johari_quadrant=measured.quadrant,
+        utl_state=measured.state,
+        semantic_cluster=measured.topic,
+        commit_seq=seq,
+        embedding=embedding,
+    )
+    edges = [
+        GraphEdge(id=uuid4(), source_id=node_id, target_id=target, created_at_ms=at, last_traversed_ms=at)
+        for target in draft.links
+    ]
     return _Made(node, encoded, measured, edges)
 
 
@@ -121,10 +128,10 @@ def put_nodes(
     deleted: Mapping[UUID, Tombstone] | None = None,
     tombstones: Sequence[Tombstone] = (),
 ) -> list[MemoryNode]:
-    """Store whole memories, edges and tombstones under their own ids, in one batch.
+    """Store whole memories, edges and tombstones with their own ids, in one batch.
 
-    A memory that is there already is replaced. Each is checked and redacted; what it lacks of embedding and
-    measured state it gets.
+    A memory that is there already is replaced. Each is checked and redacted; a missing embedding or measured
+    state is computed.
     """
     core.record_provider()
     derived, seq = core.derived, core.store.next_seq
@@ -227,7 +234,7 @@ def checked_edges(
 
 
 def update_nodes(core: Core, nodes: Iterable[MemoryNode]) -> None:
-    """Write changed fields of live memories, but their content, time and embedding, in one batch."""
+    """Write changed fields of live memories in one batch; content, times and embedding can't change."""
     changed = [replace(node, embedding=None) for node in nodes]
     before = [core.node(node.id) for node in changed]
     core.store.update(changed)
@@ -245,15 +252,14 @@ class Forgotten:
 
     tombstone: Tombstone
     along: tuple[Tombstone, ...] = ()
-    """Of the memories that had been merged into it and went for good with it."""
+    """Of the merged memories that were deleted for good with it."""
     left: tuple[Left, ...] = ()
-    """Those that had been merged into it and stay."""
+    """The merged memories that stay."""
     unscrubbed: str = ""
-    """Why files still hold what is deleted for good; they are rewritten with the next such deletion, or at
-    the next opening."""
+    """Why files still hold what is deleted for good; the next such deletion or opening rewrites them."""
 
     def twins_as_dict(self) -> dict[str, Any]:
-        """What a deletion for good says of merged memories and of the disk, JSON-able."""
+        """What a deletion for good tells of merged memories and of the disk, JSON-able."""
         found: dict[str, Any] = {
             "also_deleted": [str(twin.id) for twin in self.along],
             "left": [{"id": str(one.id), "why": one.why} for one in self.left],
@@ -262,7 +268,7 @@ class Forgotten:
 
 
 def forget(core: Core, node_id: UUID, *, soft: bool, reason: str) -> Forgotten:
-    """Delete a memory: to be restored within the retention, or for good with what was merged into it."""
+    """Delete a memory: softly, to be restored within the retention, or for good with its merged memories."""
     if not soft and reason != USER_REQUESTED:
         raise InvalidParamsError(
             "Permanent deletion requires reason='user_requested'",
@@ -343,11 +349,7 @@ def purge(core: Core, at_ms: int) -> list[UUID]:
 
 
 def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphEdge] = ()) -> None:
-    """Count a use of each memory and of the edges between them that were followed; skips unknown ids.
-
-    Args:
-        ids: The best first.
-    """
+    """Count a use of each memory, best first, and of the followed edges between them; skips unknown ids."""
     nodes = [node for node in map(core.node, dict.fromkeys(ids)) if node is not None]
     used = [replace(node, access_count=node.access_count + 1, last_accessed_ms=at_ms) for node in nodes]
     if used:
@@ -363,24 +365,95 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
 
 def _traversals(
     core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
-) -> tuple[list[GraphEdge], list[traversal.Way]]:
-    """(the edges with one traversal more, the paths that they make up)"""
+) -> tuple[list[GraphEdge], list[Way]]:
+    """(the edges with one traversal more, the paths they form)"""
     if not followed:
         return [], []
-    there = (core.store.edges.get(edge.id.bytes) for edge in traversal.between(followed, ids))
+    there = (core.store.edges.get(edge.id.bytes) for edge in between(followed, ids))
     edges = [edge for edge in there if edge is not None]
     counted = [
         replace(edge, traversal_count=edge.traversal_count + 1, last_traversed_ms=at_ms) for edge in edges
     ]
-    return counted, traversal.ways(edges, ids)
+    return counted, ways(edges, ids)
+
+
+def ways(edges: Sequence[GraphEdge], nodes: Iterable[UUID]) -> list[Way]:
+    """The paths of MIN_HOPS to MAX_HOPS edges that connect an answer's memories; at most MAX_WAYS.
+
+    A breadth-first search from the best memory on, along edges and against them, strongest first, reaches
+    each memory over the fewest edges. A path runs from a memory that nothing leads to, through the start, to
+    one that nothing leads on from.
+
+    Args:
+        edges: As `between` gives them.
+        nodes: The answer's memories, best first.
+    """
+    found: list[Way] = []
+    seen: set[UUID] = set()
+    for root in nodes:
+        if root in seen:
+            continue
+        seen.add(root)
+        behind = _leaves(root, edges, seen, forward=False)
+        ahead = _leaves(root, edges, seen, forward=True)
+        for start in behind:
+            for end in ahead:
+                way = (*reversed(start), *end)
+                if len(way) >= MIN_HOPS and len(found) < MAX_WAYS:
+                    found.append(way[:MAX_HOPS])
+    return found
+
+
+def _leaves(root: UUID, edges: Sequence[GraphEdge], seen: set[UUID], *, forward: bool) -> list[Way]:
+    """The paths from ``root`` to the last memories reachable in one direction; ``((),)`` for none."""
+    leaves: list[Way] = []
+    waiting: deque[tuple[UUID, Way]] = deque([(root, ())])
+    while waiting:
+        at, way = waiting.popleft()
+        before = len(waiting)
+        for edge in edges:
+            here, there = (edge.source_id, edge.target_id) if forward else (edge.target_id, edge.source_id)
+            if here == at and there not in seen:
+                seen.add(there)
+                waiting.append((there, (*way, edge)))
+        if len(waiting) == before:
+            leaves.append(way)
+    return leaves
+
+
+def edge(core: Core, edge_id: UUID) -> GraphEdge:
+    """The edge of that id; GraphQueryError if there is none."""
+    found = core.store.edges.get(edge_id.bytes)
+    if found is None:
+        raise GraphQueryError(f"no edge {edge_id} in this store")
+    return found
+
+
+def put_edges(core: Core, edges: list[GraphEdge], *, new: bool) -> None:
+    """Write edges; ``new`` ones are counted."""
+    derived = core.derived if new else None
+    core.store.put_edges(edges)
+    with followed(core):
+        if derived is not None:
+            for one in edges:
+                derived.metrics.linked(one)
+
+
+def remove_edge(core: Core, edge_id: UUID) -> GraphEdge:
+    """Remove an edge and return it; GraphQueryError if there is none."""
+    found, derived = edge(core, edge_id), core.derived
+    core.store.remove_edges([found])
+    with followed(core):
+        derived.metrics.unlinked(found)
+    return found
 
 
 @contextmanager
 def followed(core: Core) -> Iterator[None]:
-    """Update the derived state inside: what it follows has been committed.
+    """Update the derived data inside, after a commit.
 
-    If that fails the call does not, because its effect is durable: the failure is logged, and the derived
-    state is rebuilt from the records on next use.
+    A failure here does not fail the call, whose effect is durable: it is logged, and the derived data is
+    rebuilt from the records on next use.
     """
     try:
         yield
@@ -390,32 +463,7 @@ def followed(core: Core) -> Iterator[None]:
 
 
 def start_anew(core: Core) -> None:
-    """Log the current exception, and let the derived state be rebuilt from the records on next use."""
+    """Log the current exception and drop the derived data; next use rebuilds it from the records."""
     _LOG.exception("derived state of %s is made anew", core.folder.name)
     core.cache.clear()
     core.forget_derived()
-
-
-def _existing(core: Core, draft: Draft) -> MemoryNode | None:
-    found = None if draft.node_id is None else core.store.read(draft.node_id.bytes)
-    return None if found is None else found.node
-
-
-def _node_of(
-    draft: Draft, node_id: UUID, embedding: bytes, measured: Measured, at: int, seq: int
-) -> MemoryNode:
-    return MemoryNode(
-        **draft.fields(),
-        id=node_id,
-        created_at_ms=at if draft.occurred_at_ms is None else draft.occurred_at_ms,
-        last_accessed_ms=at,
-        johari_quadrant=measured.quadrant,
-        utl_state=measured.state,
-        semantic_cluster=measured.topic,
-        commit_seq=seq,
-        embedding=embedding,
-    )
-
-
-def _related(source: UUID, target: UUID, at: int) -> GraphEdge:
-    return GraphEdge(id=uuid4(), source_id=source, target_id=target, created_at_ms=at, last_traversed_ms=at)

@@ -23,7 +23,7 @@ from context_graph import kernels as _kernels
 from context_graph.errors import EmbeddingDataError, ProviderMismatchError, UsageError
 from context_graph.kernels.tokens import Encoded, Encoder
 from context_graph.model.spaces import DIM, SLICES
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 MAGIC: Final = b"CGTABLE1"
 LEXICONS: Final = ("Temporal", "Moral", "Aesthetic", "Behavioral", "Emotional")
@@ -43,12 +43,9 @@ class TokenTable:
 
     @classmethod
     def load(cls, path: Path) -> TokenTable:
-        """Map a data file.
+        """Map a data file. Cost: the digest reads it once, about 6 ms for 8 MB.
 
-        Raises:
-            EmbeddingDataError: The file is missing, cut off, or not of this format.
-
-        Cost: the digest reads the file once, about 6 ms for 8 MB.
+        Raises EmbeddingDataError if it is missing, cut off, or not of this format.
         """
         try:
             with path.open("rb") as file:
@@ -80,14 +77,11 @@ def packaged_table() -> TokenTable:
 
 DEFAULT_PROVIDER: Final = "static"
 RARITY: Final = 1e-3
-"""``a`` of a query piece's weight a / (a + p): what a piece of share p in the store counts."""
+"""``a`` in a query piece's weight a / (a + p), where p is the piece's share in the store."""
 
 
 class EmbeddingProvider(Protocol):
-    """Gives every text its 13 spaces, its lexical terms and its pieces.
-
-    All methods may be called from any thread.
-    """
+    """Gives every text its 13 spaces, its lexical terms and its pieces. Any thread may call it."""
 
     @property
     def name(self) -> str:
@@ -103,16 +97,15 @@ class EmbeddingProvider(Protocol):
 
     @property
     def vocabulary_size(self) -> int:
-        """Pieces there are: the length of a store's counts."""
+        """Number of pieces: the length of a store's counts."""
 
     def encode(self, text: str) -> Encoded:
         """A text to be stored."""
 
     def query(self, text: str, counts: Buffer, total: int) -> Encoded:
-        """A text to search with; its Semantic space is weighted by the rarity of its pieces in the store.
+        """A text to search with; its Semantic space is weighted by how rare its pieces are in the store.
 
         Args:
-            text: The query.
             counts: How often each piece occurs in the store, ``vocabulary_size`` uint32.
             total: Their sum.
         """
@@ -121,16 +114,13 @@ class EmbeddingProvider(Protocol):
         """Exact number of WordPieces."""
 
     def cut_tokens(self, text: str, tokens: int) -> str:
-        """The longest beginning of whole words (of whole pieces, if the first word is too long)."""
+        """The longest beginning in whole words, or in whole pieces if the first word is too long."""
 
 
 class StaticProvider:
-    """The default: a table of token vectors that ships with the package. Loaded when first used.
+    """The default: a table of token vectors that ships with the package, loaded on first use.
 
-    Args:
-        table: What gives the data; the packaged table.
-
-    Cost: loading about 30 ms and, as pages are touched, at most 13 MB; then some 20 µs a text of 60 tokens.
+    Cost: loading about 30 ms and up to 13 MB as pages are touched; then some 20 µs for a text of 60 tokens.
     """
 
     name: Final = DEFAULT_PROVIDER
@@ -204,11 +194,7 @@ _PROVIDERS: dict[str, Callable[[], EmbeddingProvider]] = {}
 
 
 def register_provider(name: str, make: Callable[[], EmbeddingProvider]) -> None:
-    """Make a provider known under a name; ``make`` is called once, when it is first asked for.
-
-    Raises:
-        UsageError: The name is taken.
-    """
+    """Register a provider; ``make`` is called once, on first use. UsageError if the name is taken."""
     if name in _PROVIDERS:
         raise UsageError(f"embedding provider {name!r} is already registered")
     _PROVIDERS[name] = cache(make)
@@ -220,11 +206,7 @@ def providers() -> list[str]:
 
 
 def provider(name: str) -> EmbeddingProvider:
-    """The provider of that name.
-
-    Raises:
-        UsageError: No such provider.
-    """
+    """The provider of that name; UsageError if there is none."""
     if name not in _PROVIDERS:
         raise UsageError(f"no embedding provider {name!r}; there are: {', '.join(_PROVIDERS)}")
     return _PROVIDERS[name]()
@@ -236,11 +218,7 @@ def default_provider() -> EmbeddingProvider:
 
 
 def recorded_provider(name: str) -> EmbeddingProvider:
-    """The provider that a store records.
-
-    Raises:
-        ProviderMismatchError: It is not known here.
-    """
+    """The provider that a store records; ProviderMismatchError if it is unknown here."""
     if name not in _PROVIDERS:
         raise ProviderMismatchError(
             f"this store's vectors are from the embedding provider {name!r}, which is not known here (known: "
@@ -251,10 +229,10 @@ def recorded_provider(name: str) -> EmbeddingProvider:
 
 
 def require_provider(recorded: tuple[str, str] | None, wanted: EmbeddingProvider) -> None:
-    """Refuse to mix vectors.
+    """Refuse to mix vectors of two providers.
 
     Args:
-        recorded: Name and digest in the store; None for a store without memories.
+        recorded: Name and digest in the store; None for an empty store.
         wanted: The provider that is about to write or search.
 
     Raises:

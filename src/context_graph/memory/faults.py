@@ -1,7 +1,7 @@
 """Translates errors into seed 003's: JSON-RPC code, exact message, data (REQ-CORE-026, EC-CORE, ERR-CORE).
 
-Python callers get exceptions whose text names files and cures. Clients of the protocol get these messages,
-which contain no path and nothing of the implementation (CON-CORE-007); the owner's log has the rest.
+Python callers get exceptions that name files and cures. Clients of the protocol get these messages, without
+paths or anything of the implementation (CON-CORE-007); the owner's log has the rest.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _DOCTOR: Final = "context-graph-cli doctor, then context-graph-cli repair"
 def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
     """The error object for ``error``, raised in ``operation`` (a word for the message: Write, Read, Delete).
 
-    Where an EC-CORE row words a message, it is that; ``data.detail`` is then the ERR-CORE row's.
+    If an EC-CORE row words a message, it is used; ``data.detail`` is then the ERR-CORE row's.
     """
     if isinstance(error, InvalidParamsError):
         data = {"error": error.row, "detail": error.detail, "parameter": error.parameter}

@@ -1,4 +1,4 @@
-"""Filters the memories that a recall may return (REQ-CORE-015 and more): values, and a mask of rows."""
+"""Filters what a recall may return (REQ-CORE-015): values from JSON, and a mask of rows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _MAX_LIST: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallFilters:
-    """What a memory must be; every field that is given must hold. Cost: one pass over a column each."""
+    """Conditions that a memory must meet, all of them. Cost: one pass over a column each."""
 
     min_importance: float | None = None
     """[0, 1]; a memory of exactly this importance passes."""
     johari_quadrants: tuple[JohariQuadrant, ...] = ()
     """Any of them."""
     created_after_ms: int | None = None
-    """Unix ms; a memory of exactly this time does not pass."""
+    """Unix ms, exclusive."""
     created_before_ms: int | None = None
-    """Unix ms; a memory of exactly this time does not pass."""
+    """Unix ms, exclusive."""
     agent_id: str | None = None
     session_id: str | None = None
     project: str | None = None
@@ -73,11 +73,11 @@ class RecallFilters:
         return cls(**fields)
 
     def key(self) -> str:
-        """The same text for the same filters, for cursors."""
+        """The same text for equal filters, for cursors."""
         return repr(self)
 
     def mask(self, rows: Rows, live: bytearray) -> bytearray:
-        """One byte a row: nonzero where the row is live and passes. Cost: one pass a filter."""
+        """One byte a row, nonzero where the row is live and passes. Cost: one pass a filter."""
         mask = bytearray(live)
         if self.min_importance is not None:
             ranking.keep_numbers(mask, rows.importance, self.min_importance, math.inf)

@@ -1,4 +1,4 @@
-"""Counts what a store's memory holds, and checks the derived data against its records."""
+"""Counts what a store holds, and checks the derived data against the records."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from context_graph.store.layout import FORMAT_KEY, NODES
 
 
 def numbers_of(core: Core) -> dict[str, int | float]:
-    """The numbers of one store's memory now. Cost: some 0.1 ms, most of it RocksDB's own counting."""
+    """The numbers of one store now. Cost: some 0.1 ms, mostly RocksDB's own counting."""
     counters, cache = core.store.counters, core.cache.stats()
-    storage = core.store.storage()
+    storage, second, index = core.store.storage(), core.store.vectors.second, core.loaded_index
     return {
         "nodes": counters.nodes,
         "deleted": counters.deleted,
@@ -32,16 +32,9 @@ def numbers_of(core: Core) -> dict[str, int | float]:
         **bloom_figures(storage),
         "memtable_bytes": storage["memtable_bytes"],
         "table_bytes": storage["table_bytes"],
-        **_second_figures(core),
-        **{f"index_{name}": count for name, count in core.index_stats().items()},
+        **({} if core.second is None else {"second_commits": 0 if second is None else second.done}),
+        **{f"index_{name}": count for name, count in (index.stats() if index else {}).items()},
     }
-
-
-def _second_figures(core: Core) -> dict[str, int]:
-    if core.second is None:
-        return {}
-    second = core.store.vectors.second
-    return {"second_commits": 0 if second is None else second.done}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +42,17 @@ class Health:
     """Counts of one store. They agree if ``records`` = ``live`` + ``forgotten`` and ``rows`` = ``live``."""
 
     records: int
-    """Memories on the disk, counted one by one."""
+    """Memories on disk, counted one by one."""
     live: int
-    """By the counters, without the forgotten ones."""
+    """By the counters, without soft-deleted ones."""
     forgotten: int
     rows: int
-    """Of the index, those that a recall can find."""
+    """Memories in the index that a recall can find."""
     commit_seq: int
     index_seq: int
-    """Number of the last commit, and of the last that the index knows."""
+    """The last commit of the store, and the last that the index knows."""
     snapshot: str
-    """ok; none, if none has been written yet; else why it would not be used."""
+    """ok; none, if none was written yet; else why it would not be used."""
     snapshot_seq: int | None = None
     snapshot_bytes: int = 0
     snapshot_age_s: float | None = None
@@ -75,9 +68,9 @@ class Health:
 
 
 def health_of(core: Core) -> Health:
-    """Look at the store of ``core``, within one of its operations; loads the index if it is not.
+    """Check the store of ``core``, inside one of its operations; loads the index if needed.
 
-    Cost: at 100,000 memories some 0.3 s with the index loaded, for records and snapshot are read once.
+    Cost: some 0.3 s at 100,000 memories with the index loaded: it reads records and snapshot once.
     """
     store, index = core.store, core.derived.index
     counters = store.counters

@@ -1,7 +1,7 @@
 """Reconstructs a memory's history, and its state at a time, from what each change overwrote.
 
-Everything here runs inside an operation of the core. Uses (accesses, traversals) are not changes: their
-counts are today's, except where a consolidation added them up.
+All of it runs inside an operation of the core. Uses (accesses, traversals) are not changes: their counts are
+today's, except where a consolidation added them up.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ _WHAT: Final = {
     Op.RELINK: "relinked",
 }
 _LATE: Final = math.inf
-"""Behind every commit of the same millisecond."""
+"""After every commit of the same millisecond."""
 _NOT_TOLD: Final = ("id", "last_accessed_ms", "embedding")
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change of a memory, or of an edge of it."""
+    """One change of a memory, or of one of its edges."""
 
     seq: int | None
-    """Its commit number; None for an edge of which only the beginning is known."""
+    """Its commit number; None for an edge of which only the creation time is known."""
     at_ms: int | None
-    """Unix ms; None where it was before times were kept."""
+    """Unix ms; None from before times were kept."""
     what: str
     """added, changed, forgotten, merged, restored, linked, unlinked, relinked."""
     run: UUID | None = None
-    """The consolidation, or the undoing of one, that it belongs to."""
+    """The consolidation or undo it belongs to."""
     before: dict[str, Any] = field(default_factory=dict)
-    """The fields that it changed, as they were, by the names of an export."""
+    """The fields it changed, as they were, named as in an export."""
     after: dict[str, Any] = field(default_factory=dict)
-    """The same as they became."""
+    """The same fields as they became."""
     edge: GraphEdge | None = None
-    """Of a change of an edge: as it was before, or as it is when it came."""
+    """For a change of an edge: the edge before it, or the new edge."""
     reason: str = ""
-    """Of a memory that was forgotten or merged: what its tombstone says."""
+    """For a deleted or merged memory: the reason in its tombstone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class AsOf:
     deleted: bool
     """It was soft-deleted then."""
     edges: tuple[GraphEdge, ...]
-    """Its edges then, to memories that were soft-deleted too."""
+    """Its edges then, also those to soft-deleted memories."""
 
 
 def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
@@ -76,7 +76,7 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
 
     Raises:
         InvalidParamsError: A limit below 1.
-        GraphQueryError: There is no such memory, or it is gone for good.
+        GraphQueryError: There is no such memory, or it is deleted for good.
     """
     if limit < 1:
         raise InvalidParamsError.of("limit", f"is {limit}, must be at least 1")
@@ -95,10 +95,9 @@ def history(core: Core, node_id: UUID, limit: int) -> list[Version]:
 
 
 def as_of(core: Core, node_id: UUID, at_ms: int) -> AsOf | None:
-    """A memory as it was at that time; None if it was not in the store then, or is gone for good.
+    """A memory as it was at that time; None if it was not in the store then, or is deleted for good.
 
-    Raises:
-        InvalidParamsError: A time to come, or one from before what is kept.
+    Raises InvalidParamsError for a time in the future or before the history begins.
     """
     store, key = core.store, node_id.bytes
     _check_time(store, at_ms)
@@ -120,7 +119,7 @@ def _check_time(store: GraphStore, at_ms: int) -> None:
 
 
 def _added_ms(store: GraphStore, node: MemoryNode) -> int:
-    """When that memory came into the store; 0 where it was before times were kept."""
+    """When that memory was stored; 0 from before times were kept."""
     change = next(store.changes_after(node.commit_seq - 1), None)
     return 0 if change is None or change.seq != node.commit_seq else change.at_ms
 
@@ -141,7 +140,7 @@ def _node_then(store: GraphStore, key: bytes, later: list[Entry]) -> StoredNode 
 
 
 def _of_node(store: GraphStore, key: bytes, entries: list[Entry], now: StoredNode) -> Iterator[Version]:
-    """Its own changes; each from the state before it and the state before the next one."""
+    """Its own changes; each is the difference between the state before it and before the next one."""
     for place, entry in enumerate(entries):
         before = _node_then(store, key, entries[place:])
         after = _node_then(store, key, entries[place + 1 :]) if place + 1 < len(entries) else now
@@ -190,9 +189,9 @@ def _of_edge(store: GraphStore, entry: Entry) -> Version:
 
 
 def _beginnings(store: GraphStore, node_id: UUID, entries: list[Entry]) -> Iterator[tuple[float, Version]]:
-    """How its edges came, as far as no entry tells it, and each one's place among changes of the same time.
+    """The creation of edges that no entry tells of, each with its place among changes of the same time.
 
-    Only that time is kept, in the edge; what was done to the edge came later.
+    Only the time is kept, in the edge; whatever was done to the edge came later.
     """
     first: dict[bytes, Entry] = {}
     for entry in entries:
@@ -217,7 +216,7 @@ def _edge_then(store: GraphStore, edge_id: bytes, seq: int) -> GraphEdge | None:
 
 
 def _edges_then(store: GraphStore, node_id: UUID, later: list[Entry], at_ms: int) -> Iterator[GraphEdge]:
-    """The edges that a memory had; ``later`` are the entries about it and its edges since then."""
+    """The edges that a memory had; ``later`` are the entries since then about it and its edges."""
     ids = dict.fromkeys(edge.id.bytes for edge in store.edges.of(node_id.bytes))
     ids |= dict.fromkeys(entry.subject for entry in later if entry.subject != node_id.bytes)
     for edge_id in ids:
@@ -230,7 +229,7 @@ def _edges_then(store: GraphStore, node_id: UUID, later: list[Entry], at_ms: int
 
 
 def _with_runs(store: GraphStore, versions: list[Version]) -> list[Version]:
-    """The same entries, each with the run whose range its commit lies in."""
+    """The same entries, each with the run whose range its commit is in."""
     runs = sorted(store.history.runs(), key=lambda run: run.first)
     firsts = [run.first for run in runs]
     told = []

@@ -1,11 +1,11 @@
-"""Stores, finds, reads, forgets and links the memories of one store (seed 003 REQ-CORE-001 to 027).
+"""Stores, finds, reads, deletes and links the memories of one store (seed 003 REQ-CORE-001 to 027).
 
     with Memex.open("/path/to/store") as memex:
         memex.store("Deploys run from main only", rationale="a rule the user stated")
         found = memex.recall("where do deploys run from?").nodes
 
-Thread-safe: one lock, one call at a time. What a call acknowledged survives the death of every process, and a
-recall sees what was stored before it. A failed write leaves disk and memory as they were.
+Thread-safe: one call at a time, under one lock. A write that returned survives the death of every process,
+and the next recall sees it. A write that failed changes nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from context_graph.config import data_root
 from context_graph.config.settings import MemoryConfig
@@ -29,12 +30,12 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
-from context_graph.memory.linking import Linking
+from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
-from context_graph.memory.writing import Draft, as_uuid, text_to_embed
-from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.memory.writing import Draft, as_uuid, redacted, text_to_embed
+from context_graph.model.edge import Domain, GraphEdge, NeurotransmitterWeights
+from context_graph.model.memory import MemoryNode, Tombstone, check_range
 from context_graph.redact import TextRedactor, load_redactor
 from context_graph.store.engine.failures import translate
 from context_graph.store.engine.tuning import Durability, Tuning
@@ -42,13 +43,13 @@ from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
 MAX_BATCH: Final = 1000
-"""Memories of one batch; some 7 MB of log."""
+"""Memories in one batch: some 7 MB of log."""
 _DEFAULT: Final = MemoryConfig()
 _EVERYTHING: Final = RecallFilters()
 
 
-class Memex(Linking):
-    """The memories of one store. Make one with `open`, or `over` memories that are open already."""
+class Memex(Reading):
+    """The memories of one store. Create one with `open`, or with `over` a store that is open already."""
 
     def __init__(self, core: Core, *, owns_store: bool) -> None:
         super().__init__(core)
@@ -65,26 +66,27 @@ class Memex(Linking):
         redactor: TextRedactor | None = None,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """Open the store folder ``path`` (its database is in ``path/db``) in this process.
-
-        What was deleted longer ago than the retention is purged on the way.
+        """Open the store folder ``path`` (its database is ``path/db``), and purge what is due.
 
         Args:
-            create: Make what is missing, folder 0700.
+            create: Create missing folders, mode 0700.
             durability: ``normal`` survives the death of every process; ``power`` adds an fsync to each write.
-            redactor: Takes secrets out before the first write; None for the package's own, whose rules are
-                cached in the data root.
-            provider: Makes the embeddings; None for the one the store records, or the default in a new one.
+            redactor: Removes secrets before the first write; None for the built-in one.
+            provider: Makes the embeddings; None for the one the store records, or the default in a new store.
 
         Raises:
-            StoreLockedError: Another process has it open, such as the owner (D1.2).
+            StoreLockedError: Another process, such as the owner, has it open (D1.2).
             StoreReadOnlyError: No permission; names the path and what is missing (EC-CORE-008).
-            DatabaseCorruptionError, LogReplayError, StoreFullError, StoreError: As they say.
+            DatabaseCorruptionError, LogReplayError, StoreFullError, StoreError
         """
         folder = Path(os.path.abspath(path))
         if create:
-            _make_folder(folder)
-        store = GraphStore.open(folder / "db", create=create, tuning=tuning_of(config, durability))
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+            except OSError as error:
+                raise translate(error, folder) from error
+        tuning = Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
+        store = GraphStore.open(folder / "db", create=create, tuning=tuning)
         try:
             memex = cls.over(
                 store,
@@ -107,7 +109,7 @@ class Memex(Linking):
         config: MemoryConfig = _DEFAULT,
         provider: EmbeddingProvider | None = None,
     ) -> Memex:
-        """Over memories that are open already (`GraphStore.beside` sessions); closing leaves them open."""
+        """A Memex over an open store (`GraphStore.beside` sessions); closing it leaves the store open."""
         memex = cls(Core(store, config=config, redactor=redactor, provider=provider), owns_store=False)
         try:
             memex.purge()
@@ -124,9 +126,9 @@ class Memex(Linking):
         self.close()
 
     def masking(self) -> AbstractContextManager[dict[str, int]]:
-        """``with memex.masking() as masked:`` what is taken out of the texts that are written inside.
+        """``with memex.masking() as masked:`` counts the secrets that are masked inside: kind -> number.
 
-        Filled when the `with` ends: kind of secret -> number. In one thread at a time.
+        Filled when the `with` ends. Use it from one thread at a time.
         """
         return self._core.redactor.counting()
 
@@ -151,26 +153,26 @@ class Memex(Linking):
         embedding: bytes | None = None,
         node_id: UUID | None = None,
     ) -> MemoryNode:
-        """Store one memory and return it; durable, and to be found, when this returns (REQ-CORE-014).
+        """Store one memory and return it: durable, and found by the next recall (REQ-CORE-014).
 
         Args:
-            content: 1 to 65,536 characters; base64 for what is no text. Secrets in it are replaced.
+            content: 1 to 65,536 characters; base64 if it is not text. Secrets in it are masked.
             rationale: Why it is kept, 10 to 500 characters.
             importance: [0, 1].
-            modality: text, image, audio or video; of the last three the words about it are embedded.
+            modality: text, image, audio or video; the last three are found by rationale, tags and metadata.
             metadata: A JSON object of at most 1 MiB.
-            link_to: At most 256 ids of memories; an edge ``related_to`` goes to each.
-            session_id: At most 100 characters; its memories are each other's neighbours.
-            tags: At most 32 of at most 64 characters.
-            occurred_at_ms: Unix ms of what it is about; None for now.
-            source: Who stores it: tool, capture, import, cli, library.
-            embedding: 6144 bytes (1536 float32), None to have it made.
-            node_id: The id to give; one that is there already is returned as it is, and nothing is written.
+            link_to: At most 256 ids; each gets an edge ``related_to``.
+            session_id: At most 100 characters; memories of one session are neighbours.
+            tags: At most 32, each of at most 64 characters.
+            occurred_at_ms: Unix ms of the event it describes; None for now.
+            source: tool, capture, import, cli or library.
+            embedding: 6144 bytes (1536 float32); None to compute it.
+            node_id: The id to use. If it exists already, that memory is returned and nothing is written.
 
         Raises:
             InvalidParamsError: Names the field, the limit and the cure (EC-CORE-001 to 003).
             GraphQueryError: ``link_to`` names a memory that is not in the store.
-            StoreFullError, StoreError: The write failed; nothing of it is stored.
+            StoreFullError, StoreError: The write failed; nothing is stored.
 
         Cost: some 100 us for a text of 60 tokens.
         """
@@ -197,10 +199,9 @@ class Memex(Linking):
             return editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
-        """Store at most 1,000 memories in one batch, all or none; each as `store`'s arguments by name.
+        """Store at most 1,000 memories, `Draft`s or `store`'s arguments, in one batch, all or none.
 
-        Raises:
-            As `store`.
+        Raises as `store`.
         """
         if len(items) > MAX_BATCH:
             raise InvalidParamsError.of("items", f"has {len(items)} entries, at most {MAX_BATCH}; split it")
@@ -213,7 +214,7 @@ class Memex(Linking):
             return editing.store_drafts(core, drafts, encoded)
 
     def put(self, node: MemoryNode) -> MemoryNode:
-        """Store a whole memory under its own id with all its fields, in the place of one that is there."""
+        """Store a whole memory with its own id and all its fields; it replaces one with the same id."""
         return self.put_many((node,))[0]
 
     def put_many(
@@ -224,91 +225,161 @@ class Memex(Linking):
         deleted: Mapping[UUID, Tombstone] | None = None,
         tombstones: Sequence[Tombstone] = (),
     ) -> list[MemoryNode]:
-        """As `put`, for what comes from another store: memories, edges and tombstones in one batch.
+        """As `put`, in one batch, for memories, edges and tombstones of another store.
 
-        Args:
-            deleted: Of those ``nodes`` that are soft-deleted.
-            tombstones: Of memories that are gone for good.
-
-        Raises:
-            InvalidParamsError, GraphQueryError, StoreError: As `store`; nothing is stored then.
+        ``deleted`` has the tombstones of those ``nodes`` that are soft-deleted, ``tombstones`` those of
+        memories that are deleted for good. Raises as `store`; nothing is stored then.
         """
         with self._core.operation("put", writes=True) as core:
             return editing.put_nodes(core, nodes, edges=edges, deleted=deleted, tombstones=tombstones)
 
     def update(self, nodes: Iterable[MemoryNode]) -> None:
-        """Write changed fields of live memories in one batch: all but content, times and embedding."""
+        """Write changed fields of live memories in one batch; content, times and embedding can't change."""
         with self._core.operation("update", writes=True) as core:
             editing.update_nodes(core, nodes)
 
     def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
-        """Count a use of each memory: access count and last access. Unknown ids are passed over.
+        """Count a use of each memory: access count and time of last access. Unknown ids are skipped.
 
         Args:
-            ids: The best first.
-            followed: An answer's edges (`Recall.followed`): a traversal is counted of each between two of
-                these memories, and of the paths they make up. What it was worth is `traverse`'s to say.
+            ids: Best first.
+            followed: `Recall.followed`. Each of these edges between two of the memories gets one more
+                traversal, and so do the paths they form. `traverse` sets what a traversal was worth.
         """
         wanted = [as_uuid("id", one) for one in ids]
         with self._core.operation("touch", writes=True) as core:
             editing.touch(core, wanted, now_ms(), tuple(followed))
 
     def forget(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Tombstone:
-        """Delete a memory (REQ-CORE-013): to be restored until it is purged, or at once and for good.
+        """Delete a memory (REQ-CORE-013): softly, so that it can be restored until it is purged, or for good.
 
-        A memory that is soft-deleted already stays so, with its first tombstone. What was merged into one
-        that is deleted for good goes with it.
+        If it is soft-deleted already, its first tombstone stays. Deleting for good also deletes the memories
+        that were merged into it.
 
         Args:
             soft: False deletes for good; ``reason`` must then be "user_requested" (EC-CORE-012).
-            reason: At most 500 characters; kept in the tombstone.
+            reason: At most 500 characters, kept in the tombstone.
 
         Raises:
             GraphQueryError: It is not in the store.
-            InvalidParamsError, StoreError: As they say.
+            InvalidParamsError, StoreError
         """
         return self.forget_with_twins(node_id, soft=soft, reason=reason).tombstone
 
     def forget_with_twins(self, node_id: UUID | str, *, soft: bool = True, reason: str = "") -> Forgotten:
-        """As `forget`; also tells which merged memories went with it, and which stay and why."""
+        """As `forget`; also tells which merged memories were deleted with it, and which stay and why."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("forget", writes=True) as core:
             return editing.forget(core, wanted, soft=soft, reason=reason)
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
-        """Undo a soft delete and return the memory; a live one is returned as it is.
-
-        Raises:
-            GraphQueryError: There is none, or it is gone for good.
-        """
+        """Undo a soft delete and return the memory; GraphQueryError if it is not in the store any more."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("restore", writes=True) as core:
             return editing.restore(core, wanted)
 
     def purge(self, at_ms: int | None = None) -> list[UUID]:
-        """Delete for good what was soft-deleted longer ago than the retention, 30 days; returns the ids."""
+        """Delete for good what was soft-deleted longer ago than the retention (30 days); returns the ids."""
         with self._core.operation("purge", writes=True) as core:
             return editing.purge(core, now_ms() if at_ms is None else at_ms)
 
     def purge_if_due(self) -> None:
-        """`purge` once a day; else nothing. For the owner, between two requests."""
-        if self._core.purge_is_due(now_ms()):
+        """`purge`, at most once a day. The owner calls it between requests."""
+        if now_ms() - self._core.purged_ms >= editing.DAY_MS:
             self.purge()
+
+    # Edges
+
+    def link(
+        self,
+        source: UUID | str,
+        target: UUID | str,
+        relationship_type: str = "related_to",
+        *,
+        weight: float = 0.5,
+        confidence: float = 1.0,
+        domain: str = "general",
+        metadata: Mapping[str, Any] | None = None,
+        edge_id: UUID | None = None,
+    ) -> GraphEdge:
+        """Connect two memories and return the edge; an edge of the same type between them is changed instead.
+
+        Args:
+            weight, confidence: [0, 1].
+            domain: code, legal, medical, creative, research or general; selects the edge's profile.
+            edge_id: The id to use. If it exists already, that edge is returned and nothing is written.
+
+        Raises:
+            GraphQueryError: One of the memories is not in the store (-32001).
+            InvalidParamsError: Names the field.
+        """
+        ends = as_uuid("source", source), as_uuid("target", target)
+        with self._core.operation("link", writes=True) as core:
+            if ends[0] == ends[1]:
+                raise InvalidParamsError.of(
+                    "target", f"is {target}, the same as source; an edge needs two memories"
+                )
+            for end in ends:
+                core.live(end)
+            there = core.store.edges.get(edge_id.bytes) if edge_id is not None else None
+            if there is not None:
+                return there
+            if domain not in list(Domain):
+                raise InvalidParamsError.of("domain", f"is {domain!r}, must be one of {', '.join(Domain)}")
+            kind = Domain(domain)
+            relationship_type = core.redactor.redact_id(relationship_type)
+            known = core.store.edges.find(ends[0].bytes, ends[1].bytes, relationship_type)
+            at = now_ms()
+            edge = replace(
+                known
+                or GraphEdge(
+                    id=edge_id or uuid4(),
+                    source_id=ends[0],
+                    target_id=ends[1],
+                    relationship_type=relationship_type,
+                    created_at_ms=at,
+                    last_traversed_ms=at,
+                ),
+                weight=weight,
+                confidence=confidence,
+                domain=kind,
+                neurotransmitter_weights=NeurotransmitterWeights.for_domain(kind),
+                metadata=redacted(metadata, core.redactor) if metadata else {},
+            )
+            editing.put_edges(core, [edge], new=known is None)
+            return edge
+
+    def unlink(self, edge_id: UUID | str) -> GraphEdge:
+        """Remove an edge and return it; GraphQueryError if there is none."""
+        wanted = as_uuid("edge_id", edge_id)
+        with self._core.operation("link", writes=True) as core:
+            return editing.remove_edge(core, wanted)
+
+    def traverse(self, edge_ids: Iterable[UUID | str], reward: float) -> Sequence[GraphEdge]:
+        """Count one traversal of each edge, worth ``reward`` in [-1, 1]; returns the changed edges."""
+        wanted = [as_uuid("edge_ids", one) for one in edge_ids]
+        with self._core.operation("link", writes=True) as core:
+            check_range("reward", reward, -1.0, 1.0)
+            at = now_ms()
+            edges = [editing.edge(core, edge_id).traversed(reward, at) for edge_id in dict.fromkeys(wanted)]
+            if edges:
+                editing.put_edges(core, edges, new=False)
+            return edges
 
     # Consolidations
 
     def undo(self, token: UUID | str | None = None) -> Undone:
-        """Undo a consolidation: everything as it was before it, but what was changed since.
+        """Undo a consolidation: everything becomes as it was, except what was changed since.
 
         Args:
-            token: The run's, or the beginning of it; None for the last that is not undone.
+            token: The run's token or its beginning; None for the last run that is not undone.
 
         Raises:
-            GraphQueryError: There is no such run (their history is kept for the retention), or it was undone.
-            InvalidParamsError: A token that is none, or the beginning of several.
-            StoreError: The write failed; nothing of it is stored.
+            GraphQueryError: No such run is kept, or it was undone already.
+            InvalidParamsError: Not a token, or the beginning of several.
+            StoreError: The write failed; nothing is changed.
 
-        Cost: some 0.3 ms for each memory it changed.
+        Cost: some 0.3 ms for each memory the run changed.
         """
         with self._core.operation("undo", writes=True) as core:
             return runs.undo(core, token)
@@ -316,11 +387,11 @@ class Memex(Linking):
     # Another provider
 
     def export(self, out: BinaryIO, *, embeddings: bool = False) -> int:
-        """Write everything as JSONL (docs/capture.md); how many memories it was. Memory: that of a page."""
+        """Write everything as JSONL (docs/capture.md), a page at a time; returns the number of memories."""
         return export_jsonl(self, out, embeddings=embeddings)
 
     def import_(self, source: BinaryIO, *, overwrite: bool = False) -> dict[str, int]:
-        """Read what `export` wrote, from a file that can be read twice; see `importing.import_jsonl`."""
+        """Read what `export` wrote; ``source`` is read twice. See `importing.import_jsonl`."""
         return import_jsonl(self, source, overwrite=overwrite)
 
     def reindex(self, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
@@ -328,36 +399,24 @@ class Memex(Linking):
         return reindex(self._core, provider, progress)
 
     def reindex_step(self, provider: EmbeddingProvider) -> Step:
-        """One step of `reindex`, for callers that must come back in between."""
+        """One step of `reindex`, for callers that do other work in between."""
         return reindex_step(self._core, provider)
 
     # Life
 
     def save(self) -> None:
-        """Write snapshots of the derived state, so that the next opening is short."""
+        """Write snapshots of the derived data, so that the next opening is fast."""
         with self._core.operation("save") as core:
             core.save()
 
     def flush(self) -> None:
-        """Write buffers to tables and snapshots of the derived state to files. Not needed for durability."""
+        """Write buffers to tables, and the snapshots. Durability does not need it."""
         with self._core.operation("flush", writes=True) as core:
             core.store.flush()
             core.save()
 
     def close(self) -> None:
-        """Save what makes the next opening short, and close. Safe to call twice."""
+        """Save the snapshots and close. Safe to call twice."""
         self._core.close()
         if self._owns_store:
             self._core.store.close()
-
-
-def tuning_of(config: MemoryConfig, durability: Durability) -> Tuning:
-    """What of ``config`` is the database's."""
-    return Tuning(durability, config.wal, config.wal_dir, config.bloom_bits)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise translate(error, folder) from error

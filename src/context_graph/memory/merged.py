@@ -1,7 +1,7 @@
-"""Finds what belongs to a memory through merges, and is deleted for good with it.
+"""Finds what must be deleted for good together with a memory, because it was merged into it.
 
-A survivor quotes the texts of those merged into it, and these stay beside it, forgotten, for the retention
-time. So deleting it for good also deletes them, those merged into them, and every quote of them elsewhere.
+A survivor quotes the memories that were merged into it, and these stay beside it, soft-deleted, for the
+retention. Deleting the survivor for good also deletes them, those merged into them, and every other quote.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from context_graph.store.layout import NODES, TOMBSTONES
 MERGED_FROM: Final = "merged_from"
 """In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""
 _QUOTES: Final = f'"{MERGED_FROM}":'.encode()
-"""In the record of each memory that quotes others: metadata is JSON."""
+"""In the record of each memory that quotes others (metadata is JSON)."""
 
 
 class Left(NamedTuple):
-    """A memory that was merged into one that is deleted for good, and stays."""
+    """A merged memory that stays although its survivor is deleted for good."""
 
     id: UUID
     why: str
@@ -34,20 +34,17 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """What a deletion for good comes to."""
+    """What a deletion for good changes."""
 
     twins: list[StoredNode]
-    """They go too."""
+    """Deleted too."""
     holders: list[StoredNode]
-    """Others that quote the text of one that goes, or did: each as it is without."""
+    """Others that quote, or quoted, a deleted text; each without the quote."""
     left: list[Left]
 
 
 def deleted_together(store: GraphStore, node_id: UUID) -> Together:
-    """What goes with that memory when it is deleted for good.
-
-    Cost: a pass over all memories, tombstones and history; some 3 us each.
-    """
+    """What is deleted for good with that memory. Cost: some 3 us a memory, tombstone and old version."""
     work = _Search(store)
     work.follow(node_id.bytes)
     going = {UUID(bytes=one) for one in work.gone}
@@ -64,7 +61,7 @@ class _Search:
         self._merged = _merged_into(store)
 
     def follow(self, first: bytes) -> None:
-        """Take ``first`` and whatever was merged into it, into that, and so on."""
+        """Take ``first``, what was merged into it, into that, and so on."""
         waiting = [first]
         while waiting:
             survivor = waiting.pop()
@@ -83,7 +80,7 @@ class _Search:
         return found if stored is None else found | dict.fromkeys(_quoted(stored.node))
 
     def _goes(self, twin: bytes) -> bool:
-        """Whether that memory goes too; notes it, or why it stays."""
+        """Whether that memory is deleted too; records it, or why it stays."""
         try:
             stored, stone = self._store.read(twin), self._store.tombstone(twin)
         except UNREADABLE_RECORD as error:
@@ -110,7 +107,7 @@ class _Search:
 
 
 def _merged_into(store: GraphStore) -> Mapping[bytes, list[bytes]]:
-    """Survivor -> what was merged into it, as tombstones say it or said it before a restore."""
+    """Survivor -> what was merged into it, by today's tombstones and those before a restore."""
     found: dict[bytes, list[bytes]] = defaultdict(list)
     for stone in (*store.tombstones(skip_damaged=True), *_stones_before(store)):
         if stone.merged_into is not None:
@@ -126,7 +123,7 @@ def _stones_before(store: GraphStore) -> Iterator[Tombstone]:
 
 
 def _holders(store: GraphStore, going: set[UUID]) -> Iterator[StoredNode]:
-    """The memories that stay and quote one of ``going``, now or in what is kept of their past."""
+    """The memories that stay and quote one of ``going``, now or in their history."""
     past = {
         entry.subject
         for entry in store.history.all(skip_damaged=True)

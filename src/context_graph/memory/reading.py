@@ -30,7 +30,7 @@ from context_graph.store.layout import Place
 
 MAX_LIMIT: Final = 1000
 SCAN_AT_MOST: Final = 10_000
-"""Memories one page looks at; a page may so be short, or empty, and still have a next one."""
+"""Memories that one page examines; so a page may be short, or empty, and still have a next one."""
 _STEP: Final = 256
 
 
@@ -40,11 +40,11 @@ class MemoryPage:
 
     nodes: list[MemoryNode]
     next_cursor: str | None
-    """For the next page; None at the end."""
+    """None at the end."""
 
 
 def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) -> MemoryPage:
-    """The memories that pass ``filters``, newest first, from where ``cursor`` says."""
+    """The memories that pass ``filters``, newest first, from ``cursor`` on."""
     check_range("limit", limit, 1, MAX_LIMIT)
     prefix, start = _prefix(filters), _read_cursor(cursor)
     found: list[MemoryNode] = []
@@ -65,7 +65,7 @@ def _page(core: Core, cursor: str | None, limit: int, filters: RecallFilters) ->
 
 
 def _prefix(filters: RecallFilters) -> bytes:
-    """The keys to go through: those of the narrowest filter that has keys of its own."""
+    """The keys to scan: those of the narrowest filter that has its own keys."""
     if filters.session_id is not None:
         return layout.index_prefix(layout.SESSION, filters.session_id)
     if filters.tags:
@@ -109,19 +109,19 @@ _EVERYTHING: Final = RecallFilters()
 
 
 class Reading:
-    """The reading half of Memex. Thread-safe; nothing here changes a store."""
+    """The part of Memex that reads. Thread-safe; nothing here changes a store."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     @property
     def core(self) -> Core:
-        """What all parts of this share, for operations of the layers above: inside its `operation` only."""
+        """The shared state, for operations of the layers above; use it inside its `operation` only."""
         return self._core
 
     @property
     def seq(self) -> int:
-        """The number of the last change of memories or edges, from 1 and without gaps; 0 before the first."""
+        """The number of the last change, counted from 1 without gaps; 0 before the first."""
         return self._core.store.counters.seq
 
     # Memories
@@ -129,30 +129,28 @@ class Reading:
     def get(self, node_id: UUID | str) -> MemoryNode | None:
         """The memory of that id; None if there is none or it is soft-deleted (EC-CORE-011).
 
+        Raises CorruptedMemoryError, MemoryFormatError or ReadFailedError if its record can't be read.
         Cost: 2 us from the cache, some 20 us from the database.
-
-        Raises:
-            CorruptedMemoryError, MemoryFormatError, ReadFailedError: Its record can't be read; names the id.
         """
         wanted = node_id if type(node_id) is UUID else as_uuid("node_id", node_id)
         with self._core.operation("get") as core:
             return core.node(wanted)
 
     def embedding(self, node_id: UUID | str) -> bytes | None:
-        """The embedding of a live memory: 1536 float32, little-endian (`model.spaces` cuts it up)."""
+        """The embedding of a live memory: 1536 float32, little-endian."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("embedding") as core:
             node = core.node(wanted)
             return None if node is None else core.store.embedding(node.commit_seq)
 
     def stored(self, node_id: UUID | str) -> StoredNode | None:
-        """The memory of that id as the disk has it, soft-deleted or not."""
+        """The memory of that id as stored, soft-deleted or not."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("get") as core:
             return core.store.read(wanted.bytes)
 
     def stored_after(self, seq: int = 0) -> Iterator[StoredNode]:
-        """All memories in order of commit from after commit ``seq``, soft-deleted ones too."""
+        """All memories after commit ``seq`` in order of commit, soft-deleted ones too."""
         with self._core.operation("scan") as core:
             return core.store.in_order(seq)
 
@@ -162,7 +160,7 @@ class Reading:
             return core.store.embedding(seq)
 
     def ids_with_prefix(self, text: str, limit: int = 10) -> list[UUID]:
-        """At most ``limit`` ids, of soft-deleted memories too, that begin with ``text`` (hex digits)."""
+        """At most ``limit`` ids that begin with ``text`` (hex digits), of soft-deleted memories too."""
         digits = text.replace("-", "").lower()
         if not 1 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
             raise InvalidParamsError.of("id", f"is {text!r:.80}, must be a UUID or its first digits")
@@ -174,12 +172,7 @@ class Reading:
     def list(
         self, cursor: str | None = None, limit: int = 50, filters: RecallFilters = _EVERYTHING
     ) -> MemoryPage:
-        """A page of memories, newest first.
-
-        Args:
-            cursor: What the last page said; None for the first.
-            limit: 1 to 1,000.
-        """
+        """A page of ``limit`` (1 to 1,000) memories, newest first; ``cursor`` is the last page's."""
         with self._core.operation("list") as core:
             return _page(core, cursor, limit, filters)
 
@@ -192,13 +185,13 @@ class Reading:
         recency: float = 0.0,
         cursor: str | None = None,
     ) -> Recall:
-        """The memories that answer ``query`` best (REQ-CORE-015); none is no error.
+        """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
         Args:
             query: 1 to 4,096 characters.
             top_k: 1 to 100 (EC-CORE-005).
             recency: [0, 1], how much newer memories are preferred.
-            cursor: What the last page said.
+            cursor: The last page's `next_cursor`.
         """
         with self._core.operation("recall") as core:
             return core.recaller.recall(query, top_k=top_k, filters=filters, recency=recency, cursor=cursor)
@@ -213,13 +206,13 @@ class Reading:
         include: Iterable[str] = (),
         filters: RecallFilters = _EVERYTHING,
     ) -> Injection:
-        """What is known about ``query``, distilled to at most ``max_tokens`` tokens (REQ-CORE-016).
+        """What the store knows about ``query``, in at most ``max_tokens`` tokens (REQ-CORE-016).
 
         Args:
             query: 1 to 4,096 characters.
             max_tokens: 100 to 8,192 (EC-CORE-006).
             mode: auto, raw, narrative, structured or code_focused.
-            priority: low, normal, high or critical: how many memories are looked at, how strictly.
+            priority: low, normal, high or critical: how many memories are examined, and how strictly.
             include: Of causal_links, entailment_cones, neighborhood, conflicts.
         """
         with self._core.operation("inject") as core:
@@ -236,13 +229,13 @@ class Reading:
             )
 
     def warm(self) -> None:
-        """Load what recall needs, so that the first need not wait: 0.1 s, and more in large stores."""
+        """Load what recall needs, so that the first one does not wait: 0.1 s, more in a large store."""
         with self._core.operation("load") as core:
             core.load_derived()
             core.provider.encode("warm")
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
-        """What is known about these memories: causes, containment, neighbours, conflicts, their figures."""
+        """What is known about these memories: causes, containment, neighbours, conflicts, metrics."""
         with self._core.operation("inject") as core:
             return Insights(nodes, self, packed_vectors(self, core.derived.metrics.pack, nodes))
 
@@ -253,104 +246,94 @@ class Reading:
             return core.store.tombstone(wanted.bytes)
 
     def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]:
-        """All tombstones by id, from after ``after``."""
+        """All tombstones by id, those after ``after``."""
         with self._core.operation("scan") as core:
             return core.store.tombstones(after.bytes if after else b"")
 
     # Edges
 
     def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]:
-        """The edges of a memory to live ones, those that leave it first."""
+        """The edges of a memory to live ones; those that leave it come first."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("edges") as core:
             return core.visible_edges(wanted, direction)
 
     def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]:
-        """Every edge by id, from after ``after``."""
+        """Every edge by id, those after ``after``."""
         with self._core.operation("scan") as core:
             return core.store.edges.all(after.bytes if after else b"")
 
     # The past
 
     def history(self, node_id: UUID | str, limit: int = 100) -> Sequence[Version]:
-        """The changes of a memory and of its edges that are still known, newest first.
+        """The known changes of a memory and of its edges, newest first.
 
-        What a change overwrites is kept for the retention; uses are no changes.
+        What a change overwrites is kept for the retention. Uses are not changes. Cost: some 50 us a change.
 
         Raises:
-            GraphQueryError: There is no such memory, or it is gone for good.
+            GraphQueryError: There is no such memory, or it is deleted for good.
             InvalidParamsError: A limit below 1.
-
-        Cost: some 50 us a change.
         """
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("history") as core:
             return history.history(core, wanted, limit)
 
     def as_of(self, node_id: UUID | str, at_ms: int) -> AsOf | None:
-        """A memory with its edges as it was at a time; None if it was not in the store then.
+        """A memory with its edges as it was at ``at_ms`` (Unix ms); None if it was not in the store then.
 
-        Args:
-            at_ms: Unix ms, within the retention.
-
-        Raises:
-            InvalidParamsError: A time to come, or one from before what is kept.
+        Raises InvalidParamsError for a time in the future or before the history begins.
         """
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("history") as core:
             return history.as_of(core, wanted, at_ms)
 
     def runs(self, limit: int = 50) -> Sequence[Run]:
-        """The newest consolidations that can be undone, or were, and what undid them; newest first."""
+        """The newest consolidations and undos, newest first."""
         with self._core.operation("runs") as core:
             return list(islice(core.store.history.runs(), limit))
 
     # The store's view of itself
 
     def utl(self) -> Metrics:
-        """Entropy, coherence, learning score and what they are made of, each in [0, 1]."""
+        """Entropy, coherence, learning score and their parts, each in [0, 1]."""
         with self._core.operation("pulse") as core:
             return core.derived.metrics.metrics()
 
     def entropy_if_loaded(self) -> float | None:
-        """The store's entropy, in [0, 1]; None while they are not in memory. Loads nothing; up to 60 us."""
+        """The store's entropy in [0, 1]; None if the metrics are not loaded. Loads nothing; up to 60 us."""
         return self._core.loaded_entropy
 
     def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
-        """The header of every answer (REQ-CORE-019).
-
-        Args:
-            empty_recall: The answer found no memory: explore (EC-CORE-004).
-        """
+        """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004)."""
         with self._core.operation("pulse") as core:
             return core.derived.metrics.pulse(self, now_ms(), empty_recall=empty_recall)
 
     def status(self, *, dream_available: bool = False) -> MemeticStatus:
-        """Figures, what is used most, what is to be done (REQ-CORE-017)."""
+        """Metrics, the most used memories, and review tasks (REQ-CORE-017)."""
         with self._core.operation("status") as core:
             return core.derived.metrics.status(self, now_ms(), dream_available=dream_available)
 
     def provider_record(self) -> dict[str, Any] | None:
-        """Who makes this store's embeddings (name, digest, dim); None before the first."""
+        """The provider of this store's embeddings (name, digest, dim); None before the first embedding."""
         with self._core.operation("get") as core:
             return core.store.meta("provider")
 
     def metrics(self) -> dict[str, Any]:
-        """Figures for `status`: counts, cache, filters, tables, and each operation's times (REQ-CORE-011)."""
+        """Numbers for `status`: counts, cache, filters, tables, times of each operation (REQ-CORE-011)."""
         with self._core.operation("metrics") as core:
             return {**numbers_of(core), "operations": core.timings.as_dict()}
 
     def uncounted(self) -> AbstractContextManager[None]:
-        """A block in which no operation is counted in `metrics`: for what only examines the memory."""
+        """A block in which operations are not counted in `metrics`, for code that examines the memory."""
         return self._core.timings.paused()
 
     def health(self) -> Health:
-        """Whether records, counters, index and its snapshot agree. Cost: a pass over keys and snapshot."""
+        """Whether records, counters, index and snapshot agree. Cost: one pass over keys and snapshot."""
         with self._core.operation("metrics") as core:
             return health_of(core)
 
     def prometheus(self) -> str:
-        """The same in Prometheus' text format."""
+        """The metrics in Prometheus' text format."""
         with self._core.operation("metrics") as core:
             return prometheus_text(numbers_of(core), core.timings, core.folder.name)
 

@@ -1,7 +1,7 @@
 """Recalls the memories that fit a query best, each with the reasons (REQ-CORE-015).
 
-The search is exact at every size: one scan of all vectors takes 1 ms at 100,000 memories and 10 ms at a
-million, so no graph index is needed (docs/adr/0010-recall-index.md).
+The search is exact at every size: scanning all vectors takes 1 ms at 100,000 memories and 10 ms at a million
+(docs/adr/0010-recall-index.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from context_graph.memory.index.blend import (
 )
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
-from context_graph.memory.traversal import between
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, check_unit
 from context_graph.model.spaces import SPACES, WEIGHTS
@@ -50,9 +49,11 @@ _LISTS_KEPT: Final = 16
 _EXPANDED: Final = 10
 """Best memories whose edges are followed."""
 _HOPS: Final = 3
-"""How far."""
+"""How far they are followed."""
 _EXPANDED_ON: Final = 1
-"""Of the memories that a hop reached, those whose edges are followed on; edges are read from the disk."""
+"""Memories that a hop reached whose edges are followed on; edges are read from the disk."""
+MAX_EDGES: Final = 32
+"""Edges of one answer whose traversal is counted, the strongest."""
 _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
@@ -70,51 +71,54 @@ class Recalled:
 
     node: MemoryNode
     score: float
-    """relevance_score: in [0, 1], falls with the rank."""
+    """relevance_score in [0, 1]; falls with the rank."""
     parts: dict[str, float] = field(compare=False)
-    """Why. ``cosine`` of the vectors, in [-1, 1]; ``terms``, the idf-weighted share of the query's terms that
-    the memory holds, in [0, 1]; ``bm25``, the sum over those terms; ``own`` and ``others``, which add up to
-    the rank's score: of the memory itself, and passed on by neighbours, session and edges."""
+    """Why: ``cosine`` of the vectors, [-1, 1]; ``terms``, the idf-weighted share of the query's terms that it
+    has, [0, 1]; ``bm25``; ``own`` and ``others``, its own score and what neighbours, session and edges add.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """An answer: at most top_k memories, best first; none is no error (EC-CORE-004)."""
+    """An answer: at most top_k memories, best first; none is not an error (EC-CORE-004)."""
 
     nodes: list[Recalled]
     total: int
     """Memories that pass the filters."""
     next_cursor: str | None = None
-    """For the next page; None when there is none."""
+    """None when there is no next page."""
     followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
-    """Edges that were followed from one of these memories to another of them."""
+    """Edges that were followed from one of these memories to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A ranking as it was when its first page was given."""
+    """A ranking, kept since its first page."""
 
     rows: list[int]
     scores: array[float]
     """What they were ranked by."""
     whole: float
-    """How well the best match by themselves, in [0, 1]."""
+    """How well the best match by themselves, [0, 1]."""
     sweeps: int
-    """When rows are renumbered, it is no use any more."""
+    """The index's count when it was made; another one means other row numbers."""
     seconds: int
-    """Up to which commit second vectors were counted in; -1: none were. A first page wants those of now."""
+    """The commit up to which second vectors were used, -1 for none; a first page wants the newest."""
 
     def relevance(self, place: int) -> float:
-        """From ``whole`` down with the score, never below 0."""
+        """Falls from ``whole`` with the score, never below 0."""
         return self.whole * _grade(self.scores[place]) / _grade(self.scores[0])
 
 
-def check_query(query: object) -> str:
-    """The query, if it is a text of 1 to 4,096 characters.
+def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
+    """Those of ``edges`` with both ends among ``nodes``, each once; at most MAX_EDGES, strongest first."""
+    here = set(nodes)
+    found = {edge.id: edge for edge in edges if edge.source_id in here and edge.target_id in here}
+    return sorted(found.values(), key=lambda edge: (-edge.effective_weight(), edge.id))[:MAX_EDGES]
 
-    Raises:
-        InvalidParamsError: It is not.
-    """
+
+def check_query(query: object) -> str:
+    """Check that it is a text of 1 to 4,096 characters; InvalidParamsError if not."""
     if not isinstance(query, str):
         raise InvalidParamsError.of("query", f"must be a string, is {type(query).__name__}")
     if not 1 <= len(query) <= MAX_QUERY_CHARS:
@@ -123,11 +127,7 @@ def check_query(query: object) -> str:
 
 
 def check_top_k(top_k: object) -> int:
-    """The number, if it is 1 to 100 (EC-CORE-005).
-
-    Raises:
-        InvalidParamsError: It is not.
-    """
+    """Check that it is 1 to 100 (EC-CORE-005); InvalidParamsError if not."""
     if type(top_k) is not int or not 1 <= top_k <= MAX_TOP_K:
         raise InvalidParamsError(f"top_k must be between 1 and {MAX_TOP_K}", parameter="top_k")
     return top_k
@@ -137,11 +137,10 @@ class Recaller:
     """Answers queries over one index. Thread-safe.
 
     Args:
-        index: What to search.
         provider: Encodes queries; the one that encoded the memories.
         node_of: The live memory of an id, or None.
-        edges_of: Edges from and to a memory; None when the store has no edges at all.
-        extra: The provider of second vectors, where the index holds some.
+        edges_of: Edges from and to a memory; None if the store has no edges.
+        extra: The provider of second vectors, if there is one.
         now_ms: The clock, for recency.
     """
 
@@ -172,15 +171,15 @@ class Recaller:
         recency: float = 0.0,
         cursor: str | None = None,
     ) -> Recall:
-        """The ``top_k`` memories that fit best, or the next ones after a cursor.
+        """The ``top_k`` memories that fit best, or those after a cursor.
 
-        What is stored before the call is found by it. A cursor goes on in the order of its first page,
-        whatever is stored meanwhile; what is deleted meanwhile is left out.
+        It finds whatever was stored before the call. A cursor keeps the order of its first page, without what
+        was deleted since.
 
         Args:
             query: 1 to 4,096 characters.
             top_k: 1 to 100.
-            recency: 0 to 1: how much a new memory is preferred to an old one.
+            recency: 0 to 1: how much newer memories are preferred.
             cursor: ``next_cursor`` of the page before, with the same query and filters.
 
         Raises:
@@ -222,12 +221,12 @@ class Recaller:
         return len(rows) if watermark is None else bisect_right(rows.commit, watermark)
 
     def _live(self, known: int) -> bytearray:
-        """Which rows count: the live ones of those that a cursor knows."""
+        """The live rows among those that a cursor knows."""
         live = self.index.rows.live
         return live if known == len(live) else live[:known] + bytes(len(live) - known)
 
     def _second(self, query: str) -> bytes | None:
-        """The query's second vector, outside the index's lock: it takes milliseconds. None if not wanted."""
+        """The query's second vector or None. It takes milliseconds, so not under the index's lock."""
         held = self.index.extra
         if self.extra is None or not held:
             return None
@@ -248,7 +247,7 @@ class Recaller:
         return replace(wanted, times=self._times)
 
     def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> list[GraphEdge]:
-        """Score all memories; the edges that were followed."""
+        """Score all memories; returns the edges that were followed."""
         scores, rows = self._scores, self.index.rows
         blending.rank(self.index, wanted, live, self._blend, scores)
         if recency > 0.0:
@@ -259,7 +258,7 @@ class Recaller:
         return [] if self._edges_of is None else self._follow_edges(self._edges_of, mask)
 
     def _has_evidence(self, wanted: Wanted, mask: bytearray) -> bool:
-        """Whether some memory shares a word with the query, or a meaning; else the best are so by chance."""
+        """Whether some memory shares a word or a meaning with the query; else the best are so by chance."""
         scores = self._scores
         if wanted.terms and self._best(scores.lexical, mask) > 0.0:
             return True
@@ -275,8 +274,7 @@ class Recaller:
     def _follow_edges(
         self, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
     ) -> list[GraphEdge]:
-        """Let the best memories pass some of their score along their edges, and what was lifted some of its
-        lift; returns the edges."""
+        """The best memories pass part of their score along their edges, and so on; returns the edges."""
         total, gains, followed = self._scores.total, dict[int, float](), list[GraphEdge]()
         level = {row: total[row] for row in ranking.top(total, mask, _EXPANDED) if total[row] > 0.0}
         passed = set[int]()
@@ -300,7 +298,7 @@ class Recaller:
     def _edges_from(
         self, row: int, edges_of: Callable[[UUID], Iterable[GraphEdge]], mask: bytearray
     ) -> Iterator[tuple[GraphEdge, int]]:
-        """The edges of a memory, of both directions, with the row at the other end."""
+        """The edges of a memory in both directions, with the row at the other end."""
         node_id = UUID(bytes=self.index.rows.id_of(row))
         for edge in edges_of(node_id):
             other = self.index.row_of(edge.target_id if edge.source_id == node_id else edge.source_id)
@@ -310,7 +308,7 @@ class Recaller:
     def _order(
         self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray, *, first: bool
     ) -> _Order:
-        """The order of the first page's time, or the one of now."""
+        """The order of the first page, or today's."""
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
         seconds = -1 if wanted.extra is None else self.index.extra_done
@@ -341,7 +339,7 @@ class Recaller:
     def _page(
         self, order: _Order, start: int, top_k: int, mask: bytearray
     ) -> tuple[list[tuple[UUID, int, float]], int]:
-        """((id, row, relevance) of the next memories that are still there, where to go on)."""
+        """((id, row, relevance) of the next memories that still exist, where to go on)"""
         page: list[tuple[UUID, int, float]] = []
         at = start
         while at < len(order.rows) and len(page) < top_k:
@@ -375,7 +373,7 @@ class Recaller:
 
 
 def _grade(score: float) -> float:
-    """Positive, rising with the score, near to it where it is large."""
+    """Positive, rises with the score, close to it where it is large."""
     return max(score, 0.0) + math.log1p(math.exp(-abs(score)))
 
 

@@ -1,9 +1,8 @@
 """Changes a store's embedding provider while the store is in use (D4.3).
 
-The new embeddings are written beside the old ones, some memories at a time, in order of commit; one batch
-then replaces the old ones. Meanwhile the old provider serves, and memories that are stored get a new
-embedding, too, before the end. If the process dies on the way, the old provider stays in use and the progress
-is kept; the next reindex with the same provider continues from there.
+New embeddings are written beside the old ones, some memories at a time; one batch then replaces the old ones.
+Until then the old provider serves. If the process dies, progress is kept: the next reindex with the same
+provider goes on from there.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from context_graph.memory.core import Core
 from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index.derived import INDEX_FILE, METRICS_FILE
 from context_graph.memory.index.file import mend
+from context_graph.memory.index.second_vectors import is_there
 from context_graph.memory.writing import text_to_embed
-from context_graph.model.memory import MemoryNode
 
 BATCH: Final = 64
-"""Memories of one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
+"""Memories in one step: some 0.4 MB of embeddings, and how long another call may have to wait."""
 
 
 class Step(NamedTuple):
@@ -29,29 +28,29 @@ class Step(NamedTuple):
     memories: int
     """Memories that got new embeddings in this step."""
     at: int
-    """The commit number up to which all have them; ``total`` when the new provider is in use."""
+    """The commit up to which all have them; ``total`` when the new provider is in use."""
     total: int
     done: bool
     """The new provider is in use."""
 
 
 def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], None] | None = None) -> int:
-    """Give every memory of a store, soft-deleted ones too, the embedding of another provider.
+    """Give every memory, soft-deleted ones too, the embedding of another provider.
 
-    Embeddings that callers supplied are replaced as well. In a store that has the provider already, those
-    memories get one that have lost theirs.
+    Embeddings from callers are replaced too. If the store has the provider already, only lost embeddings are
+    computed again.
 
     Args:
-        core: The store's memory; not in an operation. Each step is one, so that others get theirs in between.
+        core: Not in an operation: each step is one, so that other calls run in between.
         progress: Called after each step, outside of any operation.
 
     Returns:
-        How many memories got new embeddings, without those of an interrupted call before.
+        How many memories got new embeddings, without those of an interrupted call.
 
     Raises:
         StoreBusyError, StoreError: A step failed. The old provider is still in use; call again to go on.
 
-    Cost: some 100 us a memory with the static provider; the last step rebuilds the index, and others wait.
+    Cost: some 100 us a memory with the static provider; the last step rebuilds the index while others wait.
     """
     memories = 0
     while True:
@@ -64,13 +63,16 @@ def reindex(core: Core, provider: EmbeddingProvider, progress: Callable[[Step], 
 
 
 def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
-    """One step of `reindex`, the first, a middle or the last one; the store knows which."""
+    """One step of `reindex`; the store knows which."""
     wanted = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
     with core.operation("reindex", writes=True):
         vectors, total = core.store.vectors, core.store.counters.seq
         if core.store.meta("provider") == wanted:
             vectors.give_up()
-            return Step(_mended(core, provider), total, total, True)
+            memories = mend(core.store, provider)  # those that had lost their vectors
+            if memories:
+                core.forget_derived()
+            return Step(memories, total, total, True)
         start = vectors.begin(wanted).done
         nodes = [found.node for found in islice(core.store.in_order(start, skip_damaged=True), BATCH)]
         if not nodes:
@@ -85,24 +87,10 @@ def reindex_step(core: Core, provider: EmbeddingProvider) -> Step:
         written = [
             (node.commit_seq, embedding)
             for node, embedding in zip(nodes, embeddings, strict=True)
-            if _is_there(core, node)
+            if is_there(core.store, node)
         ]
         vectors.put_beside(written, nodes[-1].commit_seq)
         return Step(len(written), nodes[-1].commit_seq, max(total, nodes[-1].commit_seq), False)
-
-
-def _mended(core: Core, provider: EmbeddingProvider) -> int:
-    """How many memories had lost their vectors, which they have again."""
-    memories = mend(core.store, provider)
-    if memories:
-        core.forget_derived()
-    return memories
-
-
-def _is_there(core: Core, node: MemoryNode) -> bool:
-    """Whether the memory was neither removed nor stored anew since it was read."""
-    found = core.store.read(node.id.bytes)
-    return found is not None and found.node.commit_seq == node.commit_seq
 
 
 def _switch(core: Core, provider: EmbeddingProvider) -> None:

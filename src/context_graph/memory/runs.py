@@ -1,6 +1,6 @@
 """Writes and undoes consolidations: one batch, then index and metrics.
 
-Everything here runs inside an operation of the core.
+All of it runs inside an operation of the core.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ VECTORS_AT_ONCE: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing a run came to."""
+    """The result of undoing a run."""
 
     token: UUID | None
-    """Of the undoing, which can be undone too; None if nothing of the run was left to undo."""
+    """Of the undo, which can be undone too; None if nothing was left to undo."""
     undone: UUID
     """The run's."""
     mode: str
     """The run's."""
     restored: int
-    """Memories that are back."""
+    """Memories restored."""
     forgotten: int
-    """Memories that are forgotten again: the run was itself an undoing."""
+    """Memories soft-deleted again: the run was itself an undo."""
     changed: int
-    """Memories that have their former fields again."""
+    """Memories with their former fields."""
     edges: int
-    """Edges that are back, gone again or as they were."""
+    """Edges restored, removed again or changed back."""
     kept: tuple[str, ...]
     """Memories and edges that were changed since and stay as they are."""
 
 
 def write(core: Core, changes: Changes) -> Run | None:
-    """Write a run and follow it in index and figures; None if there is nothing to write."""
+    """Write a run and update index and metrics; None if there is nothing to write."""
     core.load_derived()  # before the commit: loaded after it, it would have seen it already
     with gc_paused():
         run, edits = write_run(core.store, changes)
@@ -61,12 +61,7 @@ def write(core: Core, changes: Changes) -> Run | None:
 
 
 def undo(core: Core, token: UUID | str | None) -> Undone:
-    """Undo a run: everything as it was before, but what was changed since.
-
-    Raises:
-        GraphQueryError: There is no such run, or it was undone already.
-        InvalidParamsError: A token that is none, or the beginning of several.
-    """
+    """Undo a run: everything as it was before it, except what was changed since. Raises as `find_run`."""
     run = find_run(core.store, token)
     found = undoing_of(core.store, run)
     counts = _counts(found.edits)
@@ -85,9 +80,11 @@ def undo(core: Core, token: UUID | str | None) -> Undone:
 
 
 def find_run(store: GraphStore, token: UUID | str | None) -> Run:
-    """The run of that token or beginning of one; None for the last that can be undone.
+    """The run of that token or its beginning; None for the last that can be undone.
 
-    Raises as `undo`.
+    Raises:
+        GraphQueryError: There is no such run, or it was undone already.
+        InvalidParamsError: Not a token, or the beginning of several.
     """
     if token is None:
         last = next((run for run in store.history.runs() if _open(run)), None)
@@ -116,7 +113,7 @@ def _open(run: Run) -> bool:
 
 
 def _counts(edits: Sequence[Edit]) -> dict[str, int]:
-    """How many memories come back, go and change; an edge that moves counts once."""
+    """How many memories are restored, deleted and changed, and how many edges; a moved edge counts once."""
     ops = [edit.op for edit in edits]
     edges = {edit.subject for edit in edits if edit.op in (Op.LINK, Op.UNLINK, Op.RELINK)}
     return {
@@ -128,10 +125,9 @@ def _counts(edits: Sequence[Edit]) -> dict[str, int]:
 
 
 class _Following:
-    """Brings index, figures and cache up to edits that were committed.
+    """Updates index, metrics and cache after edits that were committed.
 
-    A run changes no content and nobody's state of learning, so that a change of fields concerns the index and
-    the order by use alone.
+    A run changes neither content nor learning state, so updates concern only the index and the use counts.
     """
 
     def __init__(self, core: Core) -> None:
@@ -139,7 +135,7 @@ class _Following:
         self._figures = core.derived.metrics
 
     def follow(self, edits: Sequence[Edit]) -> None:
-        """In this order each edge is counted once: those that go, memories, those that come."""
+        """Edges that go, then memories, then edges that come: this order counts each edge once."""
         of: dict[int, list[Edit]] = {}
         for edit in edits:
             of.setdefault(edit.op, []).append(edit)
@@ -180,7 +176,7 @@ class _Following:
 
 
 def _written(edit: Edit, family: str) -> tuple[bytes, bytes]:
-    """The record of that family that an edit wrote, with its key; an edge's comes before the keys to it."""
+    """(key, record) that an edit wrote in that family; an edge's record comes before the keys to it."""
     return next((one.key, one.value) for one in edit.writes if one.family == family and one.value is not None)
 
 

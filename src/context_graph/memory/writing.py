@@ -1,4 +1,4 @@
-"""Checks what a caller wants to store against seed 003, and removes secrets, before anything is written."""
+"""Checks what is to be stored against seed 003's limits, and removes secrets, before anything is written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MIN_BINARY: Final = 64
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """One memory to be stored: `Memex.store`'s arguments. `check` them before use."""
+    """A memory to be stored: `Memex.store`'s arguments. Call `check` before use."""
 
     content: str
     rationale: str
@@ -73,8 +73,7 @@ class Draft:
             _check_instant("occurred_at", self.occurred_at_ms)
         if self.embedding is not None and len(self.embedding) != EMBEDDING_BYTES:
             raise InvalidParamsError.of(
-                "embedding",
-                f"has {len(self.embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)",
+                "embedding", f"has {len(self.embedding)} bytes, must have {EMBEDDING_BYTES} (1536 float32)"
             )
         if isinstance(self.session_id, str):
             self.session_id = cut_session_id(self.session_id)
@@ -87,13 +86,13 @@ class Draft:
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
 
     def fields(self) -> dict[str, Any]:
-        """What it has of a `MemoryNode`'s fields, as that has them."""
+        """Its fields that a `MemoryNode` has too, converted."""
         found = {name: getattr(self, name) for name in _SHARED}
         found |= {"tags": tuple(self.tags), "metadata": self.metadata or {}}
         return found | {"importance": float(self.importance), "modality": Modality(self.modality)}
 
     def redact(self, redactor: TextRedactor) -> None:
-        """Replace secrets in content, rationale, tags and metadata (invariant 10)."""
+        """Mask secrets in content, rationale, tags, metadata and ids (invariant 10)."""
         ids = {name: value for name, _ in _TEXTS if (value := getattr(self, name))}
         texts = [self.rationale, *self.tags, *_strings(self.metadata), *ids.values()]
         if not _is_binary(self):
@@ -138,11 +137,7 @@ def _check_instant(name: str, value: object) -> None:
 
 
 def as_uuid(name: str, value: object) -> UUID:
-    """``value`` as a UUID: one, its text form or its 16 bytes.
-
-    Raises:
-        InvalidParamsError: It is none; names ``name``.
-    """
+    """A UUID, its text or its 16 bytes as a UUID; InvalidParamsError naming ``name`` for anything else."""
     if isinstance(value, UUID):
         return value
     try:
@@ -156,10 +151,10 @@ def as_uuid(name: str, value: object) -> UUID:
 
 
 def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
-    """A JSON value with the secrets in its texts replaced, keys included.
+    """A JSON value with the secrets in its texts and keys masked.
 
     Args:
-        name: The field it stands in: what is in ``password`` is a secret that nothing else shows to be one.
+        name: The field it belongs to: in ``password`` even a plain word is a secret.
     """
     if isinstance(value, str):
         text = _unicode(value)
@@ -173,18 +168,14 @@ def redacted(value: Any, redactor: TextRedactor, name: str = "") -> Any:
 
 
 def _redacted_field(name: str, text: str, redactor: TextRedactor) -> str:
-    """``text``, or a mark in its place if it is a secret because it is called ``name``."""
+    """``text``, or a mark if its field's ``name`` makes it a secret."""
     head = f'{name.translate(_NO_QUOTES)}: "'
     clean = redactor.redact(f'{head}{text.translate(_NO_QUOTES)}"')
     return clean[len(head) : -1] if "[redacted:" in clean and clean.startswith(head) else text
 
 
 def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
-    """A node that comes from elsewhere (an import), checked and without secrets.
-
-    Raises:
-        InvalidParamsError: As `Draft.check`.
-    """
+    """An imported memory, checked and without secrets. Raises as `Draft.check`."""
     node.validate()
     draft = Draft(**{name: getattr(node, name) for name in _SHARED})
     draft.check()
@@ -193,7 +184,7 @@ def redacted_node(node: MemoryNode, redactor: TextRedactor) -> MemoryNode:
 
 
 def text_to_embed(node: MemoryNode | Draft) -> str:
-    """What of a memory is embedded and indexed: its content, or for what is no text the words about it."""
+    """The text that is embedded and indexed: the content, or what describes it if it is not text."""
     if node.modality == Modality.TEXT:
         return node.content
     return "\n".join((node.rationale, *node.tags, *_strings(node.metadata)))
@@ -204,7 +195,7 @@ _NO_QUOTES: Final = str.maketrans({char: "_" for char in "\"'`\\\r\n"})
 
 
 def _is_binary(draft: Draft) -> bool:
-    """Whether the content is base64 of something else than text: to a rule for tokens it looks like one."""
+    """Whether the content is base64 of something other than text: rules for tokens would mistake it."""
     if draft.modality == "text" or len(draft.content) < _MIN_BINARY:
         return False
     try:
@@ -257,7 +248,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _unicode(text: str) -> str:
-    """``text`` without lone surrogates, which neither UTF-8 nor JSON can carry; pairs become characters."""
+    """``text`` without lone surrogates, which UTF-8 and JSON can't carry; pairs become characters."""
     if text.isascii():
         return text
     try:

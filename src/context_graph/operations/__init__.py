@@ -1,6 +1,14 @@
-"""Defines each operation on memories once: what it takes, what it does, how its answer looks.
+"""Defines each operation on memories once: its arguments, what it does, how its answer looks.
 
-`definitions` is words and bounds only, so that the command line may import it; `running` and `views` need the
-memory. MCP's tools, the owner's verbs, the commands' options and the tables of docs/mcp.md and
-docs/commands.md are made from the definitions. Start reading at ``definitions``.
+`memories` and `consolidations` hold the definitions, words and bounds only, so that the command line may
+import them; `running` and `views` need the memory. MCP's tools, the owner's verbs, the commands' options and
+the tables of docs/mcp.md and docs/commands.md are made from the definitions. Start reading at `memories`.
 """
+
+from typing import Final
+
+from context_graph.operations import consolidations, memories
+from context_graph.operations.operation import DEFINED, Operation
+
+OPERATIONS: Final[tuple[Operation, ...]] = (*DEFINED[memories.__name__], *DEFINED[consolidations.__name__])
+"""All operations, in the order in which tools and commands are shown."""

@@ -2,8 +2,17 @@
 
 from typing import Annotated, Final, Literal
 
-from context_graph.operations.operation import DESTROYS, READS, Called, operation
-from context_graph.operations.parameters import NODE_ID, about, node_named, text, unit
+from context_graph.operations.operation import (
+    DESTROYS,
+    NODE_ID,
+    READS,
+    Called,
+    about,
+    node_named,
+    operation,
+    text,
+    unit,
+)
 
 _LAST_INT: Final = (1 << 31) - 1
 
@@ -12,16 +21,16 @@ _LAST_INT: Final = (1 << 31) - 1
     "memory.consolidate",
     short="Merge, forget and link: a consolidation",
     tool="consolidate_memories",
-    says="light merges duplicates and prunes what says little, deep also clusters and links, rem also finds "
-    "patterns and goals. Try dry_run first. undo_token takes a run back.",
+    says="light merges duplicates and deletes trivial memories softly, deep also clusters and links, "
+    "rem also finds patterns and goals. Try dry_run first; undo_token undoes a run.",
     hints=DESTROYS,
     result=("mode", "pruned_count", "merged_count"),
 )
 class Consolidate(Called):
-    """Consolidate this project's memory: merge duplicates, forget what says little, link what goes together.
+    """Consolidate this project's memory: merge duplicates, forget trivial memories, link related ones.
 
-    Nothing is changed until the end, when all of it comes into force in one step. Ctrl-C ends it with nothing
-    changed; `memory undo` takes it back for 30 days.
+    All changes are written in one step at the end. Ctrl-C before that changes nothing. `memory undo` undoes
+    them for 30 days.
 
     Exit codes: 0 done, also with nothing to do; 1 a wrong argument, a mode that --strict refuses, or it could
     not be done; 2 the database is corrupt; 130 interrupted, nothing changed.
@@ -32,27 +41,24 @@ class Consolidate(Called):
     mode: Annotated[
         Literal["light", "deep", "rem"],
         about(
-            "light: merge duplicates, forget what says little. deep: also cluster and link. "
-            "rem: also patterns, goals, drift, replay.",
+            "light: merge duplicates, forget trivial memories such as greetings. deep: also find clusters "
+            "and link memories. rem: also find patterns, goals and drift, and replay what was used."
         ),
     ] = "light"
     salience_threshold: Annotated[
-        float,
-        unit(
-            "Forget (softly) what is less salient, 0 to 1; 0 forgets nothing.",
-        ),
+        float, unit("Forget (softly) memories with a salience below this, 0 to 1; 0 forgets nothing.")
     ] = 0.3
     max_memories: Annotated[
         int,
         about(
-            "Look at the newest so many only; 0 looks at all.",
+            "Consider only this many of the newest memories; 0 considers all.",
             tool="Newest only",
             schema={"type": "integer"},
             ge=0,
             le=_LAST_INT,
         ),
     ] = 0
-    dry_run: Annotated[bool, about("Tell what would be done; change nothing.")] = False
+    dry_run: Annotated[bool, about("Show what would be done; change nothing.")] = False
     strict: Annotated[
         bool,
         about(
@@ -65,11 +71,11 @@ class Consolidate(Called):
     ] = False
 
 
-@operation("memory.undo", short="Take a consolidation back")
+@operation("memory.undo", short="Undo a consolidation")
 class Undo(Called):
-    """Take a consolidation back: memories, links and weights are again what they were before it.
+    """Undo a consolidation: memories, links and weights become what they were before it.
 
-    What was changed since stays as it is, and is listed. An undo is a run of its own and can be undone.
+    What was changed since stays, and is listed. An undo is a run too and can be undone.
 
     Exit codes: 0; 1 there is no such run, it is older than 30 days, or it was undone already; 2 the database
     is corrupt.
@@ -81,7 +87,7 @@ class Undo(Called):
         Annotated[
             str,
             text(
-                "What the run told, or as much of its beginning as fits no other; default: the last.",
+                "The run's token, or a unique beginning of it; default: the last run.",
                 36,
                 option="TOKEN",
             ),
@@ -90,9 +96,9 @@ class Undo(Called):
     ) = None
 
 
-@operation("memory.history", short="What became of one memory")
+@operation("memory.history", short="Show the history of one memory")
 class History(Called, kw_only=True):
-    """Show what became of one memory: each change of the last 30 days, newest first, and what was before it.
+    """Show each change of one memory in the last 30 days, newest first, and what was before it.
 
     `memory show ID --as-of TIME` shows it as it was then.
 
@@ -102,7 +108,7 @@ class History(Called, kw_only=True):
     """
 
     node_id: Annotated[str, node_named(NODE_ID, wire="id")]
-    limit: Annotated[int, about("Changes at most, newest first.", ge=1, le=1000)] = 100
+    limit: Annotated[int, about("At most this many changes, newest first.", ge=1, le=1000)] = 100
 
 
 @operation("memory.runs", short="List consolidations")
@@ -114,7 +120,7 @@ class Runs(Called):
     Example: context-graph-cli memory runs --limit 5
     """
 
-    limit: Annotated[int, about("Runs at most, newest first.", ge=1, le=1000)] = 20
+    limit: Annotated[int, about("At most this many runs, newest first.", ge=1, le=1000)] = 20
 
 
 @operation(
@@ -135,22 +141,21 @@ class Goals(Called):
     """
 
     discover: Annotated[
-        bool,
-        about("Look for goals now, instead of showing those of the last rem run.", only="command"),
+        bool, about("Look for goals now, instead of showing those of the last rem run.", only="command")
     ] = False
-    min_confidence: Annotated[float, unit("Of goals looked for: at least so sure, 0 to 1.")] = 0.3
-    max_goals: Annotated[int, about("Of goals looked for: at most so many.", ge=1, le=50)] = 10
+    min_confidence: Annotated[float, unit("Least confidence of a discovered goal, 0 to 1.")] = 0.3
+    max_goals: Annotated[int, about("At most this many discovered goals.", ge=1, le=50)] = 10
 
 
 class _Job(Called, kw_only=True):
-    job: Annotated[str, text("What the start of the run told.", 64)]
+    job: Annotated[str, text("The job's id, from the answer that started it.", 64)]
 
 
 @operation("memory.consolidate.status")
 class JobStatus(_Job):
-    """Tell how far a consolidation or a search for goals is."""
+    """Report the progress of a consolidation or a search for goals."""
 
 
 @operation("memory.consolidate.cancel")
 class JobCancel(_Job):
-    """End a consolidation or a search for goals with nothing changed."""
+    """Cancel a consolidation or a search for goals; nothing is changed."""

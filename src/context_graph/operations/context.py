@@ -1,4 +1,4 @@
-"""Describes the surroundings of an operation: the store and its owner, the caller, the level of detail."""
+"""Describes what an operation needs around it: the store and its owner, the caller, the level of detail."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ if TYPE_CHECKING:
     from context_graph.model.memory import VerbosityLevel
 
 OnProgress = Callable[[int, int, str], None]
-"""How far a job is: done, of how many, and what it is at. Never told after its end."""
+"""Called with done, total and the current stage of a job; never after its end."""
 OnDone = Callable[[Mapping[str, Any] | Exception], None]
-"""The end of a job, as JSON or as what went wrong; once, after its start has returned, unless cancelled."""
+"""Called once with a job's result, as JSON or as an error, after its start has returned; not if cancelled."""
 
 
 class Job(Protocol):
-    """Work that takes long. `cancel` ends it with nothing changed; what has ended stays as it is."""
+    """Long work. `cancel` ends it with nothing changed, unless it has ended already."""
 
     def cancel(self) -> None: ...
     def view(self) -> dict[str, Any]: ...
 
 
 class Host(Protocol):
-    """One client's view of the owner: one project's store. Every method may raise ContextGraphError."""
+    """A client's view of the owner, for one project's store. Every method may raise ContextGraphError."""
 
     @property
     def store_name(self) -> str:
-        """The store's folder; sessions of two stores are told apart by it."""
+        """The store's folder; it tells sessions of two stores apart."""
         ...
 
     @property
     def project(self) -> str | None:
-        """The project's top folder, noted on what is stored."""
+        """The project's top folder, recorded with what is stored."""
         ...
 
     def memory(self) -> Memex:
-        """The store's memory, opened if need be. Asked for in each call: it may be closed between two."""
+        """The store's memory, opened if needed. Ask in each call: it may be closed between two."""
         ...
 
     def session_of(self, tool_use_id: str | None) -> str | None:
-        """The client's session that a call belongs to: by the hook that saw the same tool use, else by the
-        environment of the client's process."""
+        """The client's session of a call, by the hook that saw the same tool use, else by the environment."""
         ...
 
     def identity(self, session_id: str | None) -> Mapping[str, Any]:
@@ -51,7 +50,7 @@ class Host(Protocol):
         ...
 
     def figures(self) -> dict[str, Any]:
-        """What the owner counts of the store: injections, consolidations."""
+        """The owner's counts for the store: injections, consolidations."""
         ...
 
     def injections(self, limit: int) -> list[Any]:
@@ -76,8 +75,9 @@ class Host(Protocol):
         on_progress: OnProgress | None = None,
         on_done: OnDone | None = None,
     ) -> Job:
-        """Begin a consolidation, all of ``params`` checked. The session's consciousness gates the mode:
-        ModeNotAllowedError if it is not allowed now, and ``strict`` takes no other."""
+        """Begin a consolidation with checked ``params``. ModeNotAllowedError if the session's consciousness
+        does not allow the mode and ``strict`` forbids a lesser one.
+        """
         ...
 
     def discover_goals(
@@ -92,7 +92,7 @@ class Host(Protocol):
         ...
 
     def job(self, job_id: str) -> Job:
-        """A job that was begun and is not long over, or GraphQueryError."""
+        """A running or recent job, or GraphQueryError."""
         ...
 
     def kept_goals(self, session_id: str | None) -> dict[str, Any]:
@@ -100,11 +100,11 @@ class Host(Protocol):
         ...
 
     def problems(self) -> list[str]:
-        """What the client's user should know: settings that were dropped, redaction that is limited."""
+        """What the user should know: settings that were dropped, redaction that is limited."""
         ...
 
     def failed(self, operation: str, error: Exception) -> None:
-        """A call failed, not by its parameters: log it, drop what can't be trusted any more."""
+        """A call failed, not because of its parameters: log it, and drop what can't be trusted any more."""
         ...
 
 
@@ -112,10 +112,10 @@ class Context(Protocol):
     """One call of an operation.
 
     Attributes:
-        source: Who stores what is stored: tool or cli.
-        session_id: The session as given, or else the client's session that the call belongs to.
-        verbosity: How much is told; None: whole records, for a program.
-        talk: The tool session, whose ``verbosity`` holds from one call to the next; None for a program.
+        source: tool or cli; recorded with what is stored.
+        session_id: The session as given, else the client's session of the call.
+        verbosity: How much the answer tells; None for whole records, for a program.
+        talk: The tool session, which keeps its ``verbosity``; None for a program.
     """
 
     host: Host
@@ -127,23 +127,23 @@ class Context(Protocol):
     talk: Any
 
     def new_id(self) -> UUID | None:
-        """An id for what this call makes; None where the store is to draw one."""
+        """An id for what this call creates; None to let the store choose."""
         ...
 
     def progress(self, done: float, total: float, message: str = "") -> None:
-        """Tell the caller how far a long call is."""
+        """Report the progress of a long call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an operation found, as JSON.
+    """The result of an operation, as JSON.
 
     Attributes:
-        quotes: Some of it may be text out of memories, or made of them.
+        quotes: Some of it may be text from memories, or made of it.
         nothing: A search that found no memory.
-        job: The work that goes on: its answer comes later.
-        text: The answer where it is no JSON.
+        job: The work that goes on; its answer comes later.
+        text: The answer if it is not JSON.
     """
 
     found: Mapping[str, Any] = field(default_factory=dict)

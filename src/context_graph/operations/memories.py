@@ -15,12 +15,24 @@ from context_graph.model.memory import (
     check_content,
     check_rationale,
 )
-from context_graph.operations.operation import DESTROYS, LEVELS, READS, Called, Shown, operation
-from context_graph.operations.parameters import NODE_ID, Instant, about, node_named, text, unit
+from context_graph.operations.operation import (
+    DESTROYS,
+    LEVELS,
+    NODE_ID,
+    READS,
+    Called,
+    Instant,
+    Shown,
+    about,
+    node_named,
+    operation,
+    text,
+    unit,
+)
 
 
 class Filters(msgspec.Struct):
-    """What a memory must be to be found; checked by `RecallFilters.parse`."""
+    """The filters as JSON, for schemas, options and docs; `RecallFilters.parse` reads them."""
 
     min_importance: Annotated[float, unit("Only at least as important, 0 to 1.")] | None = None
     johari_quadrants: Annotated[
@@ -41,7 +53,7 @@ class Filters(msgspec.Struct):
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 _Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON")]
-_FILTERS: Final = "What a memory must be; all that is given must hold."
+_FILTERS: Final = "Conditions that a memory must meet, all of them."
 _Filtered = Annotated[dict[str, Any], about(_FILTERS, schema={"type": "object"})]
 _Query = Annotated[
     str, node_named("What to look for, 1 to 4,096 characters.", "QUERY", stdin=True, bounded=True)
@@ -64,8 +76,8 @@ _Cursor = Annotated[
 class Store(Shown, kw_only=True):
     """Store a memory of this project. Secrets in it are redacted before it is written.
 
-    Prints its id, or with --json the memory. The rationale is required. What was masked is told on standard
-    error, by kind and number; in JSON under "masked".
+    Prints its id, or with --json the memory. The rationale is required. Masked secrets are
+    counted by kind on standard error; in JSON under "masked".
 
     Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
 
@@ -147,9 +159,9 @@ class Store(Shown, kw_only=True):
     result=("nodes",),
 )
 class Recall(Shown, kw_only=True):
-    """Find the memories that fit a question best: by its words and by what they mean.
+    """Find the memories that fit a question best, by words and by meaning.
 
-    What is found counts as used.
+    Each one found counts as used.
 
     Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
     is corrupt.
@@ -173,9 +185,9 @@ class Recall(Shown, kw_only=True):
     result=("context", "tokens_used"),
 )
 class Inject(Shown, kw_only=True):
-    """Print what the memories say about a question, condensed to a number of tokens that is never exceeded.
+    """Print what the memories say about a question, in at most a given number of tokens.
 
-    What is found counts as used.
+    Each one found counts as used.
 
     Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
     is corrupt.
@@ -187,7 +199,7 @@ class Inject(Shown, kw_only=True):
     max_tokens: Annotated[int, about("Most tokens of context.", ge=100, le=8192)] = 2048
     priority: Annotated[
         Literal["low", "normal", "high", "critical"],
-        about("How many memories are looked at, how strictly."),
+        about("How many memories are examined, and how strictly."),
     ] = "normal"
     distillation_mode: Annotated[
         Literal["auto", "raw", "narrative", "structured", "code_focused"],
@@ -226,7 +238,7 @@ class List(Called):
 class Show(Called, kw_only=True):
     """Show one memory with all its fields and its links. A forgotten one says when and why.
 
-    To look at it is no use of it: nothing is counted.
+    This does not count as a use.
 
     Exit codes: 0; 1 no such memory (then), or the id fits several (they are listed); 2 its record is corrupt.
 
@@ -239,12 +251,12 @@ class Show(Called, kw_only=True):
 
 @operation(
     tool="get_memetic_status",
-    says="Health of the memory, and curation tasks.",
+    says="Health of the memory, and memories to review.",
     hints=READS,
     result=("coherence_score", "entropy_level", "suggested_action"),
 )
 class Status(Called):
-    """Tell the health of the memory, and what it needs done."""
+    """Report the health of the memory, and what to review."""
 
 
 def _check_level(level: object) -> None:
@@ -276,8 +288,8 @@ class SetVerbosity(Called, kw_only=True):
 class Forget(Called, kw_only=True):
     """Forget a memory: no search finds it any more. For 30 days `memory restore` brings it back.
 
-    Its text is shown. A pinned memory is forgotten when you say yes, or with --pinned. With --permanent
-    what was merged into it goes too; the answer names a merged memory that stays, and why.
+    Its text is shown. A pinned memory needs a yes, or --pinned. --permanent also deletes the memories that
+    were merged into it; the answer names those that stay, and why.
 
     Exit codes: 0; 1 no such memory, an id that fits several or is too short, or a pinned memory is kept;
     2 the database is corrupt.
@@ -303,12 +315,12 @@ class Forget(Called, kw_only=True):
             tool="user_requested: needed to delete for good",
         ),
     ] = ""
-    pinned: Annotated[bool, about("Also if it is pinned: the user wants it forgotten.")] = False
+    pinned: Annotated[bool, about("Forget it although it is pinned: the user wants that.")] = False
 
 
 @operation(
     "memory.restore",
-    short="Take back a forget",
+    short="Restore a forgotten memory",
     tool="restore_memory",
     says="Bring back a memory that was forgotten softly.",
     result=("node_id",),
@@ -344,7 +356,7 @@ class Link(Called, kw_only=True):
     relationship_type: Annotated[
         str,
         text(
-            "What the first is to the second; `causes` and `contradicts` become causal links, conflicts.",
+            "How the first relates to the second; `causes` makes a causal link, `contradicts` a conflict.",
             64,
             tool="causes, contradicts, part_of, related_to ...",
             option="--type",
@@ -357,13 +369,9 @@ class Link(Called, kw_only=True):
     metadata: _Metadata | None = None
 
 
-@operation(
-    tool="get_memory",
-    says="One memory whole; at level 2 with its links.",
-    result=("node",),
-)
+@operation(tool="get_memory", says="One memory whole; at level 2 with its links.", result=("node",))
 class Get(Shown, kw_only=True):
-    """Tell one memory whole."""
+    """Show one whole memory."""
 
     node_id: Annotated[str, node_named(NODE_ID)]
 
@@ -375,7 +383,7 @@ class Get(Shown, kw_only=True):
     result=("session_id", "identity_continuity"),
 )
 class Identity(Called):
-    """Tell the numbers of a session's identity."""
+    """Show the numbers of a session's identity."""
 
 
 @operation("memory.export")
@@ -389,10 +397,10 @@ class Export(Called):
 
 @operation("memory.import")
 class Import(Called):
-    """Take one step of an import: begin, check and write its parts, tell what was wrong, end."""
+    """Take one step of an import: begin, check and write its parts, list its faults, end."""
 
     phase: Annotated[Literal["begin", "check", "checked", "write", "end"], about("The step.")] = "begin"
-    token: Annotated[str, text("What begin told; all other steps need it.", 4096)] | None = None
+    token: Annotated[str, text("The token from begin; all other steps need it.", 4096)] | None = None
     overwrite: Annotated[bool, about("Replace memories whose id is here already.")] = False
     files: Annotated[list[Any], about("A part: Markdown files, {name, text}.")] | None = None
     lines: Annotated[list[Any], about("A part: lines of JSONL.")] | None = None
@@ -401,14 +409,14 @@ class Import(Called):
 
 @operation("memory.reindex")
 class Reindex(Called, kw_only=True):
-    """Compute embeddings anew for a moment: asked again until it is done, it lets others in between."""
+    """Compute embeddings again for a moment; the caller repeats it until it is done."""
 
     provider: Annotated[str, text("What makes the embeddings.", 4096)]
 
 
 @operation("memory.stats", short="Counts, cache, index, embedding, injections")
 class Stats(Called):
-    """Show what this project's memory holds and how it does: counts, cache, index, embedding, injections.
+    """Show counts, cache, index, embedding and injections of this project's memory.
 
     Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
 

@@ -1,7 +1,6 @@
 """Runs the operations: arguments in, calls of the Memex, the answer.
 
-The Memex checks what it stores and says what is wrong in the words of seed 003's tables; here only ids and
-base64 are turned into its terms.
+The Memex checks what it stores, in the words of seed 003; here only ids and base64 are converted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from context_graph.errors import (
 )
 from context_graph.memory.embed import provider
 from context_graph.memory.exchange import exporting
-from context_graph.memory.exchange.importing import Import
+from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
@@ -32,28 +31,27 @@ from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content, iso_time
 from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context
-from context_graph.operations.imports import Imports
-from context_graph.operations.naming import check_not_pinned, memory_named
 from context_graph.operations.operation import Called
 
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
-"""What the longest content takes in base64, its characters of four bytes each."""
+"""The longest content in base64, with four bytes a character."""
 _AS_GIVEN: Final = tuple(
     one.name
     for one in fields(Draft)
     if one.name in memories.Store.__struct_fields__ and one.name not in ("content", "link_to", "session_id")
 )
-"""Fields of a memory that go into the store as they came."""
+"""Fields of a memory that are stored as given."""
 _STEPS_S: Final = 0.05
+_MIN_CHARS: Final = 4
+"""Of a shortened id: a single letter would fit some memory by chance, and forget it."""
+_HEX: Final = frozenset("0123456789abcdef")
+_SHOWN: Final = 8
+_SHOWN_CHARS: Final = 60
 _imports: Final = Imports()
 
 
 def run(context: Context, arguments: Called) -> Answer:
-    """Do what ``arguments`` ask for.
-
-    Raises:
-        ContextGraphError: As the Memex's methods.
-    """
+    """Run the operation that ``arguments`` are for. Raises ContextGraphError as the Memex's methods."""
     return _RUNS[type(arguments)](context, arguments)
 
 
@@ -78,7 +76,7 @@ def _masked(masked: dict[str, int]) -> dict[str, Any]:
 
 
 def _content(given: memories.Store) -> str:
-    """The content as text: base64 stays what it is, unless it is text that was sent that way."""
+    """The content as text: base64 stays as it is, unless it encodes text."""
     if given.content_base64 is None:
         if given.content is None:
             raise InvalidParamsError.of("content", "is required (or content_base64)")
@@ -137,14 +135,14 @@ def _inject(context: Context, given: memories.Inject) -> Answer:
 
 
 def _quotes(context: Context) -> bool:
-    """Whether it is told texts: at level 0 memories are only named."""
+    """Whether the answer has texts: at level 0 it has only ids."""
     return context.verbosity is not VerbosityLevel.RAW_ONLY
 
 
 def _count_use(
     context: Context, memex: Memex, ids: Sequence[UUID], followed: Iterable[GraphEdge] = ()
 ) -> None:
-    """What was found is an answer even where its use can't be written down (a full disk)."""
+    """Count the uses; an answer stays an answer even if that can't be written (a full disk)."""
     try:
         memex.touch(ids, followed)
     except StoreError as error:
@@ -296,7 +294,7 @@ def _import_part(work: Import, given: memories.Import) -> None:
 
 
 def _reindex(context: Context, given: memories.Reindex) -> Answer:
-    """Steps for a moment, then the answer: the command comes again, and hooks are served in between."""
+    """Reindex for a moment, then answer: the command comes again, and hooks are served in between."""
     wanted = provider(given.provider)
     memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
     while True:
@@ -360,6 +358,53 @@ def _history(context: Context, given: consolidations.History) -> Answer:
     wanted = memory_named(memex, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
     return Answer({"id": str(wanted), "versions": versions})
+
+
+def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
+    """The id that ``text`` means: a whole one, or a unique beginning of at least four characters.
+
+    ``node_1a2b3c4d`` and ``[node_1a2b3c4d]``, as inject_context writes ids, are accepted too.
+
+    Raises:
+        InvalidParamsError: Not an id, too short, or it fits several memories, which are listed.
+        GraphQueryError: No memory fits.
+    """
+    start = text.strip().removeprefix("[").removesuffix("]").removeprefix("node_")
+    digits = start.replace("-", "")
+    if not set(digits.lower()) <= _HEX or len(digits) > 32:
+        raise InvalidParamsError.of(parameter, f"is {text!r:.80}, must be a UUID or its first digits")
+    if len(digits) < _MIN_CHARS:
+        raise InvalidParamsError.of(
+            parameter,
+            f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
+        )
+    found = memex.ids_with_prefix(start, _SHOWN + 1)
+    if not found:
+        raise GraphQueryError(f"no memory {text!r} in this store")
+    if len(found) > 1:
+        listed = "; ".join(_line(memex, one) for one in found[:_SHOWN])
+        more = "; …" if len(found) > _SHOWN else ""
+        raise InvalidParamsError.of(
+            parameter, f"{text!r} fits several memories: {listed}{more}; give more of it"
+        )
+    return found[0]
+
+
+def check_not_pinned(memex: Memex, node_id: UUID) -> None:
+    """Refuse to forget a pinned memory that is not forgotten yet."""
+    stored = memex.stored(node_id)
+    if stored is not None and stored.node.pinned and not stored.deleted:
+        raise InvalidParamsError.of(
+            "node_id",
+            f"is {_line(memex, node_id)}, which is pinned; "
+            "with the user's word for it, give pinned: true (--pinned)",
+        )
+
+
+def _line(memex: Memex, node_id: UUID) -> str:
+    stored = memex.stored(node_id)
+    content = "" if stored is None else " ".join(stored.node.content.split())
+    return f'{node_id} "{content[:_SHOWN_CHARS]}{"…" if len(content) > _SHOWN_CHARS else ""}"'
 
 
 _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {

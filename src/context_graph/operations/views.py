@@ -1,9 +1,8 @@
 """Shows answers as JSON: at seed 003's three levels (REQ-CORE-020 to 022), or whole for a program.
 
-Level 0 names memories and nothing else. Level 1 adds their texts: whole while they fit one reply together,
-else the longest are cut to one length and marked. Level 2 adds what is known about them. A typical answer has
-about 100, 200 and 800 tokens; docs/memory-metrics.md has measured ones. The command line asks for whole
-records (no level), which have the fields of an export.
+Level 0 gives ids. Level 1 adds texts: whole while they fit one reply together, else the longest are cut to
+one length and marked. Level 2 adds what is known about the memories. docs/memory-metrics.md has measured
+sizes. The command line asks for whole records (no level), with the fields of an export.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 
 MAX_TEXT_CHARS: Final = 24_000
-"""Characters of content in one reply; the client inlines 30,000 of the whole. Some 6,000 tokens."""
+"""Characters of content in one reply, some 6,000 tokens; the client inlines 30,000 of the whole."""
 MAX_DETAILED: Final = 20
-"""Memories whose own figures level 2 lists."""
+"""Memories whose own scores level 2 lists."""
 NOTHING_FOUND: Final = "Nothing is remembered about that."
 _ELLIPSIS: Final = "…"
 _LISTED: Final = 100
-"""Ids of one undo that are told; the counts are of all."""
+"""Ids that an undo lists; its counts are of all."""
 _UTL: Final = ("delta_s", "delta_c", "w_e", "phi")
 _FOR_PROGRAMS: Final = ("utl_state", "project", "semantic_cluster")
-"""Of a memory's fields: not told to a model, or from level 2 on."""
+"""Fields of a memory that a model gets never, or only at level 2."""
 
 
 def record_view(node: MemoryNode) -> dict[str, Any]:
-    """A memory for a program: all its fields but the vector, times as ISO 8601."""
+    """A memory for a program: all fields but the vector, times as ISO 8601."""
     found = node_to_json(node)
     found.pop("embedding", None)
     found["created_at"] = iso_time(found.pop("created_at_ms"))
@@ -49,7 +48,7 @@ def record_view(node: MemoryNode) -> dict[str, Any]:
 
 
 def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
-    """REQ-CORE-014's answer; the learning state beside it unless the least was asked for."""
+    """REQ-CORE-014's answer; with the learning state except at level 0."""
     if level is None:
         return record_view(node)
     found: dict[str, Any] = {
@@ -65,7 +64,7 @@ def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any
 def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> dict[str, Any]:
     """recall_memory's answer (REQ-CORE-015, appendix B), best first.
 
-    A content that is cut has ``truncated`` and ``content_chars`` beside it; get_memory gives it whole.
+    A shortened content has ``truncated`` and ``content_chars``; get_memory gives it whole.
     """
     nodes = [found.node for found in recall.nodes]
     if level is None:
@@ -128,7 +127,7 @@ def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel | N
 
 
 def node_view(memex: Memex, node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
-    """get_memory's answer: one memory, its content whole."""
+    """get_memory's answer: one memory with its whole content."""
     if level is VerbosityLevel.RAW_ONLY:
         return {"id": str(node.id)}
     record = record_view(node)
@@ -156,7 +155,7 @@ def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
 
 
 def _fitting(contents: Sequence[str]) -> list[str]:
-    """``contents``, the longest cut to the one length at which all together fit a reply."""
+    """``contents``, the longest cut to one length so that together they fit a reply."""
     room, left = MAX_TEXT_CHARS, len(contents)
     limit = MAX_TEXT_CHARS
     for length in sorted(map(len, contents)):
@@ -191,7 +190,7 @@ def _scores(node: MemoryNode) -> dict[str, Any]:
 
 
 def edge_view(edge: GraphEdge) -> dict[str, Any]:
-    """A link with all its fields, and whether it is a shortcut that proved its worth."""
+    """A link with all its fields, and whether it is a valuable shortcut."""
     return {**edge_to_json(edge), "is_valuable_shortcut": edge.is_valuable_shortcut()}
 
 
@@ -221,7 +220,7 @@ def tombstones_view(stones: Iterable[Tombstone], limit: int) -> dict[str, Any]:
 def forgotten_view(
     told: Forgotten, stored: StoredNode | None, level: VerbosityLevel | None
 ) -> dict[str, Any]:
-    """forget_memory's answer; for a program the tombstone, and the text that is gone."""
+    """forget_memory's answer; for a program the tombstone and the deleted text."""
     stone = told.tombstone
     if level is None:
         return {**tombstone_to_json(stone), "content": "" if stored is None else stored.node.content}
@@ -234,7 +233,7 @@ def forgotten_view(
 
 
 def undone_view(undone: Undone) -> dict[str, Any]:
-    """What undoing a consolidation came to."""
+    """The result of undoing a consolidation."""
     return {
         "token": None if undone.token is None else str(undone.token),
         "undone": str(undone.undone),
@@ -249,7 +248,7 @@ def undone_view(undone: Undone) -> dict[str, Any]:
 
 
 def run_view(run: Run) -> dict[str, Any]:
-    """One consolidation of the past."""
+    """One past consolidation."""
     return {
         "token": str(run.token),
         "mode": run.mode,
@@ -276,7 +275,7 @@ def version_view(version: Version) -> dict[str, Any]:
 
 
 def stats_view(memex: Memex, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The memory's figures in groups, with what the owner counts beside them."""
+    """The memory's numbers in groups, with the owner's counts."""
     metrics = memex.metrics()
     operations = metrics.pop("operations", {})
     groups: dict[str, Any] = {}

@@ -1,8 +1,7 @@
-"""Reads what a text says: the words that carry meaning, and what joins each to the rest.
+"""Reads what a text says: its words that carry meaning, and what joins each to the rest.
 
-It is not a parser: it knows short lists of English function words (`english`) and treats every other word,
-number, name, path, sign and quotation as content. Texts in other languages are therefore compared by all
-their words.
+Not a parser: it knows short lists of English function words (`english`) and treats every other word, number,
+name, path, sign and quotation as content. So texts in other languages are compared by all their words.
 """
 
 from __future__ import annotations
@@ -246,12 +245,10 @@ class _Reader:
             self._exact(token)  # MB is not Mb
             return
         past = lower in IRREGULAR or (len(lower) > 3 and lower.endswith("ed") and stem(lower) != lower)
-        if past and lower not in NOW_TOO and not self._be and not self._follows_be():
+        follows_be = bool(self._sentences[-1]) and self._sentences[-1][-1].be
+        if past and lower not in NOW_TOO and not self._be and not follows_be:
             self.past = True
         self._add(same_word(lower), past=past)
-
-    def _follows_be(self) -> bool:
-        return bool(self._sentences[-1]) and self._sentences[-1][-1].be
 
     def _names(self, token: str, end: int) -> bool:
         """Whether an article is a name: `service A calls`, `plan a`."""

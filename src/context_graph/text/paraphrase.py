@@ -1,8 +1,8 @@
 """Compares two short texts by rules over their words: do they mean the same, or contradict each other?
 
-Cautious on purpose: a wrong "these contradict each other" costs more than a missed one, and a merge of two
-memories that differ costs more than two copies. Word order tells who does what to whom, so where a rule
-leaves a doubt the texts differ. docs/adr/0021-duplicates.md says what it finds and misses.
+Cautious on purpose: a wrong contradiction costs more than a missed one, and a wrong merge more than two
+copies. Word order tells who does what to whom, so in doubt the texts differ. docs/adr/0021-duplicates.md says
+what it finds and misses.
 """
 
 from __future__ import annotations
@@ -74,12 +74,11 @@ def _tokens(text: str) -> list[str]:
 
 
 def same_meaning(one: str, other: str) -> bool:
-    """Whether two texts say the same, maybe in other words or another order.
+    """Whether two texts mean the same, maybe in other words or another order.
 
-    They do not when they differ in a number, path, id or quotation, in a negation, or in any word that
-    carries meaning, however like they are (D5.2: such memories never merge).
-
-    Cost: some 3 us a word; next to nothing where the texts are equal or give other numbers.
+    They do not if they differ in a number, path, id or quotation, in a negation, or in any word with a
+    meaning, however similar they are (D5.2). Cost: some 3 us a word; almost nothing for equal texts or other
+    numbers.
     """
     return one == other or (_numbers(one) == _numbers(other) and same(read_meaning(one), read_meaning(other)))
 
@@ -104,9 +103,9 @@ def same(one: Meaning, other: Meaning) -> bool:
 
 
 def _same_exact(one: Meaning, other: Meaning) -> bool:
-    """Whether ids, paths and quotations are the same to the letter.
+    """Whether ids, paths and quotations are equal to the letter.
 
-    Their case does not count where one text as a whole was put into another case: then plain words tell so.
+    Their case does not count if one text as a whole was put into another case, which plain words show.
     """
     if one.exact == other.exact:
         return True
@@ -257,10 +256,7 @@ def _possessive(words: Words, other: Words) -> list[Word]:
         found = _possessor(result, other, at)
         if found is not None:
             start, size, head = found
-            owner = [
-                result[start]._replace(mark=word.mark, fronted=False),
-                *result[start + 1 : start + size],
-            ]
+            owner = [result[start]._replace(mark=word.mark, fronted=False), *result[start + 1 : start + size]]
             had = [result[start + size]._replace(mark=result[start].mark, fronted=result[start].fronted)]
             had += result[start + size + 1 : head + 1]
             had[0] = had[0]._replace(be=result[start].be, definite=result[start].definite)
@@ -316,14 +312,9 @@ def opposition(one: str, other: str) -> str | None:
         return "one denies what the other says"
     if len(ours) != 1 or len(theirs) != 1:
         return None
-    return _opposed(ours[0], theirs[0], first[start - 1] if start else "")
-
-
-def _opposed(ours: str, theirs: str, before: str) -> str | None:
-    if frozenset((ours, theirs)) in _OPPOSITES:
-        return f"{ours} / {theirs}"
-    numbers = _NUMBER.fullmatch(ours) and _NUMBER.fullmatch(theirs)
-    return f"{ours} / {theirs}" if numbers and before in _ASSERTS else None
+    asserted = start > 0 and first[start - 1] in _ASSERTS
+    numbers = asserted and _NUMBER.fullmatch(ours[0]) and _NUMBER.fullmatch(theirs[0])
+    return f"{ours[0]} / {theirs[0]}" if numbers or frozenset((ours[0], theirs[0])) in _OPPOSITES else None
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

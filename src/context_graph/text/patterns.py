@@ -1,8 +1,8 @@
 """Compiles patterns with RE2, whose time is linear in the length of any text.
 
-Python's `re` backtracks: a pattern that looks harmless may need a second, or a century, for one unlucky line,
-and the owner serves everybody from one thread. So text from outside meets `re` only in patterns that are
-proved to take one pass (`tests/security/test_patterns.py` proves them), and RE2 in all others.
+Python's `re` backtracks: for an unlucky line a harmless-looking pattern may need a century, and the owner
+serves everybody from one thread. So text from outside meets `re` only in patterns that are proved to take one
+pass (`tests/security/test_patterns.py`), and RE2 in all others.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def linear_bytes(pattern: str | bytes, memory: int = _MEMORY) -> Any:
 
 
 def options(memory: int = _MEMORY, *, latin: bool = True) -> Any:
-    """RE2's options: so many bytes for an automaton, no log on stderr, text as bytes or as UTF-8."""
+    """RE2's options: the bytes for an automaton, no log on stderr, text as bytes or as UTF-8."""
     made = re2.Options()
     made.max_mem = memory
     made.log_errors = False

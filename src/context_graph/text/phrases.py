@@ -5,6 +5,7 @@ Everything here is a rule over plain text: the same text gives the same phrases,
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -112,25 +113,12 @@ def path_of(input_text: str, output_text: str = "") -> str:
     The tool's answer begins with the same path, so that one with blanks in it is known by what both share.
     """
     first = input_text.split(None, 1)[0] if input_text.strip() else ""
-    if not _looks_like_path(first):
+    if "/" not in first and first not in ("Makefile", "Dockerfile") and not _FILE_NAME.search(first):
         return ""
-    shared = _common_start(input_text, output_text).rstrip()
+    shared = os.path.commonprefix((input_text, output_text)).rstrip()  # noqa: RUF071 - of any text
     if " " in shared and "\n" not in shared and len(shared) <= 200 and _ENDING.search(shared):
         return shared
     return first[:200]
-
-
-def _looks_like_path(word: str) -> bool:
-    return "/" in word or bool(_FILE_NAME.search(word)) or word in ("Makefile", "Dockerfile")
-
-
-def _common_start(one: str, other: str) -> str:
-    end = 0
-    for ours, theirs in zip(one, other, strict=False):
-        if ours != theirs:
-            break
-        end += 1
-    return one[:end]
 
 
 def command_of(input_text: str, limit: int = 90) -> str:

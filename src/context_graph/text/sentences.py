@@ -8,7 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 MAX_CHARS: Final = 65_536
 SHORT: Final = 2000

@@ -21,16 +21,14 @@ from tests.support.memories import REDACTOR, open_memex
 from tests.support.sessions import memory, remember
 
 from context_graph.errors import InvalidInputError
-from context_graph.memory.exchange.exporting import export_page, markdown_page
-from context_graph.memory.exchange.format import FORMAT, PAGE_ROWS
-from context_graph.memory.exchange.importing import Import, import_jsonl
+from context_graph.memory.exchange import importing as imports_module
+from context_graph.memory.exchange.exporting import FORMAT, PAGE_ROWS, export_page, markdown_page
+from context_graph.memory.exchange.importing import MAX_OPEN, Import, Imports, import_jsonl
 from context_graph.memory.exchange.markdown import file_name, markdown_of, read_markdown
 from context_graph.memory.exchange.records import edge_from_json, edge_to_json, node_from_json, node_to_json
 from context_graph.memory.memex import Memex
 from context_graph.model.edge import Domain, GraphEdge
 from context_graph.model.memory import MemoryNode
-from context_graph.operations import imports as imports_module
-from context_graph.operations.imports import MAX_OPEN, Imports
 
 WHY = "kept because a test needs it"
 HARD = (

@@ -1,4 +1,4 @@
-"""Salience on real embeddings: what says little is below the default threshold, use and goals raise it."""
+"""Salience on real embeddings: trivial texts are below the default threshold, use and goals raise it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.support.agent_events import SHADER, TARIFF
 from context_graph.identity.consciousness import coupling_for
 from context_graph.identity.ego import CALIBRATION, SPACES, Comparison, EventReader, Goals, Purpose
 from context_graph.kernels import features
-from context_graph.text.stop_words import HEADS, WORK_WORDS
+from context_graph.text.english import HEADS, WORK_WORDS
 
 N = 13
 

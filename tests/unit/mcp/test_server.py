@@ -16,7 +16,7 @@ from context_graph.mcp.registry import Tool, Toolbox, bare_name
 from context_graph.mcp.result import ToolResult
 from context_graph.mcp.rpc import RpcError
 from context_graph.mcp.sessions import Sessions
-from context_graph.operations.parameters import Instant, about, read
+from context_graph.operations.operation import Instant, about, read
 
 
 class NoHost:

@@ -17,8 +17,7 @@ from context_graph.cli.output.shown import shown
 from context_graph.errors import InvalidInputError, InvalidParamsError, UsageError
 from context_graph.operations.consolidations import Consolidate, Goals
 from context_graph.operations.memories import Filters, Store
-from context_graph.operations.operation import Called, Operation
-from context_graph.operations.parameters import Instant, Parameter, choices, parameters
+from context_graph.operations.operation import Called, Instant, Operation, Parameter, choices, parameters
 
 Work = Callable[[str, dict[str, Any], "str | None"], Any]
 """(verb, arguments, --db-path) -> the answer."""

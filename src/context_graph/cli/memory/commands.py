@@ -14,7 +14,7 @@ from context_graph.cli.memory.call import CALL_S, add_command, ask_memory
 from context_graph.cli.memory.runs import followed
 from context_graph.cli.output.shown import shown
 from context_graph.errors import InvalidInputError
-from context_graph.operations.definitions import OPERATIONS
+from context_graph.operations import OPERATIONS
 
 app = typer.Typer(
     help="Store, find, show, link and forget what this project remembers; consolidate it; move it as files.",

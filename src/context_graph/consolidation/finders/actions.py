@@ -226,8 +226,9 @@ def _action(clause: str) -> Action | None:
             subject += 1
             continue
         action = None if noun else _named(word, words[at:])
-        if action is not None and not (subject and not _is_past(word)):
-            if action.word in OPENERS and at < len(words) and _goes_on(words[at]):
+        if action is not None and (not subject or word in IRREGULAR or word.endswith("ed")):
+            following = words[at].lower() if at < len(words) else ""
+            if action.word in OPENERS and (following in ("to", "by", "with") or following.endswith("ing")):
                 continue
             return _of_object(action, words[at:])
         if word in STOPS and not subject:  # For this ticket I …
@@ -252,14 +253,6 @@ def _words_of(clause: str) -> list[str]:
         else:
             words += _PART.findall(word.rsplit("__", 1)[-1]) or [word]
     return words
-
-
-def _goes_on(word: str) -> bool:
-    return word.lower() in ("to", "by", "with") or word.lower().endswith("ing")
-
-
-def _is_past(word: str) -> bool:
-    return word in IRREGULAR or word.endswith("ed")
 
 
 def _named(word: str, after: list[str]) -> Action | None:

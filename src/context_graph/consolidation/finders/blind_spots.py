@@ -126,8 +126,9 @@ def _near(snap: Snapshot, rows: Sequence[I64], joined: set[tuple[int, int]]) -> 
             continue
         centres = _centres(space, [rows[number] for number in numbers.tolist()])
         for cosine, one, other in _mutual(centres, meaning[numbers], numbers, joined):
-            source, target = _closest(space, rows[one], rows[other])
-            yield _Spot(cosine, one, other, source, target)
+            between = space[rows[one]] @ space[rows[other]].T
+            source, target = np.unravel_index(int(between.argmax()), between.shape)
+            yield _Spot(cosine, one, other, int(rows[one][source]), int(rows[other][target]))
 
 
 def _centres(space: F32, rows: Sequence[I64]) -> F32:
@@ -167,10 +168,3 @@ def _mutual(
         & (cosines >= max(NEAR, mean + DEVIATIONS * spread))
     )
     return [(float(cosines[at]), int(numbers[at]), int(numbers[nearest[at]])) for at in chosen]
-
-
-def _closest(space: F32, one: I64, other: I64) -> tuple[int, int]:
-    """The two rows, one of each cluster, that are nearest to each other."""
-    cosines = space[one] @ space[other].T
-    at = np.unravel_index(int(cosines.argmax()), cosines.shape)
-    return int(one[at[0]]), int(other[at[1]])

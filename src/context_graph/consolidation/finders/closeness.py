@@ -1,9 +1,9 @@
-"""Finds all pairs of rows that are at least so close to each other, exactly, block by block.
+"""Finds all pairs of rows with at least a given cosine, exactly, block by block.
 
-Unit rows are rotated to the axes along which they differ most. The first 64 coordinates, quantised to whole
-numbers, and the length of the remainder bound every product from above (Cauchy-Schwarz; rounding errors count
-into the remainder), so 64 bytes a row rule out most pairs. A block of two thousand rows is compared with
-another in some milliseconds, without the GIL. Each pair of blocks is independent, so threads share the work.
+Unit rows are rotated to the axes along which they differ most. The first 64 coordinates, quantised to
+integers, and the length of the rest bound every product from above (Cauchy-Schwarz; rounding errors count as
+rest), so 64 bytes a row rule out most pairs. Two blocks of two thousand rows are compared in some
+milliseconds without the GIL; pairs of blocks are independent, so threads share the work.
 """
 
 from __future__ import annotations

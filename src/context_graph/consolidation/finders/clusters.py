@@ -217,7 +217,9 @@ def compare(unit: F32, rows: I32, others: I32, count: int, least: float) -> tupl
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         cosines = unit[some] @ candidates.T
-        _leave_out(cosines, some, others)
+        at = np.minimum(np.searchsorted(others, some), len(others) - 1)
+        itself = np.flatnonzero(others[at] == some)  # no row is its own neighbour
+        cosines[itself, at[itself]] = -1.0
         row, other = _above(cosines, count, least)
         row, other, cosine = _best(row, other, cosines[row, other], count)
         found.append((some[row], others[other], cosine))
@@ -228,13 +230,6 @@ def _concatenated(parts: Sequence[tuple[I32, I32, F32]]) -> tuple[I32, I32, F32]
     none = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32)
     source, target, weight = (np.concatenate(column) for column in zip(none, *parts, strict=True))
     return source, target, weight
-
-
-def _leave_out(cosines: F32, rows: I32, others: I32) -> None:
-    """Exclude each row from its own neighbours."""
-    at = np.minimum(np.searchsorted(others, rows), len(others) - 1)
-    itself = np.flatnonzero(others[at] == rows)
-    cosines[itself, at[itself]] = -1.0
 
 
 def _above(cosines: F32, count: int, least: float) -> tuple[Rows, Rows]:

@@ -1,11 +1,10 @@
 """Measures drift in the Teleological space (E7): do recent memories still serve what the store is about?
 
-Raw cosines in E7 lie between 0.6 and 0.9 for any work, so no fixed limit on them is useful. Recent memories
-are compared with the goals' memories as the sessions among those compare with one another: for each memory,
-the cosine to the nearest one of another session, without the component that all share; then the mean. Drift
-is how far the recent mean is below that of past sessions, in their standard deviations. The similarity is
-1 - drift / 4, so that the limits of research 9.8 (0.85, 0.70, 0.55, 0.40) are meaningful.
-docs/consolidation-definitions.md says what it was measured on.
+Raw cosines in E7 lie between 0.6 and 0.9 for any work, so no fixed limit on them helps. Recent memories are
+compared with the goals' memories as the sessions among those compare with each other: the mean cosine of each
+memory to the nearest one of another session, without the common component. Drift is how far the recent mean
+is below that of past sessions, in their standard deviations; the similarity is 1 - drift / 4, for the limits
+of research 9.8 (0.85, 0.70, 0.55, 0.40). docs/consolidation-definitions.md says what it was measured on.
 """
 
 from __future__ import annotations
@@ -78,10 +77,10 @@ def _recent(snap: Snapshot, telling: I64) -> I64:
 
 
 def _older(snap: Snapshot, telling: I64, recent: I64, goals: Sequence[Goal]) -> tuple[I64, I64]:
-    """The goals' memories, or, where they are too few, all that are not recent; the newest of them.
+    """The goals' memories, or all that are not recent if those are too few; the newest of them.
 
-    With them their groups: memories of one are not compared with each other, since those of a session are
-    like anyway.
+    With them their groups: memories of one group are not compared, since those of a session are similar
+    anyway.
     """
     others = np.setdiff1d(telling, recent)
     if len(recent):  # what was stored beside them, by another session, says nothing about before

@@ -1,12 +1,11 @@
-"""Finds memories that say the same, and chooses which become one and which of them stays (D5.2).
+"""Finds memories that mean the same, and chooses which of them stays (D5.2).
 
-Every memory that goes must pass two tests with the one that stays: their Semantic spaces (E1) are close
-enough, and by the rules over their words they say the same (`text.paraphrase`, which review tasks use too, so
-that a duplicate there is merged here). So a chain of small differences never ends in a memory that says
-something else.
+A memory is merged into another if their Semantic vectors (E1) are close enough and, by the rules over their
+words, they mean the same (`text.paraphrase`, which review tasks use too). Both must hold with the memory that
+stays, so a chain of small differences never ends in something else.
 
 A session's summary is never merged, because its session rewrites it. Memories of different projects or
-modalities are not merged, because a query for the one does not find the other.
+modalities are not merged, because a query for one does not find the other.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ def _kind(snap: Snapshot, row: int) -> Kind:
 
 
 def rough_sum(text: str) -> int:
-    """A number that is equal for texts which say the same: the sum over their informative words.
+    """A number that is equal for texts that mean the same: the sum over their informative words.
 
     Much cheaper than comparing meanings, and nearly as selective; comparable within one process only.
     """

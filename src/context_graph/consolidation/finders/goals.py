@@ -1,12 +1,11 @@
 """Finds goals: what many memories are about. They are found in the store; nobody sets them.
 
-A cluster of at least five memories that say something is a candidate. So is an area: clusters close to each
-other in words and meaning. A goal's level follows from its size and coherence; its parent is the area that it
-lies in. Definitions: docs/consolidation-definitions.md.
+A cluster of at least five informative memories is a candidate, and so is an area: clusters close to each
+other in words and meaning. A goal's level follows from its size and coherence; its parent is the area it lies
+in. See docs/consolidation-definitions.md.
 
-A store's goals move towards those found now. A goal that is found again keeps its id and moves part of the
-way, so that one odd run changes little; it moves faster where recent memories have drifted from the goals. A
-goal that is no longer found fades, and is dropped when its confidence is low.
+A goal that is found again keeps its id and moves part of the way towards what was found, more if recent
+memories have drifted from the goals. A goal that is no longer found fades, and is dropped at low confidence.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Replays what was used (NREM): strengthens edges between memories active together, and lets others decay.
 
 The update is Hebb's rule with decay, w' = clamp(0.999 w + 0.01 φ_i φ_j, 0.05, 1); φ is how active a memory
-has been. It is computed for all edges among the replayed memories, and written back.
+has been. It covers all edges among the replayed memories.
 
-Where answers followed the same long path often enough, a shortcut edge joins its first memory to its last.
-Recall records the paths (`memory.traversal`). A path's product uses each edge's present weight, changes by
-this replay included; an edge removed since ends the path.
+If answers followed the same long path often enough, a shortcut edge joins its first memory to its last.
+Recall records the paths (`memory.editing`). A path's product uses each edge's present weight, changes by this
+replay included; an edge removed since ends the path.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def reweigh(snap: Snapshot, rows: Sequence[int] | I64 | None = None) -> list[Rew
 def activity(snap: Snapshot) -> F64:
     """float64[n] in [0, 1]: how active each memory has been.
 
-    uses / (uses + 3), halved for each week between its last use and the latest use of any, and lessened by up
-    to a half for what is unimportant. A memory that was never used is not active, however new it is.
+    uses / (uses + 3), halved for each week between its last use and the latest use of any, and reduced by up
+    to a half for low importance. A memory that was never used is not active.
     """
     if not len(snap):
         return np.zeros(0)

@@ -1,7 +1,7 @@
-"""Scores how much each memory matters, and chooses those that say too little to be kept (D5.3).
+"""Scores how much each memory matters, and chooses the trivial ones that are forgotten (D5.3).
 
-There are thirteen scores, one per space, and their weighted mean. In space i a memory that says nothing
-scores 0; any other scores
+There are thirteen scores, one per space, and their weighted mean. In space i a memory without content scores
+0; any other scores
 
     s_i = 1 - (1 - 0.9 * told * worth) * (1 - use) * (1 - near_i * told)
 
@@ -10,7 +10,6 @@ worth  the factor for its importance: 0.3 at 0, 0.64 at 0.1, 0.96 at 0.3, 1 from
 use    evidence of use: importance above 0.5, number and age of accesses, links
 near_i closeness, in that space, to what matters: the goals, and the centres of important and used memories
 
-So the salience of a memory without goals, uses or links grows with how much it says, and in how many spaces.
 docs/consolidation-definitions.md has the constants and what they were measured on.
 """
 
@@ -104,11 +103,9 @@ def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_m
     """The memories to forget: salience below ``threshold`` and no guard; in order of commit.
 
     Never: pinned, importance >= 0.8, created less than a day before ``now_ms``, 3 or more edges, and rows
-    that a merge has ``taken``, as survivor or loser. ``scores`` is float64[n], `score` of the snapshot; a
-    ``threshold`` of 0 prunes nothing.
+    that a merge has ``taken``. ``scores`` is `score` of the snapshot; a ``threshold`` of 0 prunes nothing.
 
-    Raises:
-        ValueError: As many scores as memories are needed; the threshold must be in [0, 1].
+    Raises ValueError for a wrong number of scores or a threshold outside [0, 1].
     """
     if len(scores) != len(snap):
         raise ValueError(f"{len(scores)} scores for {len(snap)} memories")
@@ -156,9 +153,7 @@ def _read(snap: Snapshot, row: int, terms: float) -> float:
 
 
 def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64]:
-    """The centres to compare memories with, float32[m, 1536], and the value of nearness to each,
-    float64[m].
-    """
+    """The centres to compare with, float32[m, 1536], and the value of being near to each, float64[m]."""
     found = [
         _by_space_units(np.frombuffer(goal.centroid, np.float32))
         for goal in goals
@@ -173,7 +168,7 @@ def _centres(snap: Snapshot, used: F64, goals: Sequence[Goal]) -> tuple[F32, F64
 
 
 def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
-    """Where memories of use and importance lie beside the mean, and how sure that is, [0, 1)."""
+    """How important and used memories differ from the mean, and how sure that is, [0, 1)."""
     total = np.zeros(DIM)
     value = used + snap.importance
     if not len(value) or np.ptp(value) < 1e-9:

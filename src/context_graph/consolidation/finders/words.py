@@ -1,9 +1,8 @@
 """Measures how much a short text says, and finds the words that are rare in a store.
 
-The score is a plain count, low for a greeting, a thank-you or a stub. Courtesies, agreement and function
-words count nothing; what names something (a number, a path, a name) counts more than a word; what is only
-asked counts less than what is stated. Unknown words count fully: a text in another language is never taken
-for a greeting.
+The score is a count, low for a greeting, a thank-you or a stub. Courtesies, agreement and function words
+count nothing; a number, path or name counts more than a word; a question counts less than a statement.
+Unknown words count fully, so a text in another language is never taken for a greeting.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from context_graph.consolidation.snapshot import Snapshot
-from context_graph.text.stop_words import STOP_WORDS, WORK_WORDS
+from context_graph.text.english import STOP_WORDS, WORK_WORDS
 
 MAX_CHARS: Final = 2000
-"""Of a text that are looked at: what is longer says enough before that."""
+"""Of a text that are read: a longer one says enough before that."""
 LABEL: Final = 0.4
-"""What a speaker or key before a colon counts."""
+"""A speaker or key before a colon."""
 NAMES: Final = 1.5
-"""A number, path, identifier or sign: it names something."""
+"""A number, path, identifier or sign."""
 CAPITAL: Final = 1.2
 ADDRESSED: Final = 0.25
-"""A name at the end of a phrase, as in *Thanks, Ann!*: it is spoken to, not about."""
+"""A name at the end of a phrase, as in *Thanks, Ann!*."""
 ATTITUDE: Final = 0.75
-"""Of liking, wanting, needing: it says something about somebody."""
+"""Liking, wanting, needing: it says something about somebody."""
 WEAK: Final = 0.3
-"""A word that is as often courtesy as matter, or a single letter."""
+"""A word that is as often polite as factual, or a single letter."""
 TURN: Final = 0.45
-"""A word that is as often a turn of speech: one of them says nothing, two do."""
+"""A word that is often a mere turn of speech: one of them says nothing, two do."""
 ASKED: Final = 0.6
 """Share of a question's words that counts."""
 
@@ -92,8 +91,7 @@ _CODE: Final = word_set(
     sample stub tba tbd test testing tests todo undefined untitled wip
     """
 )
-"""They stand in the place of something to say, where nothing else is said; beside other words they are about
-a program: *null means missing*, *stub the clock*."""
+"""Placeholders if nothing else is said; beside other words they are about a program: *null means missing*."""
 _BLANKS: Final = _FILLERS | _CODE
 _ATTITUDES: Final = word_set(
     """
@@ -113,10 +111,7 @@ _EMPTY: Final = _COMMON | _COURTESY | frozenset(word.decode() for word in STOP_W
 
 
 def telling(text: str) -> float:
-    """How much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a fact.
-
-    Cost: some 3 us for ten words that were met before.
-    """
+    """How much ``text`` says, in informative words, each counted once; 0 for a greeting, 3 for a fact."""
     label = _LABEL.match(text)
     start = label.end() if label else 0
     total = LABEL if label else 0.0
@@ -193,20 +188,17 @@ _WORD: Final = re.compile(r"[^\W\d_][\w'-]*(?:[./][\w-]+)*")
 _SIGNS: Final = "'-./"
 _STOPPED: Final = frozenset(word.decode() for word in (*STOP_WORDS, *WORK_WORDS))
 SAMPLE: Final = 2000
-"""Memories by which it is told which words are rare."""
+"""Memories from which the rarity of words is estimated."""
 WORDS: Final = 3
 KNOWN: Final = 8192
-"""Texts whose words are remembered: the same ones are asked for by several finders."""
+"""Texts whose words are cached: several finders ask for the same."""
 RARE: Final = 0.02
-"""Share of all memories that have a rare word, at most; in a small store, some ten memories."""
+"""Largest share of memories with a rare word; in a small store, some ten memories."""
 FEW: Final = 10
 
 
 class RareWords:
-    """Knows how often words occur in a store.
-
-    Args:
-        snap: The store; up to 2,000 of its memories are read, at equal distances.
+    """Knows how often words occur in a store, from up to 2,000 of its memories at equal distances.
 
     Cost: some 60 ms at 2,000 memories.
     """
@@ -219,7 +211,7 @@ class RareWords:
     def terms(self, texts: Sequence[str], limit: int = WORDS) -> list[str]:
         """The words that most of ``texts`` share and that are rare elsewhere, most informative first.
 
-        A word of only one text says nothing about the others, unless there is only one text.
+        A word of only one text does not count, unless there is only one text.
         """
         forms: dict[str, Counter[str]] = {}
         shared: Counter[str] = Counter()
@@ -238,7 +230,7 @@ class RareWords:
         return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
 
     def label(self, texts: Iterable[str]) -> str:
-        """`terms`, joined by commas; empty where the texts share no telling word."""
+        """`terms`, joined by commas; empty if the texts share no informative word."""
         return ", ".join(self.terms(list(texts)))
 
     def shared(self, one: str, other: str) -> int:
@@ -260,7 +252,7 @@ def _stems(text: str) -> Mapping[str, str]:
 
 
 def _ended(word: str) -> str:
-    """Without signs and parts of one letter at its end: *setup.c*, *7.4.0-* are *setup* and *7*."""
+    """Without signs and one-letter parts at its end: *setup.c*, *7.4.0-* become *setup* and *7*."""
     word = word.rstrip(_SIGNS)
     while len(word) > 2 and word[-2] in "./":
         word = word[:-2].rstrip(_SIGNS)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 
 __all__ = [
     "below32",
-    "cosine",
     "cosine13",
     "ic_index",
     "identity_continuity",
@@ -205,27 +204,6 @@ def cosine13(a: Buffer, b: Buffer) -> float:
         The cosine, clamped to [-1, 1], exactly 1 for equal vectors; 0 when either norm is below 1e-8.
     """
     return _cosine(_doubles13(a, "a"), _doubles13(b, "b"))
-
-
-def cosine(a: Buffer, b: Buffer) -> float:
-    """Cosine of two vectors of any one length >= 1.
-
-    Args:
-        a: Buffer of n doubles.
-        b: Buffer of n doubles.
-
-    Returns:
-        As cosine13.
-
-    Cost: O(n).
-    """
-    x, y = list(_view(a, "a")), list(_view(b, "b"))
-    if not x:
-        raise ValueError("a must not be empty")
-    _require_length("b", len(y), len(x))
-    _require_finite(x, "a")
-    _require_finite(y, "b")
-    return _cosine(x, y)
 
 
 def _cosine(a: list[float], b: list[float]) -> float:

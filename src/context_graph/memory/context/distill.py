@@ -1,8 +1,8 @@
-"""Distils many memories into few tokens: the sentences that answer the query, unchanged (REQ-CORE-016).
+"""Condenses many memories into few tokens: the sentences that answer the query, unchanged (REQ-CORE-016).
 
-Extractive: nothing is rephrased, so nothing is made up. Memories that say the same are combined; from the
-others it takes the sentences that say most about the query and repeat least of what is already taken. Each
-line begins with the id of its memory. The budget is counted with the embedder's tokenizer and never exceeded.
+Extractive: nothing is rephrased, so nothing is made up. Memories that mean the same are combined; of the
+others it takes the sentences that say most about the query and repeat least. Each line begins with its
+memory's id. The budget is counted with the embedder's tokenizer and never exceeded.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SAME_WORDS: Final = 0.85
 MIN_CUT: Final = 8
 """Tokens of room below which nothing is cut to fit."""
 CODE_SHARE: Final = 0.5
-"""Share of the characters in code from which a result is told by its code."""
+"""Share of the characters in code from which a result is shown by its code."""
 GROUPED: Final = 6
-"""Memories from which a result in topics is told as lists."""
+"""Memories from which a result of several topics is shown as lists."""
 HEADINGS_SHARE: Final = 0.15
 """Of the budget, kept for headings."""
 LEAD: Final = "Based on your query, here are the relevant findings:"
@@ -51,7 +51,7 @@ class Candidate:
     relevance: float
     """[0, 1]."""
     alike: tuple[UUID, ...] = ()
-    """Memories that say the same and are not told themselves."""
+    """Memories that mean the same and are not shown themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def short_id(node_id: UUID) -> str:
 
 
 def fold(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """``candidates`` without those that say the same as an earlier one, which keeps their ids.
+    """``candidates`` without those that mean the same as an earlier one, which lists their ids.
 
     Texts that differ in a number, path, id, quotation or negation are never folded.
     """
@@ -200,7 +200,7 @@ def _at_least_one(parts: _Parts, candidates: Sequence[Candidate]) -> None:
 def _structured(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider
 ) -> _Parts:
-    """Lists under the name of their topic (or day, when topics divide nothing), in order of time."""
+    """Lists under the name of their topic (or day, if topics separate nothing), in order of time."""
     parts = _Parts(budget, tokenizer, "\n")
     room = int(budget * (1.0 - HEADINGS_SHARE))
     chosen = dict(_chosen_pieces(query, candidates, room, tokenizer, "- 2026-01-01: "))
@@ -216,7 +216,7 @@ def _structured(
 def _code_focused(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider
 ) -> _Parts:
-    """Blocks of code whole, each under its memory's id and what leads to it; then other telling sentences."""
+    """Whole blocks of code, each under its memory's id and what leads to it; then other sentences."""
     parts = _Parts(budget, tokenizer, "\n")
     blocks = [(candidate, block) for candidate in candidates for block in _blocks(candidate)]
     for candidate, block in blocks:
@@ -251,7 +251,7 @@ _MODES: Final[dict[Mode, Callable[[str, Sequence[Candidate], int, EmbeddingProvi
 def _chosen_pieces(
     query: str, candidates: Sequence[Candidate], budget: int, tokenizer: EmbeddingProvider, prefix: str = ""
 ) -> list[tuple[int, list[Piece]]]:
-    """(candidate, its segments to tell) by rank, within ``budget``; ``prefix`` stands before each label."""
+    """(candidate, its chosen segments) by rank, within ``budget``; ``prefix`` comes before each label."""
     sources = [
         Source(
             candidate.node.content,

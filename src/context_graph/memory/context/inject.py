@@ -14,8 +14,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.insights import INSIGHTS, Insights
 from context_graph.memory.metrics.metrics import Metrics
 from context_graph.memory.metrics.review_tasks import Reader
-from context_graph.memory.recall import Recall, check_query
-from context_graph.memory.traversal import between
+from context_graph.memory.recall import Recall, between, check_query
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode
 
@@ -60,13 +59,13 @@ class Injection:
     context: str
     tokens_used: int
     tokens_before: int
-    """What the memories found would take whole."""
+    """What the found memories would take in full."""
     mode: Mode
-    """How they are told; never auto."""
+    """The form used; never auto."""
     compression_ratio: float
     """1 - used / before, in [0, 1]: the share of tokens saved."""
     nodes: tuple[MemoryNode, ...]
-    """Whose words are in the context, in order of first mention."""
+    """The memories quoted in the context, in order of first mention."""
     utl_metrics: Metrics
     """Of all memories found."""
     metadata: dict[str, list[dict[str, Any]]]
@@ -94,10 +93,11 @@ def inject(
     include: Iterable[str] = (),
     filters: RecallFilters,
 ) -> Injection:
-    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is no error.
+    """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is not an
+    error.
 
     Args:
-        pack: Embeddings as the figures compare them (`StoreMetrics.pack`).
+        pack: Embeddings in the form that the metrics compare (`StoreMetrics.pack`).
         query: 1 to 4,096 characters.
         max_tokens: 100 to 8,192, of the context text.
         mode: auto, raw, narrative, structured or code_focused.
@@ -111,7 +111,8 @@ def inject(
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)
     recalled = store.recall(query, top_k=reach.candidates, filters=filters)
-    found = _relevant(recalled, reach)
+    least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
+    found = [Candidate(one.node, one.score) for one in recalled.nodes if one.score >= least]
     nodes = [candidate.node for candidate in found]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
@@ -155,18 +156,10 @@ def _checked(
     return _REACH[priority], Mode(mode), names
 
 
-def _relevant(recalled: Recall, reach: _Reach) -> list[Candidate]:
-    answers = recalled.nodes
-    least = max((answer.score for answer in answers), default=0.0) * reach.floor
-    return [
-        Candidate(answer.node, answer.score) for answer in answers if answer.score >= max(least, reach.least)
-    ]
-
-
 def packed_vectors(
     store: Store, pack: Callable[[bytes], bytes | None], nodes: Iterable[MemoryNode]
 ) -> dict[UUID, bytes]:
-    """The vectors of memories as the figures compare them, without those that say nothing."""
+    """The vectors of memories in the form that the metrics compare, without empty ones."""
     vectors = {}
     for node in nodes:
         embedding = store.embedding(node.id)

@@ -1,11 +1,10 @@
-"""Records injections: which memories were put into which context, when, at what cost, and whether they
-were used.
+"""Records injections: which memories entered which context, when, at what cost, and whether they were used.
 
-`Used` is an estimate with a plain rule. A memory counts as used in a session when, after it was shown there,
-- a tool was called with its id (it was fetched, linked, forgotten, …), or
+`Used` is an estimate. A memory counts as used in a session when, after it was shown there,
+- a tool was called with its id, or
 - a tool's input or the model's own words contain its distinctive words: words that were shown and that the
-  prompt did not have, worth two points if they look like a name in code or a path and one point otherwise;
-  three points are needed, from at most USE_WINDOW events.
+  prompt did not have. A name in code or a path gives two points, another word one; three points are needed,
+  within USE_WINDOW events.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Injected:
     score: float
     tokens: int
     text: str = ""
-    """What was shown of it; not kept, its distinctive words are."""
+    """What was shown of it; only its distinctive words are kept."""
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class _Waiting:
 
     @property
     def words(self) -> dict[str, int]:
-        """Distinctive word to its points; computed at the first event, so that no prompt waits for it."""
+        """Distinctive word -> points; computed at the first event, so that no prompt waits for it."""
         if self.known is None:
             self.known = distinctive_words(self.text, self.asked)
         return self.known
@@ -83,7 +82,7 @@ class _Session:
 
 
 class Ledger:
-    """The ledger of one store. `flush` writes what was noted, after the answer. Not thread-safe."""
+    """The ledger of one store. `flush` writes, after the answer. Not thread-safe."""
 
     def __init__(self, records: InjectionRecords) -> None:
         self._records = records
@@ -106,15 +105,17 @@ class Ledger:
         asked: str = "",
         tokens: int = 0,
     ) -> None:
-        """Note an injection.
+        """Record an injection.
 
         Args:
             event: Its cause: prompt, startup, resume, clear, compact.
             asked: The prompt; its words are no evidence of use.
-            tokens: Of everything that was injected, the fence included.
+            tokens: Of everything that was injected, fence included.
         """
         session = self._session(session_id)
-        number = self._next_number()
+        totals = self._all_totals()
+        totals["number"] += 1
+        number = totals["number"]
         entry = {
             "at_ms": at_ms,
             "session_id": session_id,
@@ -127,7 +128,6 @@ class Ledger:
             ],
         }
         self._unwritten[number] = entry
-        totals = self._all_totals()
         totals["injections"] += 1
         totals["memories"] += len(memories)
         totals["tokens"] += tokens
@@ -139,7 +139,7 @@ class Ledger:
             session.shown.popitem(last=False)
 
     def forget_context(self, session_id: str, *, at_ms: int) -> None:
-        """Note that the session's context was compacted: memories shown before may be shown again."""
+        """The session's context was compacted: memories shown before may be shown again."""
         if self._session(session_id).shown:
             self.record(session_id, "compacted", (), at_ms=at_ms)
             self._sessions[session_id] = _Session()
@@ -151,7 +151,7 @@ class Ledger:
             session.waiting.clear()
 
     def awaits(self, session_id: str) -> bool:
-        """Whether an event of the session could still show that something was used. Cost: one look-up."""
+        """Whether an event of the session could still show a use. Cost: one look-up."""
         session = self._sessions.get(session_id)
         return session is not None and bool(session.waiting)
 
@@ -177,11 +177,7 @@ class Ledger:
         session.waiting = left
 
     def flush(self) -> None:
-        """Write what is new.
-
-        Raises:
-            StoreError: It stays noted, and is written with the next flush.
-        """
+        """Write what is new; after a StoreError it is written with the next flush."""
         if self._unwritten:
             records = {number: orjson.dumps(entry) for number, entry in self._unwritten.items()}
             self._records.write(records, orjson.dumps(dict(self._all_totals())))
@@ -237,7 +233,7 @@ class Ledger:
             yield number, orjson.loads(payload)
 
     def _session(self, session_id: str) -> _Session:
-        """What is known of the session; from the records, if this owner has not met it yet."""
+        """What is known of the session; read from the records if this owner has not seen it yet."""
         session = self._sessions.get(session_id)
         if session is None:
             session = self._sessions[session_id] = self._remembered(session_id)
@@ -264,11 +260,6 @@ class Ledger:
             return session  # showing a memory twice does no harm
         return session
 
-    def _next_number(self) -> int:
-        totals = self._all_totals()
-        totals["number"] += 1
-        return totals["number"]
-
     def _all_totals(self) -> Counter[str]:
         if self._totals is None:
             stored = self._records.totals()
@@ -291,7 +282,7 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """The words of ``text``, lower case; of a path or an address its parts as well."""
+    """The words of ``text``, lower case; of a path or address its parts too."""
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
         for part in {word, *word.split("/")}:

@@ -1,8 +1,8 @@
 """Quotes memories as data for the model's context: fenced, labelled with source and age, within a budget.
 
-Stored text may come from anybody: a web page that was read, a file, an import. So each text is one JSON
-string on one line, which can't open or close a tag, between two tags of ours. The words around it state what
-it is and ask for nothing. A tool's answer is JSON already and has `TRUST` in front instead of tags.
+Stored text may come from anybody: a web page, a file, an import. So each text is one JSON string on one line,
+which can't open or close a tag, between two tags of ours. The words around it say what it is and ask for
+nothing. A tool's answer is JSON already and has `TRUST` in front instead of tags.
 """
 
 from __future__ import annotations
@@ -35,27 +35,28 @@ _BLANKS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000-\U000e0fff"
 )
-"""What else Unicode tells renderers to draw nothing for (Default_Ignorable_Code_Point): joiners, fillers,
-tags, variation selectors, and places that are kept for more of them."""
+"""Everything else that Unicode tells renderers not to draw (Default_Ignorable_Code_Point): joiners, fillers,
+tags, variation selectors, and places reserved for more.
+"""
 _PERHAPS: Final = re.compile(f"[{_CONTROLS}{_FORMATS}{_BLANKS}]")
 
 _SELECTORS: Final = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe06\ufe0e\ufe0f]")
-"""Those that have a use; of the other variation selectors none is needed to read a text."""
+"""Those with a use; no other variation selector is needed to read a text."""
 _KEYCAP: Final = "\u20e3"
 _STYLED: Final = ("So", "Sm", "Po", "Pd")
-"""Categories of what has a form as text and one as emoji, besides one letter and ASCII's keycaps."""
+"""Categories of characters with a text form and an emoji form, besides one letter and ASCII's keycaps."""
 _FORMED: Final = re.compile(
     "[\u1000-\u109f\u2018-\u201d\u2200-\u22ff\u2a00-\u2aff\u3001\u3002\u3400-\u9fff\ua840-\ua87f\uff01-\uff1f"
     "\U00013000-\U000143ff\U00020000-\U0003ffff]"
 )
-"""What has several forms: Myanmar, quotes, mathematics, Han with its punctuation, Phags-pa, hieroglyphs."""
+"""Characters with several forms: Myanmar, quotes, mathematics, Han, Phags-pa, hieroglyphs."""
 _MONGOLIAN: Final = re.compile("[\u1820-\u18aa]")
 
 
 def replace_invisible(text: str, spelled: Callable[[str], str]) -> str:
     """``text`` with each invisible character replaced by ``spelled(character)``, line ends and tabs included.
 
-    Cost: one pass in C, and a call for each character that may be one.
+    Cost: one pass in C, and a call for each candidate.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -79,15 +80,16 @@ FENCE_OPEN: Final = '<context-graph-memory trust="untrusted">'
 FENCE_CLOSE: Final = "</context-graph-memory>"
 _LABEL: Final = "Records from earlier work in this project, quoted as data. They may be wrong or out of date."
 TRUST: Final = {"trust": "untrusted data"}
-"""The first field of a tool's answer that quotes memories. It is said of the whole answer, so it has no end
-that a text could fake."""
+"""The first field of a tool's answer that quotes memories: it labels the whole answer, so no text can end
+it.
+"""
 
 MAX_FENCED_CHARS: Final = 8000
-"""Whatever the budget says: the client inlines 10,000 characters, and other parts need theirs."""
+"""Whatever the budget: the client inlines 10,000 characters, and other parts need some of them."""
 QUOTE_TOKENS: Final = 140
-"""Most that one memory gets; more than two of them fit the default budget."""
+"""The most that one memory gets; more than two of them fit the default budget."""
 LEAST_TOKENS: Final = 24
-"""A cut that leaves less says nothing."""
+"""A cut that leaves less is useless."""
 
 _SOURCES: Final = {
     "tool": "stored by a tool call",
@@ -115,9 +117,9 @@ class Quote:
     source: str
     created_at_ms: int
     relevance: float | None = None
-    """[0, 1]; None where nothing was asked, as at a session's start."""
+    """[0, 1]; None without a query, as at a session's start."""
     whole: bool = False
-    """Show all of it, as far as the budget goes, not the passage that fits the query best."""
+    """Show all of it within the budget, not only the passage that fits the query best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,10 @@ def fenced(
     count: Callable[[str], int],
     cut: Callable[[str, int], str],
 ) -> Fenced:
-    """As many of ``quotes``, best first, as ``budget`` tokens hold, fence and label included.
+    """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included.
 
     Args:
-        query: What they answer; of a long memory the sentences that share its words are shown. "" for none.
+        query: Of a long memory, the sentences that share its words are shown. "" for none.
         count: Exact token count of a text.
         cut: The start of a text in at most so many tokens.
     """
@@ -177,7 +179,7 @@ def _line(
     count: Callable[[str], int],
     cut: Callable[[str, int], str],
 ) -> str | None:
-    """The line of one memory in at most ``room`` tokens; None when too little of it would be left."""
+    """The line of one memory in at most ``room`` tokens; None if too little of it would be left."""
     facts = [quote.node_id[:8], age_text(quote.created_at_ms, now_ms)]
     facts.append(_SOURCES.get(quote.source, "stored"))
     if quote.relevance is not None:
@@ -208,23 +210,18 @@ def quoted(text: str) -> str:
 
 
 def _plain(unseen: str) -> str:
-    """A newline for what separates lines, a tab for itself, nothing for what cannot be seen."""
+    """A newline for a separator of lines, a tab for itself, nothing for an invisible character."""
     if unseen in LINE_ENDS:
         return "\n"
     return unseen if unseen == "\t" else ""
 
 
 def inert(document: str) -> str:
-    """The same JSON, escaped so that no tag begins and nothing is invisible, for showing it as text.
+    """The same JSON, escaped so that no tag begins and nothing is invisible.
 
-    Nothing is lost, unlike in `quoted`: parsed as JSON it gives exactly the stored texts.
+    Unlike with `quoted` nothing is lost: parsed as JSON it gives exactly the stored texts.
     """
-    return _TAG_START.sub(r"\\u003c", replace_invisible(document, _escaped))
-
-
-def _escaped(unseen: str) -> str:
-    """JSON's escape of a character."""
-    return json.dumps(unseen)[1:-1]
+    return _TAG_START.sub(r"\\u003c", replace_invisible(document, lambda unseen: json.dumps(unseen)[1:-1]))
 
 
 def age_text(created_at_ms: int, now_ms: int) -> str:
@@ -239,7 +236,7 @@ def age_text(created_at_ms: int, now_ms: int) -> str:
 def words_of(text: str) -> frozenset[str]:
     """The distinct words of ``text``, lower case, of two characters or more.
 
-    Where words are not parted each two neighbouring characters are one, as for the lexical index.
+    In scripts without spaces each two neighbouring characters count as a word, as in the lexical index.
     """
     words = {word.lower() for word in _WORD.findall(text)}
     if not text.isascii():
@@ -251,8 +248,8 @@ def words_of(text: str) -> frozenset[str]:
 def best_passage(content: str, asked: frozenset[str], limit: int, count: Callable[[str], int]) -> str:
     """The sentences of ``content`` that share most words with ``asked``, in order, within ``limit`` tokens.
 
-    A text that fits stays as it is. The first sentence says what the text is about and stays if it can;
-    a gap is marked.
+    A text that fits stays as it is. The first sentence says what the text is about and stays if it can. Gaps
+    are marked.
     """
     if count(content) <= limit:
         return content

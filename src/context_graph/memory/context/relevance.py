@@ -1,14 +1,14 @@
 """Measures how relevant a memory is to a prompt, on a scale that means the same in every store.
 
-A recall ranks; it always has a best memory, even for a question that no memory answers. What enters a context
-unasked must reach a floor, which a rank can't give. `tools/fit_floor.py` measures it on labelled questions.
-The share of the prompt's informative words that the memory holds separates well; the cosine of the meanings
-separates little, and for long texts not at all, because all long texts resemble each other.
+A recall only ranks: it has a best memory even for a question that none answers. What enters a context unasked
+must reach a floor, fitted by `tools/fit_floor.py` on labelled questions. The share of the prompt's
+informative words that the memory has separates well; the cosine of the meanings separates little, and for
+long texts not at all.
 
-A store learns from its memories how informative a word is, but with few memories nearly every word is new.
-So the store's figure is shrunk towards the word's rarity in English, estimated from the order of the
-embedder's vocabulary. And the floor is lower in a small store: where there are few memories, one that shares
-an informative word with the prompt is probably meant.
+A store learns from its memories how informative a word is, but with few memories nearly every word is new. So
+its estimate is shrunk towards the word's rarity in English, taken from the order of the embedder's
+vocabulary. In a small store the floor is lower too: there, a memory that shares an informative word is
+probably meant.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from context_graph.text.phrases import plain
 _TERMS: Final = 0.75
 """Weight of the words; the rest is the cosine's."""
 _YOUNG: Final = 50.0
-"""Memories at which the store's own judgement of words counts as much as the vocabulary's."""
+"""Memories at which the store's own estimate counts as much as the vocabulary's."""
 _GROWN: Final = 1000
-"""From here on the store's own judgement holds alone."""
+"""From here on only the store's own estimate counts."""
 _LOW: Final = 0.625
-"""Share of the floor that holds in a store of up to _FEW memories; from _MANY on all of it does."""
+"""Share of the floor that applies in a store of up to _FEW memories; from _MANY on it applies in full."""
 _FEW: Final = 20
 _MANY: Final = 200
 _FACT_CHARS: Final = 200
@@ -47,10 +47,10 @@ _WORKADAY: Final = frozenset(
     variable variables want way what when where which who why word words work works write yes
     """.split()  # noqa: SIM905 - a list of them would take a hundred lines
 )
-"""Words of any request to a programmer's helper: that a memory holds them too shows little."""
+"""Words of any programming request: sharing them shows little."""
 _WORKADAY_WORTH: Final = 0.2
 _ENOUGH: Final = 5.0
-"""Weight of the telling words that a prompt must have to be answered in full; `run the tests` has less."""
+"""Weight of the informative words that a prompt needs to be answered in full; `run the tests` has less."""
 _ASKED_CHARS: Final = 400
 _FIRST_WORD: Final = 1996
 """The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
@@ -62,7 +62,7 @@ _TERM: Final = struct.Struct("<QHH")
 
 
 class Asked:
-    """What a prompt asks for. Cost: in a young store some 6 us a word, then 30 us per memory of 100 words."""
+    """What a prompt asks for. Cost: in a small store some 6 us a word, then 30 us a memory of 100 words."""
 
     def __init__(self, prompt: str, provider: EmbeddingProvider, memories: int) -> None:
         """For a store with that number of memories."""
@@ -75,19 +75,16 @@ class Asked:
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
         if not self._weights:
-            self._weigh()
+            for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
+                encoded = self._provider.encode(word)
+                weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
+                for term in _terms(encoded.terms):
+                    self._weights[term] = max(weight, self._weights.get(term, 0.0))
         whole = sum(self._weights.values())
         share = self._own * _unit(parts["terms"]) * min(1.0, whole / _ENOUGH)
         if self._own < 1.0:
             share += (1.0 - self._own) * self._share(content, max(whole, _ENOUGH))
         return _TERMS * share + (1.0 - _TERMS) * _unit(parts["cosine"])
-
-    def _weigh(self) -> None:
-        for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
-            encoded = self._provider.encode(word)
-            weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
-            for term in _terms(encoded.terms):
-                self._weights[term] = max(weight, self._weights.get(term, 0.0))
 
     def _share(self, content: str, whole: float) -> float:
         """The share of ``whole`` that the informative words in ``content`` have, by the vocabulary."""
@@ -96,11 +93,11 @@ class Asked:
 
 
 def floor_of(floor: float, memories: int, content: str) -> float:
-    """The relevance floor for a memory of that content in a store of so many; ``floor`` is that of a grown
+    """The relevance floor for a memory of that content in a store of so many; ``floor`` is that of a large
     store.
 
-    Among a few facts, one that shares an informative word with the prompt is probably meant. Among hundreds
-    some share one by chance, and so does a long text. A floor of 1 lets nothing pass, in any store.
+    Among a few facts, one that shares an informative word is probably meant. Among hundreds some share one by
+    chance, and so does a long text. A floor of 1 lets nothing pass.
     """
     if floor >= 1.0:
         return floor
@@ -114,8 +111,8 @@ def _between(value: float, low: float, high: float) -> float:
 
 
 def asked_in(prompt: str) -> str:
-    """The text to search for: the prompt, or the beginning and end of a long one, where the request
-    usually is.
+    """The text to search for: the prompt, or the beginning and end of a long one, where the request usually
+    is.
 
     A paste in between would dominate the query, and no memory holds it.
     """
@@ -133,7 +130,7 @@ def _terms(packed: bytes) -> set[int]:
 
 
 def _rarity(packed: bytes) -> float:
-    """How informative a word is, from its pieces: up to 8 for rare words and for words that are not English.
+    """How informative a word is, by its pieces: up to 8 for rare words and for words that are not English.
 
     By Zipf's law the word of rank k has a share of about 1 / (10 k); the value is the logarithm of its
     inverse, less 5.

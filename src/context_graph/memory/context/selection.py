@@ -13,13 +13,13 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.text.sentences import Kind, Segment, segments, telling_words
 
 REPETITION: Final = 0.6
-"""Share of its worth that a segment loses when it only repeats what is taken already."""
+"""Share of its worth that a segment loses when it only repeats what is chosen already."""
 QUERY_SHARE: Final = 0.7
 """How much of a segment's worth is the query's words in it; the rest is its memory's relevance."""
 FIRST_BONUS: Final = 0.1
 """The first segment of a memory usually says what it is about."""
 ANSWER_SHARE: Final = 0.6
-"""How much of its words of the query a question, or a line that ends in a colon, passes on to the next."""
+"""Share of its query words that a question, or a line ending in a colon, passes on to the next."""
 LEAST_WORTH: Final = 0.45
 """Of the best segment's worth: less is not worth its tokens."""
 MAX_SEGMENTS: Final = 400
@@ -36,7 +36,7 @@ class Source:
     label_tokens: int
     """What it costs to name it, once."""
     with_code: bool = True
-    """Whether blocks of code may be chosen; where there is nothing else, they are in any case."""
+    """Whether blocks of code may be chosen; they are anyway if there is nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Piece:
 def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: EmbeddingProvider) -> list[Piece]:
     """The best segments that fit ``budget`` tokens together, in the order of sources and places.
 
-    Greedy by maximal marginal relevance. A segment's value only falls as others are taken, so the best is
-    found with a heap whose entries are re-evaluated when they come up.
+    Greedy by maximal marginal relevance. A segment's value only falls as others are chosen, so a heap finds
+    the best, re-evaluating each entry when it comes up.
     """
     pieces = _pieces(query, sources)
     if not pieces:
@@ -68,7 +68,8 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
     while heap:
         _, number = heapq.heappop(heap)
         piece = pieces[number]
-        worth = _marginal(piece, covered)
+        repeated = len(piece.words & covered) / len(piece.words) if piece.words else 1.0
+        worth = piece.worth * (1.0 - REPETITION * repeated * repeated)
         if heap and -worth > heap[0][0]:
             heapq.heappush(heap, (-worth, number))
             continue
@@ -82,12 +83,6 @@ def selected(query: str, sources: Sequence[Source], budget: int, tokenizer: Embe
             owners.add(piece.owner)
             covered |= piece.words
     return sorted(taken, key=lambda piece: (piece.owner, piece.place))
-
-
-def _marginal(piece: Piece, covered: set[str]) -> float:
-    """The value of a segment beside those already taken."""
-    repeated = len(piece.words & covered) / len(piece.words) if piece.words else 1.0
-    return piece.worth * (1.0 - REPETITION * repeated * repeated)
 
 
 def _pieces(query: str, sources: Sequence[Source]) -> list[Piece]:
@@ -113,7 +108,7 @@ def _told(source: Source) -> Sequence[Segment]:
 
 
 def _shares(parts: Sequence[tuple[Segment, frozenset[str]]], wanted: Mapping[str, float]) -> list[float]:
-    """How much of the query's words each of a source's segments has, or is credited with."""
+    """The share of the query's words that each segment of a source has, or gets from the one before."""
     whole = math.fsum(wanted.values())
     shares: list[float] = []
     passed_on = 0.0

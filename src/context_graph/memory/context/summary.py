@@ -1,8 +1,8 @@
-"""Summarises a session in about twelve hundred characters, from its recorded events, without any model.
+"""Summarises a session in about 1,200 characters from its recorded events, without any model.
 
-`SessionWork` takes events one by one and can be stored as JSON in between. So a long session, whose first
-events the store no longer has, keeps its goal, and a refresh costs only what is new. The same events give the
-same text. Everything in it is quoted from the events, shortened, never inferred.
+`SessionWork` takes events one by one and can be stored as JSON in between, so a long session keeps its goal
+and a refresh costs only what is new. The same events give the same text. Everything is quoted from the events
+and shortened, never inferred.
 """
 
 from __future__ import annotations
@@ -26,17 +26,11 @@ _SUBJECT_CHARS: Final = 100
 
 
 def take(tasks: dict[str, list[str]], event: HookEvent) -> None:
-    """Let a tool call that succeeded change ``tasks``: of each open one, its id to [state, subject]."""
+    """Update ``tasks`` (id -> [state, subject] of each open task) by a tool call that succeeded."""
     if event.tool_name == "TaskCreate":
         _create(tasks, event.output_text)
     elif event.tool_name == "TaskUpdate":
         _update(tasks, event.input_text.split(), event.output_text.split())
-
-
-def open_in(tasks: dict[str, list[str]]) -> list[str]:
-    """The subjects of the open tasks, those in progress first."""
-    ordered = sorted(tasks.values(), key=lambda task: task[0] != "in_progress")
-    return [subject for _, subject in ordered]
 
 
 def _create(tasks: dict[str, list[str]], answer: str) -> None:
@@ -82,7 +76,7 @@ _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
 _MAX_OPEN: Final = 5
 _LOOKED_ENOUGH: Final = 5
-"""Tool calls that make a session worth telling though it changed nothing and nothing failed."""
+"""Tool calls that make a session worth a summary although it changed nothing and nothing failed."""
 
 _CHANGING: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _READING: Final = frozenset({"Read"})
@@ -90,7 +84,7 @@ _READING: Final = frozenset({"Read"})
 
 @dataclass(slots=True)
 class SessionWork:
-    """The running record of one session. Bounded; every text in it is cut, and redacted as its event was."""
+    """The running record of one session. Bounded; its texts are shortened, and redacted like their events."""
 
     first_event: int = 0
     last_event: int = 0
@@ -98,24 +92,24 @@ class SessionWork:
     began_ms: int = 0
     ended_ms: int = 0
     root: str = ""
-    """The first event's folder with a slash; paths below it are shown relative to it."""
+    """The first event's folder with a slash; paths in it are shown relative to it."""
     prompts: list[str] = field(default_factory=list)
-    """The first prompt that says something and the last three."""
+    """The first informative prompt and the last three."""
     prompt_count: int = 0
     tool_calls: int = 0
     changed: dict[str, int] = field(default_factory=dict)
-    """File to number of changes, in order of the last one."""
+    """File -> number of changes, in order of the last one."""
     read: dict[str, int] = field(default_factory=dict)
     commands: dict[str, int] = field(default_factory=dict)
-    """Command to number of runs, in order of the last one; mere look-ups are left out."""
+    """Command -> number of runs, in order of the last one; without mere look-ups."""
     failures: dict[str, str] = field(default_factory=dict)
-    """What failed to the telling line of its error, while it has not worked since."""
+    """What failed and has not worked since -> the most informative line of its error."""
     overcome: dict[str, str] = field(default_factory=dict)
     """What failed and then worked."""
     decisions: list[str] = field(default_factory=list)
     todos: list[str] = field(default_factory=list)
     tasks: dict[str, list[str]] = field(default_factory=dict)
-    """Of each task that is not done: its id to its state and subject."""
+    """Open tasks: id -> state and subject."""
     last_words: str = ""
     left: list[str] = field(default_factory=list)
     reason: str = ""
@@ -124,15 +118,15 @@ class SessionWork:
     def absorb(
         self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
     ) -> int:
-        """Take in numbered events, ascending; those seen before are skipped. Returns how many were new.
+        """Take in numbered events, ascending, skipping those seen before; returns how many were new.
 
-        ``leaves_out`` says of a changed file's whole path that it is none of the project's.
+        ``leaves_out`` says whether a changed file, by its whole path, is not part of the project.
         """
         new = 0
         for number, event in events:
             if number <= self.last_event:
                 continue
-            self._take(event, leaves_out or _none)
+            self._take(event, leaves_out or (lambda path: False))
             self.first_event = self.first_event or number
             self.last_event = number
             self.began_ms = self.began_ms or event.at_ms
@@ -141,21 +135,19 @@ class SessionWork:
         return new
 
     def has_something_to_say(self) -> bool:
-        """Whether a later session would want to know: something was asked, and something was done about
-        it.
-        """
+        """Whether something was asked and something was done about it."""
         if not self.prompts:
             return False
         came = self.changed or self.commands or self.failures or self.overcome or self.decisions
         return bool(came) or (self.tool_calls >= _LOOKED_ENOUGH and bool(self.last_words))
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; from_json gives it back."""
+        """Everything as JSON values, for from_json."""
         return {"version": STATE_VERSION, **asdict(self)}
 
     @classmethod
     def from_json(cls, state: object) -> SessionWork:
-        """The record that to_json gave; anything else begins anew, for it is derived."""
+        """The record that to_json gave; a new one for anything else, because it is derived data."""
         if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
             return cls()
         known = {item.name for item in fields(cls)}
@@ -165,7 +157,7 @@ class SessionWork:
             return cls()
 
     def text(self) -> str:
-        """The summary, at most SUMMARY_CHARS; "" when there is nothing to say."""
+        """The summary, at most SUMMARY_CHARS; "" if there is nothing to say."""
         if not self.has_something_to_say():
             return ""
         lines = [line for line in self._lines() if line]
@@ -259,11 +251,9 @@ class SessionWork:
             self.decisions.append(sentence)
         del self.decisions[:-_MAX_DECISIONS]
 
-    def _open_tasks(self) -> list[str]:
-        return open_in(self.tasks)[:_MAX_OPEN]
-
     def _lines(self) -> list[str]:
         goal, *others = self.prompts
+        tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
         decisions = _line("Decided", decided, 320)
         said = " ".join(one for one in self.decisions if one in decisions)
@@ -279,13 +269,13 @@ class SessionWork:
             _line("Ran", runs[::-1], 200, each=90),
             _line("Failed", [*failing[::-1], *overcome[::-1]], 300),
             decisions,
-            _line("Open", list(dict.fromkeys([*self._open_tasks(), *self.todos, *self.left])), 260),
+            _line(
+                "Open",
+                list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos, *self.left])),
+                260,
+            ),
             f"Ended: {self.last_words}" if self.last_words else "",
         ]
-
-
-def _none(path: str) -> bool:
-    return False
 
 
 def _says(text: str, sentence: str) -> bool:

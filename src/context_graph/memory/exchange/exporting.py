@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 from uuid import UUID
 
 import orjson
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, KINDS, PAGE_ROWS, Memories
 from context_graph.memory.exchange.markdown import file_name, markdown_of
-from context_graph.model.edge import Direction
+from context_graph.model.edge import Direction, GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.store.graph.node_records import StoredNode
 
+FORMAT: Final = "context-graph/memories"
+FORMAT_VERSION: Final = 1
+KINDS: Final = ("memory", "link", "tombstone")
+"""What a line's ``type`` says, in order."""
+COUNTED: Final = ("memories", "links", "tombstones")
+"""The names of their counts in the end line."""
+PAGE_ROWS: Final = 256
+"""Lines, or files, of a page at most."""
 PAGE_BYTES: Final = 1_000_000
+
+
+class Memories(Protocol):
+    """What an export or import uses of Memex."""
+
+    def stored(self, node_id: UUID | str) -> StoredNode | None: ...
+    def stored_after(self, seq: int = 0) -> Iterator[StoredNode]: ...
+    def embedding_at(self, seq: int) -> bytes | None: ...
+    def tombstone(self, node_id: UUID | str) -> Tombstone | None: ...
+    def tombstones(self, after: UUID | None = None) -> Iterator[Tombstone]: ...
+    def all_edges(self, after: UUID | None = None) -> Iterator[GraphEdge]: ...
+    def edges(self, node_id: UUID | str, direction: Direction = Direction.BOTH) -> Sequence[GraphEdge]: ...
+    def provider_record(self) -> dict[str, Any] | None: ...
+    def masking(self) -> AbstractContextManager[dict[str, int]]: ...
+    def put_many(
+        self,
+        nodes: Sequence[MemoryNode],
+        *,
+        edges: Sequence[GraphEdge] = (),
+        deleted: Mapping[UUID, Tombstone] | None = None,
+        tombstones: Sequence[Tombstone] = (),
+    ) -> list[MemoryNode]: ...
 
 
 class Page(NamedTuple):
@@ -31,17 +63,16 @@ class Page(NamedTuple):
 def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) -> Page:
     """One page of JSONL: whole lines, some PAGE_BYTES at most.
 
-    Args:
-        cursor: "" for the first page, then what the last page said.
-        embeddings: Whether each memory carries its vector.
+    ``cursor`` is "" for the first page, then the last page's; ``embeddings`` adds each memory's vector.
 
     Raises:
-        InvalidInputError: A cursor that is none of ours.
-        CorruptedMemoryError: A record that can't be read; names it.
+        InvalidInputError: Not a cursor of an export.
+        CorruptedMemoryError: A record can't be read; names it.
     """
     first, place, counts = _read_cursor(cursor)
     before = counts[0]
-    lines = [] if cursor else [_header(memex, embeddings)]
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "embeddings": embeddings}
+    lines = [] if cursor else [_line({**head, "provider": memex.provider_record()})]
     size = 0
     for stage, at, row in _rows(memex, first, place, embeddings):
         if row is not None:
@@ -56,7 +87,7 @@ def export_page(memex: Memories, cursor: str = "", *, embeddings: bool = False) 
 
 
 def export_jsonl(memex: Memories, out: BinaryIO, *, embeddings: bool = False) -> int:
-    """Write all of the store to ``out`` as JSONL; how many memories it was. Memory: that of a page."""
+    """Write the whole store to ``out`` as JSONL, a page at a time; returns the number of memories."""
     cursor: str | None = ""
     count = 0
     while cursor is not None:
@@ -108,17 +139,6 @@ def _rows(
         stage, at = 2, ""
     for stone in memex.tombstones(after=UUID(at) if at else None):
         yield 2, str(stone.id), None if stone.soft else records.tombstone_to_json(stone)
-
-
-def _header(memex: Memories, embeddings: bool) -> str:
-    return _line(
-        {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "embeddings": embeddings,
-            "provider": memex.provider_record(),
-        }
-    )
 
 
 def _line(value: Mapping[str, Any]) -> str:

@@ -1,12 +1,13 @@
-"""Imports memories from JSONL or Markdown; everything is checked before the first write.
+"""Imports memories from JSONL or Markdown. Everything is checked before the first write.
 
-Writes go in batches. An id that exists already is skipped, so an interrupted import is finished by running it
-again.
+An id that exists already is skipped, so an interrupted import is finished by running it again.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,7 +19,7 @@ import orjson
 
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.memory.exchange import records
-from context_graph.memory.exchange.format import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
+from context_graph.memory.exchange.exporting import COUNTED, FORMAT, FORMAT_VERSION, PAGE_ROWS, Memories
 from context_graph.memory.exchange.markdown import read_markdown
 from context_graph.memory.writing import redacted_node
 from context_graph.model.edge import Direction, GraphEdge
@@ -26,7 +27,12 @@ from context_graph.model.memory import MemoryNode, Tombstone
 from context_graph.store.graph.records import encode_json
 
 MAX_PROBLEMS: Final = 50
-"""Told one by one; all are counted."""
+"""Listed one by one; all are counted."""
+MAX_OPEN: Final = 4
+IDLE_S: Final = 600.0
+"""Seconds without a request after which an import is dropped. What it wrote stays; it can be run again."""
+SILENT_S: Final = 10.0
+"""The same if another import needs its place: a running command asks several times a second."""
 
 Located = tuple[str, Mapping[str, Any]]
 """(where it stands, for messages; the object)"""
@@ -36,7 +42,7 @@ Located = tuple[str, Mapping[str, Any]]
 class Import:
     """One import in progress: `check_*` every part, `checked`, then `write_*` every part again.
 
-    It keeps the ids of the whole input, some 100 bytes per memory or link, and nothing else of it.
+    It keeps only the ids of the input, some 100 bytes per memory or link.
     """
 
     memex: Memories
@@ -74,7 +80,7 @@ class Import:
             self._check(where, given)
 
     def checked(self) -> None:
-        """Judge what only the whole input shows, after all of it has been checked."""
+        """Check what only the whole input shows, after all parts have been checked."""
         for node_id, where in self._ends.items():
             if node_id not in self._ids and self.memex.stored(UUID(bytes=node_id)) is None:
                 self._problem(
@@ -85,7 +91,7 @@ class Import:
         self._is_checked = not self.problem_count
 
     def _check_end(self) -> None:
-        """Compare the counts; if there was a faulty line, other counts mean nothing."""
+        """Compare the counts; after a faulty line, other counts mean nothing."""
         expected = [self._end.get(name) for name in COUNTED] if self._end else None
         if expected is None:
             self._problem("the end", "the input was cut short: its end line is missing")
@@ -99,10 +105,10 @@ class Import:
             )
 
     def write_lines(self, lines: Sequence[str], first_line: int) -> None:
-        """Write lines that were checked; one batch.
+        """Write checked lines in one batch.
 
         Raises:
-            InvalidInputError: The input was not checked, or found faulty.
+            InvalidInputError: The input was not checked, or is faulty.
             StoreError: The write failed; nothing of this batch is stored.
         """
         self._write([given for _, given in self._parsed(lines, first_line)])
@@ -162,7 +168,11 @@ class Import:
                 self._end = given
             elif isinstance(thing, MemoryNode):
                 self._counts[0] += 1
-                self._check_node(thing)
+                if thing.id.bytes in self._ids:
+                    raise InvalidInputError(f"id {thing.id} is there twice")
+                self._ids.add(thing.id.bytes)
+                encode_json("metadata", thing.metadata)
+                redacted_node(thing, _NoRedaction())
             elif isinstance(thing, GraphEdge):
                 self._counts[1] += 1
                 self._check_edge(where, thing)
@@ -170,13 +180,6 @@ class Import:
                 self._counts[2] += 1
         except ContextGraphError as error:
             self._problem(where, str(error))
-
-    def _check_node(self, node: MemoryNode) -> None:
-        if node.id.bytes in self._ids:
-            raise InvalidInputError(f"id {node.id} is there twice")
-        self._ids.add(node.id.bytes)
-        encode_json("metadata", node.metadata)
-        redacted_node(node, _NoRedaction())
 
     def _check_edge(self, where: str, edge: GraphEdge) -> None:
         ends = (edge.source_id.bytes, edge.target_id.bytes)
@@ -298,14 +301,13 @@ def _check_deleted(given: object) -> None:
 
 
 def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) -> dict[str, Any]:
-    """Read what `export_jsonl` wrote; what came of it: added, replaced, skipped, links, tombstones, masked.
+    """Read what `export_jsonl` wrote; returns counts: added, replaced, skipped, links, tombstones, masked.
 
-    Args:
-        source: A file that can be read twice.
+    ``source`` is read twice.
 
     Raises:
-        InvalidInputError: The input is faulty: each fault with its line; nothing is written then.
-        StoreError: A write failed; the batches before it are stored, and the same call goes on after them.
+        InvalidInputError: The input is faulty: each fault with its line. Nothing is written.
+        StoreError: A write failed; earlier batches are stored, and the same call goes on after them.
     """
     work = Import(memex, overwrite)
     for first, lines in _batched(source):
@@ -320,11 +322,7 @@ def import_jsonl(memex: Memories, source: BinaryIO, *, overwrite: bool = False) 
 
 
 def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list[str]]]:
-    """(number of the first, lines) of a JSONL file, ``size`` at a time.
-
-    Raises:
-        InvalidInputError: A line that is no UTF-8; names it.
-    """
+    """(number of the first, lines) of a JSONL file, ``size`` at a time; InvalidInputError if not UTF-8."""
     number = 1
     while batch := list(islice(lines, size)):
         decoded = []
@@ -335,3 +333,45 @@ def _batched(lines: BinaryIO, size: int = PAGE_ROWS) -> Iterator[tuple[int, list
                 raise InvalidInputError(f"line {at}: not UTF-8 at byte {error.start}") from error
         yield number, decoded
         number += len(batch)
+
+
+@dataclass(slots=True)
+class _Open:
+    store: str
+    work: Import
+    used_at: float = field(default_factory=time.monotonic)
+
+
+class Imports:
+    """The imports of one owner, each with a token and bound to its store; each takes many requests."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    def begin(self, store: str, work: Import) -> str:
+        """Start an import and return its token; InvalidInputError if MAX_OPEN others are active."""
+        now = time.monotonic()
+        for token in [token for token, one in self._open.items() if now - one.used_at > IDLE_S]:
+            del self._open[token]
+        if len(self._open) >= MAX_OPEN:
+            longest = min(self._open, key=lambda token: self._open[token].used_at)
+            if now - self._open[longest].used_at < SILENT_S:
+                raise InvalidInputError(
+                    f"{MAX_OPEN} imports are on their way already; try again when one is done"
+                )
+            del self._open[longest]
+        token = os.urandom(8).hex()
+        self._open[token] = _Open(store, work)
+        return token
+
+    def get(self, store: str, token: str) -> Import:
+        """The import of that token; InvalidInputError if this store has none."""
+        found = self._open.get(token)
+        if found is None or found.store != store:
+            raise InvalidInputError("no such import is on its way; run it again: what is there is skipped")
+        found.used_at = time.monotonic()
+        return found.work
+
+    def end(self, token: str) -> None:
+        """Forget it."""
+        self._open.pop(token, None)

@@ -1,5 +1,4 @@
-"""Writes a memory as a Markdown file and reads it back: front matter with all fields, then the content as
-it is.
+"""Writes a memory as a Markdown file and reads it back: front matter with all fields, then the content.
 
     ---
     id: 5f3c…
@@ -8,8 +7,8 @@ it is.
     ---
     The content, to the end of the file.
 
-Each value is JSON, or bare text where that can't be mistaken for JSON, so that a person may edit it. Links
-are in the file of the memory they leave. Embeddings and deleted memories are only in JSONL.
+Each value is JSON, or bare text if that can't be mistaken for JSON, so that a person may edit it. Links are
+in the file of the memory they leave. Embeddings and deleted memories are only in JSONL.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def read_markdown(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(memory, edges that leave it) of such a file, as `records` reads them.
 
     Raises:
-        InvalidInputError: It has no front matter, or a line of it can't be read; names the line.
+        InvalidInputError: It has no front matter, or a line can't be read; names the line.
     """
     text = text.removeprefix("\ufeff")
     head, mark, content = _split(text)
@@ -109,13 +108,11 @@ def _split(text: str) -> tuple[list[str], str, str]:
 
 
 def _value(name: str, value: Any) -> str:
-    if isinstance(value, str) and (name in _BARE_FIELDS or _is_plain(value)):
-        return value
+    if isinstance(value, str):
+        plain = _BARE.fullmatch(value) and value == value.strip() and value not in _JSON_WORDS
+        if plain or name in _BARE_FIELDS:
+            return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_plain(value: str) -> bool:
-    return bool(_BARE.fullmatch(value)) and value == value.strip() and value not in _JSON_WORDS
 
 
 def _read_value(text: str, number: int) -> Any:

@@ -1,9 +1,8 @@
-"""Converts memories, edges and tombstones to JSON objects and back; checks each field and names what is
-wrong.
+"""Converts memories, edges and tombstones to JSON objects and back, checking each field.
 
 Times are Unix milliseconds, ids UUIDs as text, an embedding base64 of its 6,144 bytes. The objects have
-exactly the fields of `model.memory.MemoryNode`, `model.edge.GraphEdge` and `model.memory.Tombstone`. The
-types there say what a field may hold, so that a new field needs no change here.
+exactly the fields of `MemoryNode`, `GraphEdge` and `Tombstone`, whose types say what a field may hold, so a
+new field needs no change here.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Check = Callable[[str, Any], Any]
 
 
 def node_to_json(node: MemoryNode) -> dict[str, Any]:
-    """All fields of ``node`` but the place in its store's order of commits; the embedding if it is loaded."""
+    """All fields of ``node`` except its commit number; the embedding if it is loaded."""
     found = _to_json(node, _NODE)
     if node.embedding is None:
         del found["embedding"]
@@ -42,7 +41,7 @@ def node_to_json(node: MemoryNode) -> dict[str, Any]:
 
 
 def node_from_json(given: Mapping[str, Any]) -> MemoryNode:
-    """The node of such an object; fields that have a default may be missing.
+    """The memory of such an object; fields that have a default may be missing.
 
     Raises:
         InvalidInputError: Names the field, what it holds and what it must be.
@@ -152,10 +151,6 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_word(f"{name}[{at}]", tag) for at, tag in enumerate(value))
 
 
-def _flag(name: str, value: Any) -> bool:
-    return value if isinstance(value, bool) else _fail(name, value, "true or false")
-
-
 def _whole(top: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
         if type(value) is not int or not 0 <= value <= top:
@@ -196,10 +191,6 @@ def _parts(kind: type[Any], names: tuple[str, ...]) -> Callable[[str, Any], Any]
     return check
 
 
-def _optional_uuid(name: str, value: Any) -> UUID | None:
-    return None if value is None else _uuid(name, value)
-
-
 def _embedding(name: str, value: Any) -> bytes | None:
     if value is None:
         return None
@@ -214,7 +205,7 @@ def _embedding(name: str, value: Any) -> bytes | None:
 
 def _checks(kind: type[Any]) -> dict[str, Check]:
     hints = get_type_hints(kind)
-    names = [one.name for one in fields(kind) if one.name not in _NOT_TOLD]
+    names = [one.name for one in fields(kind) if one.name != "commit_seq"]
     return {name: _OF_NAMES.get(name) or _check_of(hints[name]) for name in names}
 
 
@@ -225,14 +216,13 @@ def _check_of(hint: Any) -> Check:
 
 
 _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
-_NOT_TOLD: Final = ("commit_seq",)
 _PARTS: Final[dict[Any, tuple[str, ...]]] = {
     kind: tuple(one.name for one in fields(kind)) for kind in (UTLState, NeurotransmitterWeights)
 }
 _OF_NAMES: Final[dict[str, Check]] = {
     **dict.fromkeys(("source", "relationship_type"), _word),
     **dict.fromkeys(("access_count", "traversal_count"), _whole(_MAX_COUNT)),
-    "semantic_cluster": _optional_uuid,
+    "semantic_cluster": lambda name, value: None if value is None else _uuid(name, value),
     "embedding": _embedding,
 }
 _OF_TYPES: Final[dict[Any, Check]] = {
@@ -240,7 +230,7 @@ _OF_TYPES: Final[dict[Any, Check]] = {
     str: _text,
     int: _whole(_MAX_MS),
     float: _real,
-    bool: _flag,
+    bool: lambda name, value: value if isinstance(value, bool) else _fail(name, value, "true or false"),
     tuple: _tags,
     Mapping: _object,
     UnionType: _named,

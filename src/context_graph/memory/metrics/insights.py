@@ -1,6 +1,6 @@
-"""Finds what is known about memories beside their texts: causes, containment, neighbours, contradictions.
+"""Finds what is known about memories besides their texts: causes, containment, neighbours, contradictions.
 
-Everything is read from edges or computed from vectors and words; each entry says which. All lists are short.
+All of it is read from edges or computed from vectors and words, and says which. All lists are short.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PARENTS: Final = frozenset(
 """Types of edges that lead from the special to the general."""
 CONE_DEPTH: Final = 3
 CONTAINED: Final = 0.8
-"""Share of the general text's telling words that the special text has."""
+"""Share of the general text's informative words that the special text has."""
 SPECIAL: Final = 1.4
-"""How many times the telling words of the general one the special one has, at least."""
+"""How many times as many informative words the special text has, at least."""
 LEAST_WORDS: Final = 3
 SIMILAR: Final = 0.35
 """Cosine from which two memories are neighbours."""
@@ -43,7 +43,7 @@ OPPOSABLE: Final = 0.5
 
 
 def causal_links(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[str, Any]]:
-    """Edges of a causal type from or to one of ``nodes``, the strongest first."""
+    """Edges of a causal type from or to one of ``nodes``, strongest first."""
     found = [edge for edge in _edges(nodes, reader) if edge.relationship_type in CAUSAL]
     found.sort(key=lambda edge: -edge.effective_weight())
     return [_edge_entry(edge) for edge in found[:MAX_ENTRIES]]
@@ -65,8 +65,8 @@ def _edge_entry(edge: GraphEdge) -> dict[str, Any]:
 def entailment_cones(nodes: Sequence[MemoryNode], reader: Reader) -> list[dict[str, Any]]:
     """Which of ``nodes`` are general, and which memories are special cases of them.
 
-    A memory is below another if an edge leads up to it (part_of, is_a, ...), over at most three steps, or if
-    its text holds nearly all telling words of the other and many more.
+    A memory is below another if an edge leads up to it (part_of, is_a, ...) in at most three steps, or if its
+    text has nearly all informative words of the other and many more.
 
     Returns:
         {"apex": id, "members": [{"id", "depth"} or {"id", "containment"}]} for each apex with members.
@@ -114,11 +114,9 @@ def _containment(general: frozenset[str], special: frozenset[str]) -> float | No
 def neighborhood(
     nodes: Sequence[MemoryNode], reader: Reader, others: Mapping[UUID, bytes], packed: Mapping[UUID, bytes]
 ) -> list[dict[str, Any]]:
-    """Memories next to ``nodes`` that are not among them: by an edge, or by likeness.
+    """Memories next to ``nodes`` that are not among them: by an edge, or by similarity.
 
-    Args:
-        others: Further memories that may be like them, by `StoreMetrics.pack`.
-        packed: The same of ``nodes``.
+    ``packed`` has the vectors of ``nodes``, ``others`` those of candidates, both by `StoreMetrics.pack`.
     """
     here = {node.id for node in nodes}
     found = []
@@ -152,8 +150,7 @@ def conflicts(
 ) -> list[dict[str, Any]]:
     """Contradictions of ``nodes``: stated by an edge that nothing settles, or suspected from the words.
 
-    Args:
-        packed: Of ``nodes``, by `StoreMetrics.pack`; only like ones are compared word by word.
+    ``packed`` has the vectors of ``nodes``; only similar memories are compared word by word.
 
     Returns:
         {"nodes": [id, id], "kind": "stated" or "suspected", "reason"} for each pair.
@@ -168,7 +165,9 @@ def conflicts(
     ]
     for i, one in enumerate(nodes):
         for other in nodes[:i]:
-            if frozenset((one.id, other.id)) not in related and _comparable(one, other, packed):
+            if one.id not in packed or other.id not in packed or frozenset((one.id, other.id)) in related:
+                continue
+            if mean_cosine((packed[one.id], packed[other.id])) >= OPPOSABLE:
                 difference = opposition(one.content, other.content)
                 if difference is not None:
                     found.append(_conflict(other.id, one.id, "suspected", f"differ in: {difference}"))
@@ -179,21 +178,14 @@ def _ends(edge: GraphEdge) -> frozenset[UUID]:
     return frozenset((edge.source_id, edge.target_id))
 
 
-def _comparable(one: MemoryNode, other: MemoryNode, packed: Mapping[UUID, bytes]) -> bool:
-    ours, theirs = packed.get(one.id), packed.get(other.id)
-    return ours is not None and theirs is not None and mean_cosine((ours, theirs)) >= OPPOSABLE
-
-
 def _conflict(one: UUID, other: UUID, kind: str, reason: str) -> dict[str, Any]:
     return {"nodes": [str(one), str(other)], "kind": kind, "reason": reason}
 
 
 class Insights:
-    """Works out, on demand, what is known about some memories.
+    """Computes on demand what is known about ``nodes``.
 
-    Args:
-        nodes: The memories.
-        vectors: Theirs and of further memories that may be like them, by `StoreMetrics.pack`.
+    ``vectors`` are theirs and those of memories that may be similar, by `StoreMetrics.pack`.
     """
 
     def __init__(self, nodes: Sequence[MemoryNode], reader: Reader, vectors: Mapping[UUID, bytes]) -> None:

@@ -1,7 +1,4 @@
-"""Computes entropy, coherence and learning score: the formulas, and their values for one result.
-
-docs/memory-metrics.md explains each, and what it was shown to react to.
-"""
+"""Computes entropy, coherence and learning score, for a store or for one result (docs/memory-metrics.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from context_graph.model.spaces import space_vector
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Entropy, coherence and learning score of a store or of a result, each in [0, 1], with their parts."""
+    """Entropy, coherence and learning score of a store or a result, each in [0, 1], with their parts."""
 
     entropy: float = 0.0
     coherence: float = 0.0
@@ -47,16 +44,16 @@ class Metrics:
 def learning_score(surprise: float, coherence: float, emotion: float, phase_cosine: float) -> float:
     """L = f((delta_S * delta_C) * w_e * cos phi), with f the square root of what lies in [0, 1].
 
-    The root brings the product back to the scale of its factors: surprise and coherence of 0.5 give 0.5.
-    A negative cosine gives 0. Source: seed 003 REQ-CORE-006, which leaves f open.
+    The root brings the product back to the scale of its factors. A negative cosine gives 0. Source: seed 003
+    REQ-CORE-006, which leaves f open.
     """
     return math.sqrt(min(1.0, max(0.0, surprise * coherence * emotion * phase_cosine)))
 
 
 def with_conflict(diversity: float, novelty: float, conflict: float, trust: float = 1.0) -> float:
-    """Entropy: the mean of diversity and novelty, times ``trust``; the share in conflict fills up the rest.
+    """Entropy: the mean of diversity and novelty, times ``trust``; the share in conflict fills the rest.
 
-    All in [0, 1]. It rises with each of them. Source: seed 003 REQ-CORE-024 (diverse, novel or conflicting).
+    All in [0, 1], and it rises with each. Source: seed 003 REQ-CORE-024 (diverse, novel or conflicting).
     """
     calm = (diversity + novelty) / 2.0 * trust
     return calm + (1.0 - calm) * conflict
@@ -65,15 +62,15 @@ def with_conflict(diversity: float, novelty: float, conflict: float, trust: floa
 def result_metrics(
     nodes: Sequence[MemoryNode], packed: Sequence[bytes | None], edges: Iterable[GraphEdge]
 ) -> Metrics:
-    """The figures of a result: of some memories and the edges among them, whatever else the store holds.
+    """The metrics of a result: of some memories and the edges among them, whatever else the store holds.
 
-    Diversity is how unlike they are, novelty how new each was when it was stored. Coherence is
-    1 - (1 - edge density) * (1 - likeness), times the share without a contradiction. One memory has its own
-    delta_s and delta_c; none has zeros.
+    Diversity is how different they are, novelty how new each was when it was stored. Coherence is
+    1 - (1 - edge density) * (1 - likeness), times the share without a contradiction. A single memory has its
+    own delta_s and delta_c; none gives zeros.
 
     Args:
-        packed: Their embeddings by `StoreMetrics.pack`; None for one that says nothing.
-        edges: Those with an end elsewhere are left out.
+        packed: Their embeddings by `StoreMetrics.pack`; None for one without content.
+        edges: Those with an end elsewhere are ignored.
 
     Cost: 1 us a memory. Source: seed 003 REQ-CORE-025 (edge density in the retrieved subgraph).
     """
@@ -123,7 +120,7 @@ def _pairs(ids: set[UUID], edges: Iterable[GraphEdge]) -> tuple[set[frozenset[UU
 
 @dataclass(frozen=True, slots=True)
 class ActiveConcept:
-    """A memory that is used much."""
+    """A memory that is used often."""
 
     id: UUID
     name: str
@@ -136,7 +133,7 @@ class ActiveConcept:
 
 @dataclass(frozen=True, slots=True)
 class MemeticStatus:
-    """Answer of get_memetic_status. All figures in [0, 1]."""
+    """Answer of get_memetic_status; numbers in [0, 1]."""
 
     coherence_score: float
     entropy_level: float
@@ -183,9 +180,10 @@ _KNOWN: Final[dict[str, bytes]] = {}
 
 
 def common_of(provider: EmbeddingProvider) -> bytes:
-    """Up to two vectors of 256 float32, of length 1 and at right angles; the same for the same embedder.
+    """Up to two orthogonal unit vectors of 256 float32: what all texts share in this embedder's Semantic
+    space.
 
-    Cost: two texts encoded, once an embedder.
+    Cost: two texts encoded, once for each embedder.
     """
     digest = provider.digest
     if digest not in _KNOWN:

@@ -1,7 +1,7 @@
 """Finds memories that somebody should review: duplicates, contradictions, and memories without links.
 
-Candidates are noted as memories and edges come, and examined later, a few at a time: neither a write nor an
-answer pays for them. A finding stands until one of its memories goes or an edge settles it.
+Candidates are noted as memories and edges come, and examined later, a few at a time, so that no write or
+answer waits. A finding stands until one of its memories is deleted or an edge settles it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from context_graph.model.memory import MemoryNode
 from context_graph.text.paraphrase import MAX_CHARS, opposition, same_meaning
 
 CONTRADICTS: Final = "contradicts"
-"""The relationship type that counts against coherence, until one that settles it joins the same two."""
+"""This relationship type lowers coherence until an edge that settles it joins the same two memories."""
 SETTLES: Final = frozenset({"supersedes", "replaces", "resolves"})
 """Such an edge says which of two contradicting memories holds."""
 
 MAX_WAITING: Final = 4096
-"""Candidates not looked at yet; beyond that the oldest is let go."""
+"""Candidates that wait; beyond that the oldest is dropped."""
 MAX_FOUND: Final = 1024
 MAX_TASKS: Final = 20
 MAX_TARGETS: Final = 10
@@ -38,7 +38,7 @@ Pair = frozenset[UUID]
 
 
 class TaskType(StrEnum):
-    """What is to be done."""
+    """What there is to do."""
 
     CONTRADICTION = "contradiction"
     DUPLICATE = "duplicate"
@@ -62,7 +62,7 @@ _PRIORITY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ReviewTask:
-    """One piece of work (REQ-CORE-017)."""
+    """One thing to review (REQ-CORE-017)."""
 
     task_type: TaskType
     target_nodes: tuple[UUID, ...]
@@ -92,7 +92,7 @@ class _Finding:
 
 
 class Reader(Protocol):
-    """What gives live memories and their edges: Memex."""
+    """Gives live memories and their edges: a Memex."""
 
     def get(self, node_id: UUID, /) -> MemoryNode | None: ...
 
@@ -101,13 +101,12 @@ class Reader(Protocol):
 
 
 class Effort(NamedTuple):
-    """What one look at candidates may cost: it ends with the first of these."""
+    """The most that one look at candidates may cost; it ends at the first limit."""
 
     candidates: int
     seconds: float
     chars: int
-    """Longest content that is compared; pairs with a longer one wait for a look with more room. Comparing two
-    memories takes some 3 us a word of each."""
+    """Longest content that is compared; longer ones wait for a look with a higher limit. Some 3 us a word."""
 
 
 class ReviewTasks:
@@ -123,11 +122,11 @@ class ReviewTasks:
         self._lone_at_ms: int | None = None
 
     def noticed(self, node: UUID, near: UUID) -> None:
-        """A memory came that is very like another."""
+        """A new memory is very similar to another."""
         self._waiting.append(frozenset((node, near)))
 
     def linked(self, edge: GraphEdge) -> None:
-        """An edge came or went: it may say that two memories contradict each other, or settle that."""
+        """An edge was added or removed: it may state a contradiction, or settle one."""
         pair = frozenset((edge.source_id, edge.target_id))
         if pair in self._found or edge.relationship_type == CONTRADICTS:
             self._drop(pair)
@@ -136,22 +135,21 @@ class ReviewTasks:
         self._lone.pop(edge.target_id, None)
 
     def removed(self, node: UUID) -> None:
-        """A memory went, and with it what was found of it."""
+        """A memory was deleted: drop what was found about it."""
         for pair in list(self._pairs_of.get(node, ())):
             self._drop(pair)
         self._lone.pop(node, None)
 
     def touched(self, node: UUID) -> None:
-        """A memory was used: it hangs alone no more."""
+        """A memory was used, so it is no orphan."""
         self._lone.pop(node, None)
 
     def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int) -> bool:
-        """Judge some candidates, newest first, at least one; whether anything is to be done.
+        """Judge some candidates, newest first, at least one; returns whether there is anything to review.
 
         Args:
             alone: Ids of memories without a link that are the only one of their topic; asked once an hour.
-            effort: How many. One costs two records, the edges of one memory and the comparison: some 0.4 ms
-                where both have 60 words.
+            effort: The limits. One candidate of 60 words takes some 0.4 ms.
         """
         if self._lone_at_ms is None or now_ms - self._lone_at_ms >= LONE_EVERY_MS:
             self._lone_at_ms = now_ms
@@ -209,7 +207,7 @@ class ReviewTasks:
                 del self._pairs_of[node]
 
     def tasks(self) -> list[ReviewTask]:
-        """At most 20, the most pressing first; duplicates by group, orphans as one task."""
+        """At most 20, most urgent first; duplicates by group, orphans as one task."""
         opposed = [pair for pair, finding in self._found.items() if finding.kind is TaskType.CONTRADICTION]
         tasks = [
             ReviewTask(TaskType.CONTRADICTION, tuple(sorted(pair)), 2, self._found[pair].reason)
@@ -222,7 +220,7 @@ class ReviewTasks:
         return tasks[:MAX_TASKS]
 
     def _groups(self) -> list[list[UUID]]:
-        """Memories that say the same, each group in one list; the largest first."""
+        """Groups of memories that mean the same, largest first."""
         group_of: dict[UUID, list[UUID]] = {}
         for pair, finding in self._found.items():
             if finding.kind is TaskType.DUPLICATE:
@@ -236,7 +234,7 @@ class ReviewTasks:
         return sorted(map(sorted, distinct.values()), key=len, reverse=True)
 
     def pairs(self) -> list[Pair]:
-        """What is found and what waits, to be looked at again after a restart."""
+        """What is found and what waits, to be examined again after a restart."""
         return [*self._found, *self._long, *self._waiting]
 
 
@@ -245,7 +243,7 @@ def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> ReviewTask:
 
 
 def _finding(one: MemoryNode, other: MemoryNode, relations: set[str]) -> _Finding | None:
-    """What two memories are to each other; nothing more once an edge has settled it."""
+    """What two memories are to each other; None once an edge has settled it."""
     if relations & SETTLES:
         return None
     if CONTRADICTS in relations:

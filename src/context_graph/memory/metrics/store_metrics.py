@@ -1,7 +1,7 @@
-"""Measures a store as it changes: its topics, links, novelty and contradictions, and the scores from them.
+"""Measures a store as it changes: topics, links, novelty and contradictions, and the scores made of them.
 
-The metrics depend on the memories and edges that are there, never on when they came: a state that is rebuilt
-from the records equals the one it replaces, within 1e-12 (the order of one sum; invariant 7).
+The metrics depend on which memories and edges there are, not on their order: rebuilt from the records they
+are equal within 1e-12 (the order of one sum; invariant 7).
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from context_graph.text.paraphrase import MAX_CHARS
 from context_graph.text.sentences import short_name
 
 TOPIC_SLOTS: Final = 128
-"""Topics kept apart; beyond that a memory joins the nearest. A write compares with each."""
+"""Topics that are kept apart; beyond that a memory joins the nearest. A write compares with each."""
 JOIN_COSINE: Final = 0.35
 """Cosine to a topic's centre from which a memory belongs to it (docs/memory-metrics.md)."""
 PRIOR: Final = 4.0
-"""Memories at which the store's entropy counts half: three notes are no confusion."""
+"""Memories at which the store's entropy counts half: three notes are not disorder."""
 SESSIONS: Final = 256
-"""Sessions whose last memory is remembered, for the phase."""
+"""Sessions whose last memory is kept, for the phase."""
 SWEEP_AT_LEAST: Final = 4096
-"""Memories that went before their places are taken back; as many as are left, if those are more."""
+"""Removed memories after which their space is freed; or as many as are left, if those are more."""
 NEAR: Final = 0.75
-"""Estimated cosine from which a new memory is compared word by word with the one it is like."""
+"""Estimated cosine from which a new memory is compared word by word with its nearest."""
 PULSE_EFFORT: Final = Effort(candidates=4, seconds=0.0002, chars=500)
-"""What one answer's pulse spends on review candidates: it stays below 1 ms (REQ-CORE-019)."""
+"""What one pulse spends on review candidates: it stays below 1 ms (REQ-CORE-019)."""
 STATUS_EFFORT: Final = Effort(candidates=512, seconds=0.1, chars=MAX_CHARS)
 MAX_CONCEPTS: Final = 5
 KEPT_CONCEPTS: Final = 64
-"""Candidates for the top five: some may be forgotten before they are asked for."""
+"""Candidates for the top five: some may be deleted before they are shown."""
 DIGITS: Final = 4
 
 _ONE: Final = 1 << 32
@@ -66,31 +66,29 @@ _HEAD: Final = Struct("<4sII")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a memory is to the store, before it is stored."""
+    """A memory's measurements before it is stored."""
 
     state: UTLState
     quadrant: JohariQuadrant
     topic: UUID | None
     """Its `semantic_cluster`: the topic it joins, its own id if it starts one, None without a vector."""
     near: UUID | None
-    """The memory that is most like it, if one is nearly the same text."""
+    """The most similar memory, if the texts are nearly the same."""
     near_cosine: float
-    """Estimated from 256 bits: give or take 0.1 at 0.8, 0.02 near 1."""
+    """Estimated from 256 bits: within 0.1 at 0.8, within 0.02 near 1."""
     packed: bytes | None
 
 
 class StoreMetrics:
     """The running metrics of one store. Not thread-safe: Memex calls it under its lock.
 
-    Ask `measure` before a memory is written (the answer goes into its record), tell `added` after it is
-    durable. Memory: some 80 bytes a node, 0.7 MB of topics, 4 MB of signature tables that fill as nodes come.
+    Call `measure` before a memory is written, and `added` after it is durable. ``common`` is what all texts
+    share in the embedder's Semantic space (`metrics.common_of`).
+
+    Memory: some 80 bytes a memory, 0.7 MB of topics, and signature tables that grow to 4 MB.
     """
 
     def __init__(self, common: bytes = b"") -> None:
-        """
-        Args:
-            common: What all texts share in the embedder's Semantic space (`metrics.common_of`).
-        """
         self._common = common
         self._kernel = kernel.Topics(TOPIC_SLOTS, JOIN_COSINE)
         self._topic_of_slot: list[UUID | None] = [None] * TOPIC_SLOTS
@@ -119,17 +117,17 @@ class StoreMetrics:
         links: int = 0,
         session_id: str | None = None,
     ) -> Measured:
-        """What a memory of that embedding would be to the store; nothing changes.
+        """What a memory with that embedding would be to the store; nothing changes. Cost: some 10 us.
 
-        The first of a store, and one whose embedding says nothing, can't be measured: seed 003's defaults.
+        The first memory of a store, and one whose embedding is empty, gets seed 003's defaults.
 
         Args:
             embedding: 6144 bytes.
             importance: [0, 1].
             links: Edges that are stored with it.
-            session_id: For the phase: how far it is from what its session stored before.
+            session_id: For the phase: the distance to what its session stored last.
 
-        Cost: some 10 us. Source: seed 003 REQ-CORE-006, D3.6.
+        Source: seed 003 REQ-CORE-006, D3.6.
         """
         packed = self.pack(embedding)
         if packed is None or not self._memories:
@@ -161,13 +159,10 @@ class StoreMetrics:
         *,
         measured: Measured | None = None,
     ) -> None:
-        """Count a memory in, stored or restored, with its edges; those to memories not counted are left out.
+        """Count a stored or restored memory with its edges; edges to memories that are not counted are
+        ignored.
 
-        Args:
-            measured: The answer of `measure` for it, which saves measuring it again.
-
-        Raises:
-            ValueError: It is counted already.
+        ``measured`` is the answer of `measure`, if it was asked. Raises ValueError if it is counted already.
         """
         if measured is None:
             measured = self.measure(node.id, embedding, importance=node.importance)
@@ -187,7 +182,7 @@ class StoreMetrics:
         self._count_uses(node)
 
     def _slot_for(self, node: MemoryNode, packed: bytes | None) -> int:
-        """The slot of its recorded topic, else -1 for a free one; when none is free, the nearest topic's."""
+        """The slot of its recorded topic, else -1 for a free one, or the nearest topic's if none is free."""
         slot = self._slot_of_topic.get(node.semantic_cluster, -1) if node.semantic_cluster else -1
         if slot < 0 and packed is not None and len(self._slot_of_topic) == TOPIC_SLOTS:
             return self._kernel.place(packed)[0]
@@ -200,7 +195,7 @@ class StoreMetrics:
             self._last_of_session.popitem(last=False)
 
     def removed(self, node: MemoryNode, embedding: bytes, edges: Iterable[GraphEdge] = ()) -> None:
-        """Count a memory out, with its edges of both directions; one that is not counted changes nothing."""
+        """Stop counting a memory and its edges of both directions; an uncounted one changes nothing."""
         self._review.removed(node.id)
         self._uses.pop(node.id, None)
         if node.id.bytes not in self._kernel:
@@ -222,23 +217,23 @@ class StoreMetrics:
             self._gone = 0
 
     def linked(self, edge: GraphEdge) -> None:
-        """Count a new edge in; one to a memory that is not counted changes no metric."""
+        """Count a new edge; one to a memory that is not counted changes no metric."""
         self._count(edge, 1)
         self._review.linked(edge)
 
     def unlinked(self, edge: GraphEdge) -> None:
-        """Count an edge out."""
+        """Stop counting an edge."""
         self._count(edge, -1)
         self._review.linked(edge)
 
     def updated(self, before: MemoryNode, after: MemoryNode) -> None:
-        """Count a memory's own state as it is now; its topic and links stay."""
+        """Count a memory's new learning state; its topic and links stay."""
         if before.id.bytes in self._kernel and before.utl_state != after.utl_state:
             self._tally(before, -1)
             self._tally(after, 1)
 
     def touched(self, node: MemoryNode) -> None:
-        """A memory was used; it has its new access count."""
+        """Note a use; ``node`` has its new access count."""
         self._count_uses(node)
         self._review.touched(node.id)
 
@@ -293,7 +288,7 @@ class StoreMetrics:
     # What is asked
 
     def pack(self, embedding: bytes) -> bytes | None:
-        """An embedding as these metrics compare it, for `result_metrics`; None when it says nothing."""
+        """An embedding in the form that the metrics compare, for `result_metrics`; None if it is empty."""
         return kernel.pack(embedding, self._common)
 
     def metrics(self) -> Metrics:
@@ -326,8 +321,8 @@ class StoreMetrics:
     def _spread(self) -> tuple[int, float, float]:
         """(topics in use, diversity, connectedness), the latter two in [0, 1] and 0 below two memories.
 
-        Diversity: the entropy of "which memory is it", of which the part within a topic counts only as far
-        as its members are unlike, as a share of its greatest value. Connectedness: the mean over memories of
+        Diversity: the entropy of "which memory is it", counting within a topic only as far as its members
+        differ, as a share of its maximum. Connectedness: the mean over memories of
         1 - (1 - fit of its topic) / (its links + 1). Cost: 60 us with all topics in use.
         """
         shapes = self._kernel.shapes()
@@ -349,13 +344,10 @@ class StoreMetrics:
     def pulse(
         self, reader: Reader, now_ms: int, *, empty_recall: bool = False, effort: Effort = PULSE_EFFORT
     ) -> CognitivePulse:
-        """The header of an answer (REQ-CORE-003, 019), from the state of the store now.
+        """The header of an answer (REQ-CORE-003, 019).
 
-        Args:
-            empty_recall: The answer found no memory: explore (EC-CORE-004).
-            effort: What it may spend on review candidates.
-
-        Cost: up to 65 us, and where review candidates wait at least one of them: below 0.7 ms, mostly 0.3.
+        After an empty recall it suggests to explore (EC-CORE-004). ``effort`` is what it may spend on review
+        candidates. Cost: up to 65 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
         pending = self._review.look(reader, self._alone, effort, now_ms)
         metrics = self.metrics()
@@ -368,12 +360,10 @@ class StoreMetrics:
         return CognitivePulse(entropy, coherence, action)
 
     def status(self, reader: Reader, now_ms: int, *, dream_available: bool) -> MemeticStatus:
-        """The whole of it (REQ-CORE-017).
+        """Metrics, the most used memories, and review tasks (REQ-CORE-017).
 
-        Args:
-            dream_available: Whether a consolidation could run now.
-
-        Cost: 0.1 ms, and up to 0.1 s where many review candidates wait.
+        ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.1 s if many
+        review candidates wait.
         """
         pulse = self.pulse(reader, now_ms, effort=STATUS_EFFORT)
         best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
@@ -395,7 +385,7 @@ class StoreMetrics:
     # On disk
 
     def to_bytes(self) -> bytes:
-        """The state, without what belongs to running sessions: some 50 bytes a memory."""
+        """The state without what belongs to running sessions: some 50 bytes a memory."""
         state = {
             "sums": [self._memories, self._surprise, self._emotion, self._phase],
             "topics": {topic.hex: slot for topic, slot in sorted(self._slot_of_topic.items())},
@@ -414,8 +404,7 @@ class StoreMetrics:
     def from_bytes(cls, packed: bytes, common: bytes = b"") -> StoreMetrics:
         """The state that `to_bytes` wrote, with the same ``common``.
 
-        Raises:
-            ValueError: Other bytes, or damaged ones; `rebuilt` gives the same metrics from the records.
+        Raises ValueError for other or damaged bytes; `rebuilt` then gives the same metrics from the records.
         """
         body = packed[_HEAD.size :]
         magic, checksum, length = _HEAD.unpack(packed[: _HEAD.size].ljust(_HEAD.size, b"\0"))
@@ -441,7 +430,7 @@ class StoreMetrics:
     def rebuilt(
         cls, nodes: Iterable[tuple[MemoryNode, bytes]], edges: Iterable[GraphEdge], common: bytes = b""
     ) -> StoreMetrics:
-        """The state of a store from its live records, in order of commit: as the one kept up to date."""
+        """The state made from the live records, in order of commit; equal to one kept up to date."""
         made = cls(common)
         for node, embedding in nodes:
             made.added(node, embedding)
@@ -463,6 +452,6 @@ def _readable(reader: Reader, node: UUID) -> MemoryNode | None:
 
 
 def _emotional_weight(importance: float, embedding: bytes) -> float:
-    """w_e in [0.5, 1.5]: 1 for ordinary importance, more where the text has emotion in it."""
+    """w_e in [0.5, 1.5]: 1 for ordinary importance, more if the text has emotion in it."""
     moved = embedding[_EMOTIONAL] != _NO_EMOTION
     return min(1.5, max(0.5, 0.5 + importance + (_EMOTION_GAIN if moved else 0.0)))

@@ -48,7 +48,7 @@ class Timings:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count nothing that runs inside, in any thread: what examines the memory is no use of it."""
+        """Count nothing that runs inside, in any thread: examining the memory is not using it."""
         self._quiet += 1
         try:
             yield
@@ -105,8 +105,7 @@ class Timings:
 
 
 def bloom_figures(tickers: Mapping[str, int]) -> dict[str, float]:
-    """RocksDB's tickers on bloom filters, and the rate of false positives: of lookups for keys that no table
-    has, those a filter let through."""
+    """RocksDB's counters of bloom filters, and the rate of false positives for absent keys."""
     useful = tickers.get("rocksdb.bloom.filter.useful", 0)
     positive = tickers.get("rocksdb.bloom.filter.full.positive", 0)
     true_positive = tickers.get("rocksdb.bloom.filter.full.true.positive", 0)

@@ -20,7 +20,7 @@ from context_graph.consolidation import messages
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.identity.brief import brief_line, state_block
 from context_graph.identity.live import decode_runtime
-from context_graph.operations.parameters import about, read
+from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.memory import body_of
 from context_graph.wire.frames import Reply

@@ -28,11 +28,10 @@ from context_graph.errors import (
 )
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
+from context_graph.operations import OPERATIONS
 from context_graph.operations.context import Host, OnDone
-from context_graph.operations.definitions import OPERATIONS
 from context_graph.operations.memories import Filters
-from context_graph.operations.operation import Operation
-from context_graph.operations.parameters import parameters, read
+from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.wire.frames import Reply, Request
 
