@@ -1,6 +1,6 @@
 """Lists the commands that the client's hooks run, in one table: words, options and help.
 
-Typer's commands (`typer_command`), the quick way past Typer (`run_directly`) and the tables of
+Typer's commands (`typer_command`), the quick way past Typer (`main.run_directly`) and the tables of
 docs/commands.md come from it; a test compares it with the launcher's own options. Imports no Typer, which
 costs 0.1 s a call.
 """
@@ -334,26 +334,6 @@ def typer_command(app: typer.Typer, command: Command, run: Callable[..., None]) 
         ]
     )
     app.command(command.word, short_help=command.short, epilog=command.codes or None)(call)
-
-
-def run_directly(words: Sequence[str]) -> bool:
-    """Run the command of ``DIRECT`` that plain ``words`` name; whether they do.
-
-    Anything else, such as a wrong option or `--help`, is left to Typer, which has the messages and exit
-    codes.
-    """
-    command = DIRECT.get((words[0], words[1])) if len(words) > 1 else None
-    given = read_options(words[2:], command.options) if command is not None else None
-    if command is None or given is None:
-        return False
-    from context_graph.cli import (
-        consciousness,
-        session,
-    )  # they import Typer, 30 ms: only if it is one of these
-
-    module = session if command.group == "session" else consciousness
-    getattr(module, command.word.replace("-", "_"))(**given)
-    return True
 
 
 def read_options(words: Sequence[str], options: Sequence[Option]) -> dict[str, Any] | None:

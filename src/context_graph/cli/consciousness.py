@@ -10,7 +10,7 @@ from context_graph.cli.calling import Finished, ask, ask_json, finish, warn
 from context_graph.cli.command_table import BRIEF, CHECK_IDENTITY, INJECT_CONTEXT, typer_command
 from context_graph.cli.native import serve
 from context_graph.cli.options import DbPath, Json, SessionId
-from context_graph.cli.output.tables import status_text
+from context_graph.cli.tables import status_text
 from context_graph.errors import ContextGraphError, OwnerError, WireError
 
 app = typer.Typer(

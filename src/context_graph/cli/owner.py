@@ -11,7 +11,7 @@ import typer
 
 from context_graph.cli.calling import Finished, finish
 from context_graph.cli.options import Json
-from context_graph.cli.output.tables import owner_text
+from context_graph.cli.tables import owner_text
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.client import look_at, request, restart_owner, start_owner, stop_owner, wait_ready

@@ -11,8 +11,8 @@ import typer
 from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, typer_command
 from context_graph.cli.options import DbPath, Json, SessionId
-from context_graph.cli.output.shown import shown
-from context_graph.cli.output.tables import chain_text, session_table, session_text
+from context_graph.cli.tables import chain_text, session_table, session_text
+from context_graph.cli.terminal import shown
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
 app = typer.Typer(

@@ -26,7 +26,7 @@ from context_graph.claude.install.plan import (
 )
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
-from context_graph.cli.output.tables import columns
+from context_graph.cli.tables import columns
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.wire.client import find_launcher, find_owner_command

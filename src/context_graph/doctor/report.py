@@ -15,13 +15,11 @@ from context_graph.claude.install.plan import plugin_folder
 from context_graph.config import Location, checkout_top, locate, project_dir
 from context_graph.doctor.canary_memory import MemoryTrial, server_in_use, try_memory
 from context_graph.doctor.client_files import is_trusted, settings_files
-from context_graph.doctor.costs import daily_cost
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding, is_sound
-from context_graph.doctor.governance import governance
 from context_graph.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
-from context_graph.doctor.owner_view import ask_owner, cure_of, look_findings, owner_state
-from context_graph.doctor.surroundings import client_version, disk_use, shut_folders
+from context_graph.doctor.owner_view import ask_owner, cure_of, daily_cost, look_findings, owner_state
+from context_graph.doctor.surroundings import client_version, disk_use, governance, shut_folders
 from context_graph.errors import ContextGraphError
 
 

@@ -1,4 +1,4 @@
-"""Checks the store's surroundings: the client's version, the data root's size, free disk space."""
+"""Checks the surroundings: the client's version, disk space, folders, the requirements' files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.errors import UsageError
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.commands.upkeep import doctor
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
@@ -96,3 +99,22 @@ def _size(path: Path) -> int:
         return os.lstat(path).st_blocks * 512
     except OSError:
         return 0
+
+
+def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
+    """The state of the project's requirements. Having none is no problem."""
+    try:
+        context = CommandContext(str(folder), env, cache_dir=f"{root}/cache/requirements", pid=os.getppid())
+    except UsageError as error:
+        return {"governed": False, "enabled": []}, [Finding(NOTE, str(error))]
+    active = [entry.name for entry in context.rules.active]
+    state = {"governed": context.governed, "enabled": active, "branch": context.head.branch or ""}
+    if not context.governed:
+        return state, []
+    levels = {"error": ERROR, "warning": WARNING}
+    found = [
+        Finding(levels.get(one["level"], NOTE), f"requirements: {one['what']}", one["cure"])
+        for one in doctor(context)
+        if one["level"] != "ok"
+    ]
+    return state, found

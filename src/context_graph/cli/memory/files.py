@@ -8,16 +8,15 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import IO, Annotated, Any, Final, Literal
 
 import typer
 
 from context_graph.cli.calling import ask
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.options import DbPath
-from context_graph.cli.output.bar import Advance, bar
+from context_graph.cli.terminal import Advance, bar
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 _PAGE_S: Final = 60.0
@@ -27,21 +26,14 @@ _PAGE_LINES: Final = 200
 _MAX_LINE: Final = 4 * 1024 * 1024
 
 
-class FileFormat(StrEnum):
-    """What memories are written as."""
-
-    JSONL = "jsonl"
-    MARKDOWN = "markdown"
-
-
 def export(
     file_format: Annotated[
-        FileFormat,
+        Literal["jsonl", "markdown"],
         typer.Option(
             "--format",
             help="jsonl: one file, nothing lost. markdown: a file a memory, for reading and editing.",
         ),
-    ] = FileFormat.JSONL,
+    ] = "jsonl",
     path: Annotated[
         Path | None,
         typer.Option(
@@ -62,15 +54,15 @@ def export(
 
     Example: context-graph-cli memory export --output memories.jsonl
     """
-    if file_format is FileFormat.MARKDOWN and path is None:
+    if file_format == "markdown" and path is None:
         raise InvalidInputError(
             "--format markdown writes a file for each memory: give a folder with --output"
         )
-    if file_format is FileFormat.MARKDOWN and embeddings:
+    if file_format == "markdown" and embeddings:
         raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
-    pages = _pages(file_format.value, embeddings, db_path)
+    pages = _pages(file_format, embeddings, db_path)
     try:
-        if file_format is FileFormat.MARKDOWN and path is not None:
+        if file_format == "markdown" and path is not None:
             count = _write_folder(path, pages)
         else:
             count = _write_file(path, pages)

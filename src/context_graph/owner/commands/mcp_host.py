@@ -16,9 +16,8 @@ from context_graph.errors import (
     TookTooLongError,
 )
 from context_graph.mcp.endpoint import Endpoint
-from context_graph.mcp.registry import Toolbox
 from context_graph.mcp.sessions import Sessions
-from context_graph.mcp.tools import memory_tools
+from context_graph.mcp.tools import Toolbox, memory_tools
 from context_graph.owner.commands.store_host import StoreHost
 from context_graph.wire.frames import Request
 
