@@ -18,13 +18,13 @@ from context_graph.doctor.report import examine
 
 
 def doctor(json_: Json = False, db_path: DbPath = None) -> None:
-    """Try hooks and memory tools out from the client's end; tell times, and what is wrong with its cure.
+    """Try out hooks and memory tools as Claude Code would; show their times, and each problem with its fix.
 
-    Canary events go through the hook commands that the client's settings name, a canary memory through the
-    memory tools; both are read back and removed, and change no session, count or identity. Beside them:
-    owner, spool, index, disk, requirements, the client's version and trust, and tokens a day.
+    It sends test events ("canaries") through the hook commands in the settings, and a test memory through
+    the memory tools, reads them back and removes them; no session, count or identity changes. It also checks
+    owner, spool, index, disk, requirements, the client's version and trust, and the tokens used per day.
 
-    Exit codes: 0 nothing to mend; 1 problems, each with its cure. Never 2.
+    Exit codes: 0 nothing to mend; 1 problems, each with its fix. Never 2.
 
     Example: context-graph-cli doctor --json
     """
@@ -84,7 +84,7 @@ def _hooks(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     sent, recorded = hooks.get("sent", 0), hooks.get("recorded")
     if recorded is None:
-        yield "canary events", f"{sent} sent; where there is no store to be used, nobody can look for them"
+        yield "canary events", f"{sent} sent; the store can't be used, so doctor could not look for them"
     else:
         yield "canary events", f"{recorded} of {sent} recorded" + ", and removed again" * bool(recorded)
     yield "hooks from", ", ".join(hooks.get("sources", ())) or "-"
@@ -134,7 +134,7 @@ def _disk(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     disk = report["disk"]
     if disk:
         free = f", {size(disk['free_bytes'])} free" if "free_bytes" in disk else ""
-        yield "disk", f"{size(disk['store_bytes'])} this store, {size(disk['root_bytes'])} all stores{free}"
+        yield "disk", f"{size(disk['store_bytes'])} for this store, {size(disk['root_bytes'])} for all{free}"
 
 
 def _requirements(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -148,8 +148,12 @@ def _requirements(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _client(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     client = report["client"]
-    trust = {True: "trusts this folder", False: "does not trust this folder", None: "not asked for trust yet"}
-    yield "claude", f"{client.get('version') or 'version not known'}, {trust[client.get('trusted')]}"
+    trust = {
+        True: "trusts this folder",
+        False: "does not trust this folder",
+        None: "not asked yet whether it trusts this folder",
+    }
+    yield "claude", f"{client.get('version') or 'version unknown'}, {trust[client.get('trusted')]}"
 
 
 def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -162,12 +166,12 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     )
     day = cost["day"]
     if day is None:
-        yield "tokens a day", "not measured yet: no session within a week"
+        yield "tokens a day", "not measured yet: no session in the last week"
         return
     most = "at most " if cost["at_most"] else ""
     yield (
         "tokens a day",
-        f"{most}{day['total']} (mean of the {cost['days']} days used of 7): {day['starts']} starts, "
+        f"{most}{day['total']} (mean of {cost['days']} active days in the last 7): {day['starts']} starts, "
         f"{day['briefs']} briefs, {day['state_blocks']} state blocks, {day['memories']} memories",
     )
 

@@ -236,17 +236,14 @@ def _faults(hook: Hook, run: HookRun) -> list[Finding]:
     if run.timed_out:
         return [Finding(ERROR, f"{where} did not end within its {hook.timeout_s:g} s", _OWNER)]
     found = []
-    if run.exit_code == 2:
-        found.append(
-            Finding(ERROR, f"{where} ends with 2, which blocks every tool call: {_said(run)}", _OWNER)
-        )
-    elif run.exit_code:
-        found.append(Finding(ERROR, f"{where} ends with {run.exit_code}: {_said(run)}", _OWNER))
+    if run.exit_code:
+        blocks = ", which blocks every tool call" if run.exit_code == 2 else ""
+        found.append(Finding(ERROR, f"{where} ends with {run.exit_code}{blocks}: {_said(run)}", _OWNER))
     elif run.stderr.strip():
         found.append(Finding(WARNING, f"{where} complains: {_said(run)}", _OWNER))
     told = run.stdout.strip()
     if told and not run.exit_code and not _is_object(told):
-        found.append(Finding(NOTE, f"{where} prints plain text, which does not reach the model"))
+        found.append(Finding(NOTE, f"{where} prints plain text, which the model does not see"))
     return found
 
 
@@ -254,12 +251,12 @@ def _cure_of_lost(trial: HookTrial, spooled: int, env: Mapping[str, str]) -> str
     """The likely reason for lost canaries: hooks without their program silently do nothing."""
     if not trial.recorded and not spooled and shutil.which(_PROGRAM, path=env.get("PATH", "")) is None:
         return (
-            f"{_PROGRAM} is not on PATH, so hooks that call it by name do nothing: "
-            "`context-graph-cli setup --link` links it into ~/.local/bin; then start the client again"
+            f"{_PROGRAM} is not on PATH, so the hooks do nothing: `{_PROGRAM} setup --link` links it into "
+            "~/.local/bin; then restart Claude Code"
         )
     return (
-        "see that there is room on the disk, and that the hook's context-graph-cli is of this "
-        "installation and has the same data root"
+        f"check that the disk is not full, and that the hook runs the {_PROGRAM} of this installation with "
+        "the same data root"
     )
 
 
@@ -271,7 +268,7 @@ def _is_object(text: str) -> bool:
 
 
 def _said(run: HookRun) -> str:
-    return (run.stderr.strip() or run.stdout.strip() or "nothing said")[:300]
+    return (run.stderr.strip() or run.stdout.strip() or "no message")[:300]
 
 
 def _waits_in_spool(store: Path, tool_use_id: str) -> bool:
