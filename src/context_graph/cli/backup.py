@@ -31,12 +31,12 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The backup's fol
 
 
 def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
-    """Copy this project's store, sessions and memories, into a new folder, while it stays in use.
+    """Copy this project's sessions and memories into a new folder, while the store stays in use.
 
-    The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to see
-    that it can be used, and writes a list of its files with their SHA-256. FOLDER must be new or empty.
+    The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to
+    check it, and writes a list of its files with their SHA-256. FOLDER must be new or empty.
 
-    Exit codes: 0 the backup is whole and durable; 1 it could not be made, and why, and nothing is left of it.
+    Exit codes: 0 the backup is complete and durable; 1 it failed, and nothing is left of it.
 
     Example: context-graph-cli backup ~/backups/project-monday
     """
@@ -58,19 +58,19 @@ def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
 def restore(
     folder: Folder,
     check: Annotated[
-        bool, typer.Option("--check", help="Only compare the backup with its list; change nothing.")
+        bool, typer.Option("--check", help="Only compare the backup with its list of files; change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Restore without asking.")] = False,
     db_path: DbPath = None,
     json_: Json = False,
 ) -> None:
-    """Make a backup the store of this project; what was there is kept in a folder beside it.
+    """Restore this project's store from a backup; the current store is kept in a folder beside it.
 
-    Every file is compared with the backup's list and the copy is opened before anything changes. The owner is
-    stopped; the next command or hook starts one. Events that wait in the spool are applied after.
+    Before anything changes, every file is compared with the backup's list and the copy is opened. The owner
+    is stopped; the next command or hook starts one. Events waiting in the spool are applied afterwards.
 
-    Exit codes: 0 done, or the check is good; 1 the backup is not as it was written, or it could not be done,
-    and nothing was changed. Never 2.
+    Exit codes: 0 done, or the check is good; 1 the backup was altered, or the restore failed, and nothing
+    was changed. Never 2.
 
     Example: context-graph-cli restore ~/backups/project-monday --check
     """
@@ -90,14 +90,14 @@ def restore(
         return
     print(f"restored into {place.store}: {_amount(holds['memories'], holds['sessions'])}")
     if kept:
-        print(f"what was there before is kept in {kept}")
+        print(f"the previous store is kept in {kept}")
 
 
 def _confirm(found: manifest.Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("nobody is here to ask; give --yes to replace the store")
-    print(f"backup: {_line(found)}\nit takes the place of {store}, which is kept beside it")
-    if not typer.confirm("Go on?"):
+        raise UsageError("there is no terminal to ask on; give --yes to replace the store")
+    print(f"backup: {_line(found)}\nit replaces {store}, which is kept beside it")
+    if not typer.confirm("Continue?"):
         raise typer.Exit(1)
 
 
@@ -145,23 +145,25 @@ _SHOWN: Final = 20
 def repair(
     cf: Annotated[
         str,
-        typer.Option("--cf", metavar="FAMILY", help="Column family the report is about, or all."),
+        typer.Option("--cf", metavar="FAMILY", help="Column family to report on, or all."),
     ] = "session_identity",
     db_path: DbPath = None,
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FOLDER", help="New database; must not exist. Default: beside the damaged one."
+            "--to",
+            metavar="FOLDER",
+            help="Folder for the new database; it must not exist. Default: beside the damaged one.",
         ),
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Copy what is readable of a damaged store into a new database. The damaged one is never changed.
+    """Copy everything readable in a damaged store into a new database. The damaged one is never changed.
 
-    All families are copied, so that the new folder can take the old one's place; what could not be read
+    All column families are copied, so that the new folder can replace the old one; what could not be read
     is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`).
 
-    Exit codes: 0 nothing of FAMILY is lost; 1 something is, or it could not be done. Never 2.
+    Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed. Never 2.
 
     Example: context-graph-cli repair --cf session_identity --to /tmp/salvaged
     """

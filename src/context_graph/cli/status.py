@@ -28,14 +28,16 @@ def status(
     json_: Json = False,
     line: Annotated[
         bool,
-        typer.Option("--line", help="One line for the client's status bar; reads its status JSON on stdin."),
+        typer.Option(
+            "--line", help="Print one line for the status bar; reads Claude Code's status JSON on stdin."
+        ),
     ] = False,
 ) -> None:
     """Show this project at a glance: session, identity, requirements, memories, owner, and what waits.
 
-    --line is for the client's settings: "statusLine": {"type": "command", "command":
-    "context-graph-cli status --line"}. The launcher does it: one small file is read, and the requirements'
-    line asked of the owner. It starts none. `doctor` tries things out; this one only looks.
+    --line is for Claude Code's settings: "statusLine": {"type": "command", "command":
+    "context-graph-cli status --line"}. The launcher serves it: it reads one small file and asks a running
+    owner about requirements. `doctor` tries things out; this command only looks.
 
     Exit codes: 0; 1 no owner, or the store can't be used; 2 the database is corrupt. With --line always 0.
 

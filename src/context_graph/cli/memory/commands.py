@@ -107,13 +107,16 @@ app = typer.Typer(
 
 _VIEWS: Final = {
     "deleted": (
-        Annotated[bool, typer.Option("--deleted", help="What was forgotten, with when and why.")],
+        Annotated[bool, typer.Option("--deleted", help="List what was forgotten, when and why.")],
         False,
     ),
     "injected": (
         Annotated[
             bool,
-            typer.Option("--injected", help="The last injections: what went into which session, its use."),
+            typer.Option(
+                "--injected",
+                help="List the last injections: which memory, into which session, and whether it was used.",
+            ),
         ],
         False,
     ),
@@ -123,7 +126,7 @@ _VIEWS: Final = {
 def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     views = [name for name in _VIEWS if given.pop(name)]
     if len(views) > 1:
-        raise InvalidInputError("--deleted and --injected are two lists: give one of them")
+        raise InvalidInputError("--deleted and --injected are two lists; give one of them")
     return ask_memory(verb, {**given, "view": views[0] if views else None}, db_path)
 
 
@@ -133,14 +136,14 @@ def _forget(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
         there = ask_memory("memory.show", {"id": given["id"]}, db_path)
         if there["pinned"] and "tombstone" not in there:
             print(shown(f"{there['id'][:8]} is pinned: {there['content']}"))
-            pinned = typer.confirm("Forget it all the same?", abort=True)
+            pinned = typer.confirm("Forget it anyway?", abort=True)
             given |= {"id": there["id"], "pinned": pinned}
     return ask_memory(verb, {"reason": "user_requested", **given}, db_path)
 
 
 def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     if given["strict"] and given["any_state"]:
-        raise InvalidInputError("--strict and --any-state contradict each other: give one of them")
+        raise InvalidInputError("give either --strict or --any-state, not both")
     return followed(verb, given, "consolidating", db_path)
 
 

@@ -31,7 +31,7 @@ def export(
         Literal["jsonl", "markdown"],
         typer.Option(
             "--format",
-            help="jsonl: one file, nothing lost. markdown: a file a memory, for reading and editing.",
+            help="jsonl: one file, complete. markdown: one file per memory, to read and edit.",
         ),
     ] = "jsonl",
     path: Annotated[
@@ -42,13 +42,15 @@ def export(
     ] = None,
     embeddings: Annotated[
         bool,
-        typer.Option("--embeddings", help="With jsonl: the vectors too, so that none is computed again."),
+        typer.Option(
+            "--embeddings", help="With jsonl: write the vectors too, so that import need not compute them."
+        ),
     ] = False,
     db_path: DbPath = None,
 ) -> None:
-    """Write all memories of this project, with links; as jsonl also the forgotten ones.
+    """Write all memories of this project, with their links; as jsonl also the forgotten ones.
 
-    Written page by page: 100,000 memories take no more memory than a hundred do.
+    It works page by page, so 100,000 memories need no more RAM than a hundred.
 
     Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
 
@@ -81,19 +83,21 @@ def import_memories(
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace memories whose id is here already; else they stay.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace memories that have the same id; without this they are skipped."
+        ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
     db_path: DbPath = None,
 ) -> None:
     """Read memories from JSONL or Markdown into this project's store.
 
-    Everything is checked first; a bad line is told with its number, and then nothing is written. Secrets
-    are redacted; the report counts them by kind under "masked". What has the id of a memory that is here
-    already is skipped, so that an import that was cut off can be run again.
+    Everything is checked first; if a line is bad, its number is printed and nothing is written. Secrets are
+    redacted; the report counts them by kind under "masked". Memories whose id already exists are skipped, so
+    an interrupted import can be run again.
 
-    Exit codes: 0; 1 the input can't be read or is wrong (each fault on its own line); 2 the database is
-    corrupt.
+    Exit codes: 0; 1 the input can't be read or is wrong (one line per fault); 2 the database is corrupt.
 
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
@@ -119,15 +123,17 @@ def reindex(
     provider: Annotated[
         str,
         typer.Option(
-            "--provider", metavar="NAME", help="static, which is built in, or one that an extra brings."
+            "--provider",
+            metavar="NAME",
+            help="static, which is built in, or a provider that an extra installs.",
         ),
     ] = "static",
     db_path: DbPath = None,
 ) -> None:
-    """Change what makes the embeddings, and compute them all anew, while the store stays in use.
+    """Change the embedding provider and recompute all embeddings, while the store stays in use.
 
-    In a store that has this provider already, memories that have lost their vector get one. Cut off, it
-    goes on where it was when it is run again; until the end the old embeddings serve.
+    If the store already has this provider, only memories without a vector get one. An interrupted run
+    continues when you repeat the command; until it is done, the old embeddings are used.
 
     Exit codes: 0; 1 no such provider, or the store can't be used; 2 a record is corrupt.
 
