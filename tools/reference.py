@@ -1,31 +1,38 @@
-"""Writes the tables of docs/mcp.md and docs/commands.md from the operations' definitions.
+"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands.
 
     python tools/reference.py          # rewrites both pages where they differ
     python tools/reference.py --check  # says which differ, and ends with 1
 
-In docs/mcp.md each tool's table, in docs/commands.md that of each `memory` command; the sentences around them
-are written by hand.
+In docs/mcp.md each tool's table, in docs/commands.md each command's; the sentences around them are written by
+hand.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from context_graph.cli.memory.commands import app
+from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
+from context_graph.cli.main import build_app
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHARED = {
-    "--db-path": "[store](#shared-options)",
-    "--json": "JSON instead of lines for people",
+    DB_PATH.help: "[store](#shared-options)",
+    SESSION_ID.help: "[session](#shared-options)",
+    STDIN.help: "Read [hook input](#hook-input) from standard input.",
+    FORMAT.help: "[What it prints](#hook-output).",
 }
+"""What the page says of an option in one place, by its help."""
+BY_HAND = ("setup", "status", "doctor")
+"""Their tables say more than --help has room for."""
 
 
 def tool_table(arguments: Any) -> list[str]:
@@ -67,12 +74,12 @@ def command_table(command: Any) -> list[str]:
     for one in command.params:
         if one.name == "help":
             continue
-        words = SHARED.get(one.opts[0]) or one.help
+        words = SHARED.get(one.help, one.help)
         if one.param_type_name == "argument":
             rows.append(f"| `{one.metavar}` | {words} |")
             continue
         names = choices(one.type_descriptor.annotation)
-        value = "\\|".join(names) if names else one.metavar
+        value = "\\|".join(names or (one.metavar or "").split("|"))
         default = "" if one.default in (None, False, "") else f" Default: `{one.default}`."
         rows.append(f"| `{one.opts[0]}{'' if one.is_flag else f' {value}'}` | {words}{default} |")
     return rows
@@ -95,10 +102,19 @@ def pages() -> dict[Path, str]:
     """Both pages as they should be."""
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
-    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    tables = {f"memory {name}": command_table(one) for name, one in commands.items()}
+    leaves = _leaves(typer.main.get_command(build_app()))
+    tables = {name: command_table(one) for name, one in leaves if name not in BY_HAND}
     made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
+
+
+def _leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by its words, without the groups."""
+    below = getattr(command, "commands", None)
+    if not below:
+        yield name, command
+    for word, inner in (below or {}).items():
+        yield from _leaves(inner, f"{name} {word}".strip())
 
 
 def main() -> int:

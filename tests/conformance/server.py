@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.config import Settings
+from context_graph.mcp.answers import ToolResult
 from context_graph.mcp.call import ToolCall
-from context_graph.mcp.registry import Tool
-from context_graph.mcp.result import ToolResult
+from context_graph.mcp.tools import Tool
 from context_graph.owner.__main__ import main
 from context_graph.owner.commands.memory import McpHost
 from context_graph.owner.service import OwnerService

@@ -10,13 +10,24 @@ from typing import Any
 import pytest
 import typer
 
-from context_graph.cli.direct import COMMANDS, FLAGS, read_options
+from context_graph.cli.command_table import (
+    BRIEF,
+    DIRECT,
+    HOOKS,
+    INJECT_CONTEXT,
+    MCP,
+    RESTORE_IDENTITY,
+    Command,
+    read_options,
+)
 from context_graph.cli.main import build_app
 from context_graph.cli.req import commands as req
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHER = ROOT / "ext" / "launcher" / "src"
+PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -127,14 +138,24 @@ def test_the_page_names_no_command_that_is_gone() -> None:
     assert set(re.findall(r"^### `([a-z -]+)`$", PAGE, re.MULTILINE)) == set(ALL)
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_direct_way_knows_the_same_options_as_typer(words: tuple[str, str]) -> None:
-    """cli.direct: a table beside the commands must not drift from them."""
-    command = ALL[" ".join(words)]
-    by_parameter = {param.name: option for option, param in options_of(command).items()}
-    assert {parameter: option for option, parameter in COMMANDS[words].items()} == by_parameter
-    flags = {option for option, param in options_of(command).items() if param.is_flag}
-    assert flags == FLAGS & set(COMMANDS[words])
+@pytest.mark.parametrize("entry", [*HOOKS, *DIRECT.values(), BRIEF, MCP], ids=lambda one: one.word)
+def test_typer_knows_the_options_of_the_table(entry: Command) -> None:
+    """cli.command_table: what is read there without Typer means what --help says."""
+    found = options_of(ALL[f"{entry.group} {entry.word}".strip()])
+    assert {param.name: option for option, param in found.items()} == {
+        option.parameter: option.name for option in entry.options
+    }
+    flags = {option for option, param in found.items() if param.is_flag}
+    assert flags == {option.name for option in entry.options if option.is_flag}
+
+
+def test_the_launcher_knows_the_hooks_and_options_of_the_table() -> None:
+    """options.rs and kind.rs: every kind takes every option there."""
+    source = (LAUNCHER / "options.rs").read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
+    known = set(re.findall(r'b"(--[a-z-]+)"', source)) - {"--help"}
+    assert known == {option.name for entry in HOOKS for option in entry.options}
+    kinds = set(re.findall(r'"hooks\.([a-z-]+)"', (LAUNCHER / "kind.rs").read_text(encoding="utf-8")))
+    assert kinds == {entry.word for entry in HOOKS} == set(EventKind)
 
 
 def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
@@ -197,7 +218,12 @@ def test_the_quick_way_of_req_takes_plain_words_and_leaves_the_rest_to_typer(
 )
 def test_the_direct_way_leaves_all_that_is_not_plain_to_typer(words: list[str], given: object) -> None:
     """A wrong option gets Typer's words."""
-    assert read_options(words, COMMANDS["session", "restore-identity"]) == given
+    assert read_options(words, RESTORE_IDENTITY.options) == given
+
+
+@pytest.mark.parametrize(("word", "given"), [("compact", {"format": "compact"}), ("short", None)])
+def test_the_direct_way_leaves_a_word_that_is_no_choice_to_typer(word: str, given: object) -> None:
+    assert read_options(["--format", word], INJECT_CONTEXT.options) == given
 
 
 def test_the_cold_block_is_the_owners_own() -> None:

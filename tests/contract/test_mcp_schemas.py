@@ -13,9 +13,8 @@ import pytest
 from mcp.types import InitializeResult, ListToolsResult
 
 from context_graph.mcp.protocol import VERSIONS, initialize_result
-from context_graph.mcp.registry import Toolbox
 from context_graph.mcp.rpc import success
-from context_graph.mcp.tools import memory_tools
+from context_graph.mcp.tools import Toolbox, memory_tools
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 TOOLS = {tool.name: tool for tool in memory_tools()}

@@ -25,10 +25,9 @@ from context_graph.owner.__main__ import main
 from context_graph.wire.frames import APPLIED, Reply, Request
 
 if TYPE_CHECKING:  # an owner without MCP clients must not pay for MCP
+    from context_graph.mcp.answers import Deferred, ToolResult
     from context_graph.mcp.call import ToolCall
-    from context_graph.mcp.deferred import Deferred
     from context_graph.mcp.endpoint import Endpoint
-    from context_graph.mcp.result import ToolResult
 
 
 class EchoHost:
@@ -50,7 +49,7 @@ class EchoHost:
 
 
 def _result(*args: Any, **kwargs: Any) -> ToolResult:
-    from context_graph.mcp.result import ToolResult
+    from context_graph.mcp.answers import ToolResult
 
     return ToolResult(*args, **kwargs)
 
@@ -115,8 +114,8 @@ class EchoService:
 
     def _endpoint(self, store: str, client: bytes) -> Endpoint:
         from context_graph.mcp.endpoint import Endpoint
-        from context_graph.mcp.registry import Tool, Toolbox
         from context_graph.mcp.sessions import Sessions
+        from context_graph.mcp.tools import Tool, Toolbox
 
         runs = {
             "echo": _echo,
@@ -138,7 +137,7 @@ class EchoService:
     def _later(self, call: ToolCall) -> Deferred:
         import asyncio  # the owner's own start-up must be what imports it first
 
-        from context_graph.mcp.deferred import Deferred
+        from context_graph.mcp.answers import Deferred
 
         given, deferred, loop = call.arguments, Deferred(), asyncio.get_running_loop()
         steps, seconds = int(given.get("steps", 0)), float(given.get("ms", 0)) / 1000.0

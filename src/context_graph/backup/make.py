@@ -20,7 +20,6 @@ from context_graph.backup import manifest
 from context_graph.backup.manifest import Manifest, copy_files, sync_folder
 from context_graph.errors import InvalidInputError, StoreError, error_for_code
 
-# A front end may not import the store, and RocksDB should crash, if at all, somewhere else.
 _LOOK: Final = """
 import json, sys
 from context_graph.errors import ContextGraphError
@@ -122,15 +121,29 @@ def probe(database: Path) -> dict[str, int]:
     Raises:
         StoreError: It does not open; its subclass says why.
     """
-    command = [sys.executable, "-P", "-c", _LOOK, str(database)]
+    return run_apart(_LOOK, f"opening {database}", database)
+
+
+def run_apart(script: str, what: str, *arguments: Path | str) -> dict[str, Any]:
+    """Run ``script`` in a Python of its own; the JSON object that it prints.
+
+    A front end may not import the store, and if RocksDB crashes, it should crash elsewhere.
+
+    Args:
+        what: What it does, for the message if it fails.
+
+    Raises:
+        StoreError: It printed no JSON, or an error, of which a subclass may tell the kind.
+    """
+    command = [sys.executable, "-P", "-c", script, *map(str, arguments)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     try:
-        found: dict[str, int] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
     except ValueError as error:
         last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise StoreError(f"opening {database} ended with {done.returncode}: {last or 'no word'}") from error
+        raise StoreError(f"{what} ended with {done.returncode}: {last or 'no message'}") from error
     if "error" in found:
         kind = error_for_code(str(found["code"]))
-        # Never 2 here: that code says that a session start met corruption.
+        # Never 2 here: that code means that a session start met corruption.
         raise (kind if kind.exit_code != 2 else StoreError)(str(found["error"]))
     return found

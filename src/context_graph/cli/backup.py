@@ -1,26 +1,29 @@
-"""Makes a checked copy of this project's store, and restores one: `backup` and `restore`."""
+"""Copies a store, puts a copy back, and salvages a damaged store: `backup`, `restore`, `repair`."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from context_graph.backup import make as making
 from context_graph.backup import manifest
 from context_graph.backup.put_back import put_back
-from context_graph.cli.calling import ask, finish
+from context_graph.cli.calling import Finished, ask, finish
 from context_graph.cli.options import DbPath, Json
-from context_graph.cli.output.bar import bar
-from context_graph.cli.output.tables import counted
+from context_graph.cli.tables import counted
+from context_graph.cli.terminal import bar
 from context_graph.config import locate
-from context_graph.errors import UsageError
+from context_graph.errors import StoreLockedError, UsageError
 
 _CHECKPOINT_S = 60.0
 
@@ -28,12 +31,12 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The backup's fol
 
 
 def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
-    """Copy this project's store, sessions and memories, into a new folder, while it stays in use.
+    """Copy this project's sessions and memories into a new folder, while the store stays in use.
 
-    The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to see
-    that it can be used, and writes a list of its files with their SHA-256. FOLDER must be new or empty.
+    The owner makes a checkpoint of the database, in 5 to 50 ms; this command copies it, opens the copy to
+    check it, and writes a list of its files with their SHA-256. FOLDER must be new or empty.
 
-    Exit codes: 0 the backup is whole and durable; 1 it could not be made, and why, and nothing is left of it.
+    Exit codes: 0 the backup is complete and durable; 1 it failed, and nothing is left of it.
 
     Example: context-graph-cli backup ~/backups/project-monday
     """
@@ -55,19 +58,19 @@ def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
 def restore(
     folder: Folder,
     check: Annotated[
-        bool, typer.Option("--check", help="Only compare the backup with its list; change nothing.")
+        bool, typer.Option("--check", help="Only compare the backup with its list of files; change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Restore without asking.")] = False,
     db_path: DbPath = None,
     json_: Json = False,
 ) -> None:
-    """Make a backup the store of this project; what was there is kept in a folder beside it.
+    """Restore this project's store from a backup; the current store is kept in a folder beside it.
 
-    Every file is compared with the backup's list and the copy is opened before anything changes. The owner is
-    stopped; the next command or hook starts one. Events that wait in the spool are applied after.
+    Before anything changes, every file is compared with the backup's list and the copy is opened. The owner
+    is stopped; the next command or hook starts one. Events waiting in the spool are applied afterwards.
 
-    Exit codes: 0 done, or the check is good; 1 the backup is not as it was written, or it could not be done,
-    and nothing was changed. Never 2.
+    Exit codes: 0 done, or the check is good; 1 the backup was altered, or the restore failed, and nothing
+    was changed. Never 2.
 
     Example: context-graph-cli restore ~/backups/project-monday --check
     """
@@ -87,14 +90,14 @@ def restore(
         return
     print(f"restored into {place.store}: {_amount(holds['memories'], holds['sessions'])}")
     if kept:
-        print(f"what was there before is kept in {kept}")
+        print(f"the previous store is kept in {kept}")
 
 
 def _confirm(found: manifest.Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("nobody is here to ask; give --yes to replace the store")
-    print(f"backup: {_line(found)}\nit takes the place of {store}, which is kept beside it")
-    if not typer.confirm("Go on?"):
+        raise UsageError("there is no terminal to ask on; give --yes to replace the store")
+    print(f"backup: {_line(found)}\nit replaces {store}, which is kept beside it")
+    if not typer.confirm("Continue?"):
         raise typer.Exit(1)
 
 
@@ -124,3 +127,85 @@ def _amount(memories: int, sessions: int) -> str:
 
 def _time(made: manifest.Manifest) -> str:
     return datetime.fromtimestamp(made.created_at_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+_SALVAGE: Final = """
+import dataclasses, json, sys
+from context_graph.errors import ContextGraphError
+from context_graph.store.salvage.repair import salvage
+try:
+    report = dataclasses.asdict(salvage(*sys.argv[1:4]))
+except ContextGraphError as error:
+    report = {"code": error.code, "error": str(error)}
+print(json.dumps(report))
+"""
+_SHOWN: Final = 20
+
+
+def repair(
+    cf: Annotated[
+        str,
+        typer.Option("--cf", metavar="FAMILY", help="Column family to report on, or all."),
+    ] = "session_identity",
+    db_path: DbPath = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="FOLDER",
+            help="Folder for the new database; it must not exist. Default: beside the damaged one.",
+        ),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Copy everything readable in a damaged store into a new database. The damaged one is never changed.
+
+    All column families are copied, so that the new folder can replace the old one; what could not be read
+    is listed. The owner must not hold the store: stop it first (`context-graph-cli owner stop`).
+
+    Exit codes: 0 nothing in FAMILY is lost; 1 something is, or the repair failed. Never 2.
+
+    Example: context-graph-cli repair --cf session_identity --to /tmp/salvaged
+    """
+    store = locate(db_path).store
+    source = store / "db" if (store / "db").is_dir() or not (store / "CURRENT").exists() else store
+    target = (
+        to if to is not None else source.with_name(f"{source.name}-salvaged-{time.strftime('%Y%m%dT%H%M%S')}")
+    )
+    report = _salvage(source, target, cf)
+    print(json.dumps(report) if json_ else _salvaged(report))
+    raise Finished(0 if report["complete"] else 1)
+
+
+def _salvage(source: Path, target: Path, cf: str) -> dict[str, Any]:
+    try:
+        return making.run_apart(_SALVAGE, f"the salvage of {source}", source, target, cf)
+    except StoreLockedError as error:
+        raise StoreLockedError(f"{error}; stop the owner first: `context-graph-cli owner stop`") from error
+
+
+def _salvaged(report: Mapping[str, Any]) -> str:
+    copied = ", ".join(f"{name} {count}" for name, count in report["copied"].items())
+    lines = [f"salvaged {report['source']} into {report['target']}", f"copied records: {copied or 'none'}"]
+    if report["rebuilt"]:
+        lines.append("RocksDB's own repair was needed (on a copy)")
+    lines += [f"missing family: {name}" for name in report["missing"]]
+    # What damage advises is what has just been done.
+    lines += [f"damage: {text.partition('; run `context-graph-cli repair')[0]}" for text in report["notes"]]
+    unreadable = report["unreadable"]
+    lines += [f"unreadable: {row['family']} {row['key']}: {row['reason']}" for row in unreadable[:_SHOWN]]
+    if report["unreadable_count"] > _SHOWN:
+        lines.append(f"and {report['unreadable_count'] - _SHOWN} more unreadable (--json lists them)")
+    lines.append(
+        f"nothing of {report['family']} is lost"
+        if report["complete"]
+        else f"not all of {report['family']} is there"
+    )
+    source, target = (shlex.quote(report[name]) for name in ("source", "target"))
+    damaged = shlex.quote(f"{report['source']}-damaged")
+    lines += [
+        "to use it:",
+        "    context-graph-cli owner stop",
+        f"    mv -T {source} {damaged} && mv -T {target} {source}",
+    ]
+    return "\n".join(lines)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from context_graph.cli.native import become_launcher, is_native
+from context_graph.cli.native import become_launcher, is_native, serve
 from context_graph.errors import ContextGraphError
 
 if TYPE_CHECKING:
@@ -114,15 +114,16 @@ def _add_groups(app: typer.Typer) -> None:
 
 
 def _add_commands(app: typer.Typer) -> None:
-    from context_graph.cli import backup, doctor, mcp, repair, setup, status
+    from context_graph.cli import backup, doctor, setup, status
+    from context_graph.cli.command_table import MCP, typer_command
 
     app.command("setup", short_help="Set a project up for Claude Code, or take it out again")(setup.setup)
     app.command("doctor", short_help="Try hooks and memory tools out, and say what is wrong")(doctor.doctor)
     app.command("status", short_help="This project at a glance")(status.status)
     app.command("backup", short_help="Copy this project's store while it is in use")(backup.backup)
     app.command("restore", short_help="Put a backup in the store's place")(backup.restore)
-    app.command("repair", short_help="Salvage a damaged store")(repair.repair)
-    app.command("mcp", short_help="Serve MCP on standard input and output")(mcp.mcp)
+    app.command("repair", short_help="Salvage a damaged store")(backup.repair)
+    typer_command(app, MCP, serve)
 
 
 def _add_version(app: typer.Typer) -> None:
@@ -151,9 +152,8 @@ def _run(words: list[str]) -> None:
         if code is not None:
             raise SystemExit(code)
     from context_graph.cli.calling import Finished  # pulls in the client: not needed to become the launcher
-    from context_graph.cli.direct import call_directly
 
-    if call_directly(words):
+    if run_directly(words):
         return
     app = build_app()
     if not words or (len(words) == 1 and words[0] in _GROUPS):
@@ -166,6 +166,28 @@ def _run(words: list[str]) -> None:
         if leaving.code == 2:
             raise SystemExit(_usage_code(words)) from None
         raise
+
+
+def run_directly(words: Sequence[str]) -> bool:
+    """Run the command of the table ``DIRECT`` that plain ``words`` name; whether they do.
+
+    Anything else, such as a wrong option or `--help`, is left to Typer, which has the messages and exit
+    codes.
+    """
+    from context_graph.cli.command_table import DIRECT, read_options
+
+    command = DIRECT.get((words[0], words[1])) if len(words) > 1 else None
+    given = read_options(words[2:], command.options) if command is not None else None
+    if command is None or given is None:
+        return False
+    from context_graph.cli import (
+        consciousness,
+        session,
+    )  # they import Typer, 30 ms: only if it is one of these
+
+    module = session if command.group == "session" else consciousness
+    getattr(module, command.word.replace("-", "_"))(**given)
+    return True
 
 
 def _usage_code(words: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from context_graph.errors import ConfigError
 from context_graph.model import EventKind
@@ -43,3 +43,8 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
         raise SystemExit(0)
     claude = "--format=claude" in words or ("--format", "claude") in pairwise(words)
     raise SystemExit(0 if claude else 1)
+
+
+def serve(**given: Any) -> NoReturn:
+    """What Typer calls for a command of the launcher's: leave it to the launcher, options as they were."""
+    become_launcher(sys.argv[1:])

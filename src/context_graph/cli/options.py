@@ -6,22 +6,10 @@ from typing import Annotated
 
 import typer
 
-DbPath = Annotated[
-    str | None,
-    typer.Option(
-        "--db-path",
-        metavar="FOLDER",
-        help="Store to use instead of this project's; $CONTEXT_GRAPH_DB_PATH says the same. "
-        "It must lie below the data root, the project, the working folder, $HOME or /tmp.",
-    ),
-]
+from context_graph.cli.command_table import DB_PATH, SESSION_ID
+
+DbPath = Annotated[str | None, typer.Option(DB_PATH.name, metavar=DB_PATH.metavar, help=DB_PATH.help)]
 SessionId = Annotated[
-    str | None,
-    typer.Option(
-        "--session-id",
-        metavar="ID",
-        help="Session to use; 8 hex digits do where they fit one session only. "
-        "Default: $CLAUDE_CODE_SESSION_ID, else the store's latest.",
-    ),
+    str | None, typer.Option(SESSION_ID.name, metavar=SESSION_ID.metavar, help=SESSION_ID.help)
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines for people.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -11,23 +11,23 @@ import typer
 
 from context_graph.cli.calling import Finished, finish
 from context_graph.cli.options import Json
-from context_graph.cli.output.tables import owner_text
+from context_graph.cli.tables import owner_text
 from context_graph.config import Location, data_root
 from context_graph.errors import DeadlineExceededError, OwnerUnavailableError
 from context_graph.wire.client import look_at, request, restart_owner, start_owner, stop_owner, wait_ready
 
 app = typer.Typer(
-    help="Start, stop and look at the process that holds the stores. Any command starts it by itself.",
+    help="Start, stop and inspect the owner, the process that holds the stores. Any command starts it.",
     rich_markup_mode=None,
 )
 
 _STATUS_S: Final = 2.0
-"""An owner that is well says so in some ms; of another this tells what the system knows."""
+"""A healthy owner answers within milliseconds; of any other, what the system knows is shown."""
 
 _RETRY_S: Final = 60.0
 
 Wait = Annotated[
-    float, typer.Option("--timeout", min=0.1, max=600, metavar="SECONDS", help="How long to wait for it.")
+    float, typer.Option("--timeout", min=0.1, max=600, metavar="SECONDS", help="How long to wait.")
 ]
 
 
@@ -49,12 +49,12 @@ def start(timeout: Wait = 10.0) -> None:
 
 @app.command("stop", short_help="Stop the owner")
 def stop(timeout: Wait = 10.0) -> None:
-    """Stop the owner: it finishes what it does, checkpoints, closes its stores. Nothing is lost.
+    """Stop the owner: it finishes its work, checkpoints and closes its stores. Nothing is lost.
 
-    One that does not answer is told by SIGTERM after half of the time, which ends what it has in hand, and
-    killed at its end: what was acknowledged is on the disk.
+    If it does not answer, it gets SIGTERM after half of the time, and is killed at the end of it; everything
+    that it acknowledged is on disk.
 
-    Exit codes: 0 it is gone, or none ran; 1 it is still there.
+    Exit codes: 0 it has ended, or none was running; 1 it is still running.
 
     Example: context-graph-cli owner stop
     """
@@ -76,10 +76,10 @@ def restart(timeout: Wait = 15.0) -> None:
 
 @app.command("status", short_help="Show the owner process")
 def status(json_: Json = False) -> None:
-    """Show the owner's process: version, memory, clients, stores, requests, spool. Starts none.
+    """Show the owner's process: version, memory, clients, stores, requests, spool. Does not start one.
 
     JSON has pid, version, rss_bytes, uptime_s, clients, stores, requests, spool_pending, set_aside and more;
-    with no owner it is {"running": false, "root": …}. Of one that does not answer it says what the system
+    without an owner it is {"running": false, "root": …}. If the owner does not answer, it is what the system
     knows: {"running": true, "answers": false, "pid": …, "state": …, "doing": …, "since_ms": …}.
 
     Exit codes: 0 it runs and answers; 1 it does not.
@@ -102,7 +102,7 @@ def status(json_: Json = False) -> None:
 
 
 def _print_silent(root: Path, as_json: bool) -> None:
-    """What is known of an owner that says nothing itself."""
+    """Show what the system knows of an owner that does not answer."""
     seen = look_at(root)
     if as_json:
         known = {} if seen is None else seen.view()
@@ -113,13 +113,13 @@ def _print_silent(root: Path, as_json: bool) -> None:
         print(f"{seen.text()}\n{seen.cure()}")
 
 
-@app.command("retry", short_help="Try again what was set aside")
+@app.command("retry", short_help="Retry what was set aside")
 def retry() -> None:
-    """Try once more what the owner has set aside: work that failed, or had to be ended, twice.
+    """Retry what the owner has set aside: work that failed, or took too long, twice.
 
-    `owner status` and `doctor` name it. Nothing is lost by trying: what fails again is set aside again.
+    `owner status` and `doctor` list it. Retrying is safe: what fails again is set aside again.
 
-    Exit codes: 0 it is being tried, or there was nothing; 1 no owner could be reached.
+    Exit codes: 0 it is being retried, or there was nothing; 1 no owner could be reached.
 
     Example: context-graph-cli owner retry
     """
@@ -136,10 +136,10 @@ def retry() -> None:
 
 def _status(timeout_s: float) -> dict[str, object]:
     root = data_root()
-    # The owner's own verbs look at no store, so a wrong CONTEXT_GRAPH_DB_PATH is no matter here.
+    # The owner's own verbs use no store, so a wrong CONTEXT_GRAPH_DB_PATH does not matter here.
     nowhere = Location(root, root, root)
     reply = request("owner.status", {}, location=nowhere, autostart=False, timeout_s=timeout_s)
-    if reply.exit_code:  # such as: it serves as many clients as it may
+    if reply.exit_code:  # for example, it has as many clients as it may serve
         finish(reply)
     found: dict[str, object] = json.loads(reply.stdout)
     return found

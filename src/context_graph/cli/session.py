@@ -9,9 +9,10 @@ from typing import Annotated, Final
 import typer
 
 from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
+from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, typer_command
 from context_graph.cli.options import DbPath, Json, SessionId
-from context_graph.cli.output.shown import shown
-from context_graph.cli.output.tables import chain_text, session_table, session_text
+from context_graph.cli.tables import chain_text, session_table, session_text
+from context_graph.cli.terminal import shown
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
 
 app = typer.Typer(
@@ -27,46 +28,10 @@ _IMPORT_BYTES: Final = 15 * 1024 * 1024
 _RECOVERY: Final = "Recovery: Run 'context-graph-cli repair --cf session_identity'"
 
 
-NewSession = Annotated[
-    str | None,
-    typer.Option(
-        "--session-id",
-        metavar="ID",
-        help="Session that begins, or with source resume the one to take up. "
-        "$CLAUDE_CODE_SESSION_ID and standard input go before it; default: a fresh id.",
-    ),
-]
-SavedSession = Annotated[
-    str | None,
-    typer.Option(
-        "--session-id",
-        metavar="ID",
-        help="Session to write. $CLAUDE_CODE_SESSION_ID and standard input go before it; "
-        "default: the latest.",
-    ),
-]
-
-
-@app.command("restore-identity", short_help="Begin a session linked to the latest")
 def restore_identity(
-    session_id: NewSession = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--source", metavar="WORD", help="startup (default), resume, clear or compact."),
-    ] = None,
-    db_path: DbPath = None,
+    session_id: str | None = None, source: str | None = None, db_path: str | None = None
 ) -> None:
-    """Begin a session that continues the latest one (SessionStart).
-
-    Reads {"session_id": …, "source": …} from standard input; options fill in what that does not say.
-    Prints `Identity restored from ID. IC: X.XX (word)`, `New session initialized`, or for source
-    clear `Fresh session initialized`.
-
-    Exit codes: 0 done, or no owner can be reached (a new session, with a warning); 1 the store could
-    not be used; 2 the stored identity or database is corrupt (the only use of 2).
-
-    Example: echo '{"source":"startup"}' | context-graph-cli session restore-identity
-    """
+    """Begin a session that continues the latest one; see `RESTORE_IDENTITY`."""
     try:
         reply = ask(
             "session.restore-identity",
@@ -86,17 +51,8 @@ def restore_identity(
     finish(reply)
 
 
-@app.command("persist-identity", short_help="Write a session out in full")
-def persist_identity(session_id: SavedSession = None, db_path: DbPath = None) -> None:
-    """Write a session's identity out in full (SessionEnd). Silent; resets nothing.
-
-    Reads {"session_id": …} from standard input. Events are durable as they come, so this is a
-    checkpoint, not a condition for keeping them.
-
-    Exit codes: 0 done or nothing to do; 1 it could not be written, try again. Never 2.
-
-    Example: echo '{"session_id":"abc"}' | context-graph-cli session persist-identity
-    """
+def persist_identity(session_id: str | None = None, db_path: str | None = None) -> None:
+    """Save a session's identity in full; see `PERSIST_IDENTITY`."""
     try:
         reply = ask(
             "session.persist-identity", {}, lenient_input(session_id), db_path=db_path, timeout_s=_PERSIST_S
@@ -105,6 +61,10 @@ def persist_identity(session_id: SavedSession = None, db_path: DbPath = None) ->
         warn(error)
         raise Finished(1) from error
     finish(reply, exit_code=min(reply.exit_code, 1))
+
+
+typer_command(app, RESTORE_IDENTITY, restore_identity)
+typer_command(app, PERSIST_IDENTITY, persist_identity)
 
 
 @app.command("list", short_help="List sessions, newest first")
@@ -160,7 +120,11 @@ def export_session(
     all_: Annotated[bool, typer.Option("--all", help="Every session of the store.")] = False,
     cursor: Annotated[
         str | None,
-        typer.Option("--cursor", metavar="C", help="With --all: go on where a document's next_cursor says."),
+        typer.Option(
+            "--cursor",
+            metavar="C",
+            help="With --all: continue at a document's next_cursor (each holds up to 1,000 sessions).",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

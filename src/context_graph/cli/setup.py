@@ -26,61 +26,64 @@ from context_graph.claude.install.plan import (
 )
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
-from context_graph.cli.output.tables import columns
+from context_graph.cli.tables import columns
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NEXT: Final = """next: `context-graph-cli doctor` tries it out; then start `claude`
-claude asks whether you trust this folder: choose Yes (Enter alone is No)"""
+when claude asks whether you trust this folder, choose Yes (Enter alone means No)"""
 
 
 def setup(
     user: Annotated[
-        bool, typer.Option("--user", help="For all projects: the user's own settings and skills.")
+        bool, typer.Option("--user", help="Set up all projects, in your own settings and skills.")
     ] = False,
     local: Annotated[
-        bool, typer.Option("--local", help="Settings into settings.local.json, which is not committed.")
+        bool, typer.Option("--local", help="Use settings.local.json, which is not committed.")
     ] = False,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Take it all out again; files are as they were before.")
+        bool, typer.Option("--remove", help="Remove everything again; the files become what they were.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; write nothing.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show every line that changes.")] = False,
-    servers: Annotated[bool, typer.Option("--mcp/--no-mcp", help="The memory tools, in .mcp.json.")] = True,
+    servers: Annotated[
+        bool, typer.Option("--mcp/--no-mcp", help="Add the memory tools to .mcp.json.")
+    ] = True,
     server_name: Annotated[
-        str, typer.Option(help="Name of the memory tools' server, if another program has that one.")
+        str, typer.Option(help="Server name for the memory tools, if another program uses the default.")
     ] = SERVER,
-    skills: Annotated[bool, typer.Option("--skills/--no-skills", help="The skills.")] = True,
+    skills: Annotated[bool, typer.Option("--skills/--no-skills", help="Add the skills.")] = True,
     permissions: Annotated[
         bool,
         typer.Option(
             "--permissions/--no-permissions",
-            help="Let tools that read or add be used unasked; forgetting and consolidating is asked for.",
+            help="Allow tools that read or add without asking; Claude Code still asks before it forgets or "
+            "consolidates.",
         ),
     ] = True,
     status_line: Annotated[
-        bool, typer.Option("--status-line", help="Also a status line, if there is none.")
+        bool, typer.Option("--status-line", help="Add a status line, unless there is one.")
     ] = False,
     strict_gates: Annotated[
         bool | None,
         typer.Option(
             "--strict-gates/--no-strict-gates",
-            help="In projects with requirements a tool call is blocked where our hook fails or is gone.",
+            help="Where a project has requirements, block tool calls if our hook fails or is missing.",
         ),
     ] = None,
     autostart: Annotated[
         bool,
         typer.Option(
             "--autostart",
-            help="Only this: start the owner at login (a systemd unit); see --remove.",
+            help="Only start the owner at login (a systemd unit); --remove undoes it.",
         ),
     ] = False,
     link: Annotated[
         bool,
-        typer.Option("--link", help="Only this: link the program into ~/.local/bin; see --remove."),
+        typer.Option("--link", help="Only link the program into ~/.local/bin; --remove undoes it."),
     ] = False,
     plugin: Annotated[
         bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
@@ -88,13 +91,13 @@ def setup(
 ) -> None:
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
 
-    They are merged into .claude/settings.json, .mcp.json and .claude/skills: what is there stays byte for
-    byte, a second run changes nothing. The files are listed (--diff: line by line), and written when you say
-    yes. Where no terminal would find the program, a link in ~/.local/bin is offered. --remove brings every
-    file back to what it was, settings.local.json too; in one that was edited since, it takes out what is
-    ours alone. With --local it leaves what the project's own settings share.
+    This adds to .claude/settings.json, .mcp.json and .claude/skills and leaves the rest of them byte for
+    byte; a second run changes nothing. It lists the files (with --diff every line) and writes them after you
+    say yes. If a new terminal would not find the program, it offers a link in ~/.local/bin. --remove restores
+    every file, settings.local.json too; from files that were edited since, it removes our entries only. With
+    --local --remove, what the project's settings need stays.
 
-    Exit codes: 0 done, or nothing to do; 1 not wanted, or a file can't be used: nothing is written then.
+    Exit codes: 0 done, or nothing to do; 1 you said no, or a file can't be used (nothing is written).
 
     Example: context-graph-cli setup --dry-run
     """
@@ -110,7 +113,7 @@ def setup(
     if not _SERVER_NAME.fullmatch(server_name):
         raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")
     if user and local:
-        raise UsageError("--user and --local exclude each other")
+        raise UsageError("give either --user or --local, not both")
     scope = user_scope() if user else project_scope(checkout_top(working_dir()), local=local)
     if remove:
         _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
@@ -193,7 +196,7 @@ def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
 def _ask(count: int) -> None:
     files = "1 file" if count == 1 else f"{count} files"
     if not sys.stdin.isatty():
-        raise UsageError(f"{files} would change; nothing was written. Say --yes to write them")
+        raise UsageError(f"{files} would change; nothing was written. Say --yes to write")
     typer.confirm(f"Write {files}?", abort=True)
 
 
@@ -201,7 +204,7 @@ def _write(scope: Scope, record: Record, made: Setup) -> None:
     try:
         record.note(made.needed)
     except OSError as error:
-        raise ConfigError(f"the record of what was there can't be written: {error}") from error
+        raise ConfigError(f"can't save the files' earlier content for --remove: {error}") from error
     try:
         _apply(made)
     except ConfigError:
@@ -220,7 +223,7 @@ def _offer_link(*, yes: bool) -> None:
     if made.is_needed:
         question = f"Link the program into {made.path.parent}, so that hooks find it from every terminal?"
         if not yes and not (sys.stdin.isatty() and typer.confirm(question, default=True)):
-            print("note: no terminal finds context-graph-cli; `setup --link` links it into ~/.local/bin")
+            print("note: context-graph-cli is not on PATH; run `context-graph-cli setup --link`")
             return
         write_link(made)
         print(f"linked {made.path} to {made.target}")

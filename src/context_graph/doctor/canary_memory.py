@@ -60,14 +60,14 @@ def server_in_use(
     try:
         content = read_object(path) or {}
     except ValueError as error:
-        findings.append(Finding(ERROR, f"{path}: {error}", "mend it"))
+        findings.append(Finding(ERROR, f"{path}: {error}", "fix it"))
         content = {}
     name, entry = _ours(content)
     findings += _foreign(content, path)
     if entry is not None:
         findings += _refused(name, settings)
         return _server(entry, env, str(path)), findings
-    text = "no .mcp.json names the memory tools here (a plugin or the user's own servers may)"
+    text = "no .mcp.json lists the memory tools here (a plugin or your own settings may)"
     findings.append(Finding(NOTE, text, "`context-graph-cli setup`"))
     _, packaged = _ours(read_object(plugin / ".mcp.json") or {})
     return _server(packaged or {}, env, ""), findings
@@ -97,18 +97,18 @@ def _foreign(content: Mapping[str, Any], path: Path) -> list[Finding]:
     if entry is None or _is_ours(entry):
         return []
     runs = entry.get("command") or entry.get("url") or "something else"
-    text = f"{path}: the server {SERVER!r} is another program's: it runs {runs}"
-    cure = "it stays; `context-graph-cli setup --server-name context-graph-memory` adds ours beside it"
+    text = f"{path}: the server {SERVER!r} is another program's; it runs {runs}"
+    cure = "`context-graph-cli setup --server-name context-graph-memory` adds ours beside it"
     return [Finding(NOTE if _ours(content)[1] is not None else WARNING, text, cure)]
 
 
 def _refused(name: str, settings: list[SettingsFile]) -> list[Finding]:
     """Whether somebody pressed Enter at the client's dialog "New MCP server found"."""
     off = [one.path for one in settings if name in (one.content.get("disabledMcpjsonServers") or ())]
-    text = "the memory tools' server was refused when the client asked, or is disabled"
+    text = "the memory tools are disabled, perhaps because they were refused when Claude Code asked"
     cure = (
-        "`claude mcp reset-project-choices`, then choose to use it; if it stays, take it out of "
-        "disabledMcpjsonServers there"
+        "run `claude mcp reset-project-choices`, then accept the server; if that does not help, remove it "
+        "from disabledMcpjsonServers in that file"
     )
     return [Finding(ERROR, f"{off[0]}: {text}", cure)] if off else []
 
@@ -139,18 +139,14 @@ def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryT
     It belongs to no session, because a session's name would stay in the index.
     """
     trial = MemoryTrial()
-    environment = {
-        **env,
-        "CLAUDE_PROJECT_DIR": str(project),
-        **server.env,
-    }
+    environment = {**env, "CLAUDE_PROJECT_DIR": str(project), **server.env}
     environment.pop("CLAUDE_CODE_SESSION_ID", None)
     argv = _argv(server)
     if shutil.which(argv[0], path=environment.get("PATH", "")) is None:
-        text = f"memory tools: {argv[0]} of {server.source} is not on PATH, so the client can't start it"
+        text = f"memory tools: {argv[0]} of {server.source} is not on PATH, so Claude Code can't start it"
         cure = (
-            "put its folder on the PATH that `claude` is started with; `context-graph-cli setup --link` "
-            "links it into ~/.local/bin, and says if that is not on your PATH"
+            "add its folder to the PATH of the shell that starts `claude`; `context-graph-cli setup --link` "
+            "links it into ~/.local/bin, and says if that is not on PATH"
         )
         trial.findings.append(Finding(ERROR, text, cure))
         return trial
@@ -165,7 +161,7 @@ def try_memory(server: Server, project: Path, env: Mapping[str, str]) -> MemoryT
     except McpFailedError as error:
         done = ", ".join(trial.steps_ms) or "nothing"
         cure = "`context-graph-cli owner status`, and log/owner.log in the data root, may say why"
-        trial.findings.append(Finding(ERROR, f"memory tools: {error} (done before: {done})", cure))
+        trial.findings.append(Finding(ERROR, f"memory tools: {error} (steps done before: {done})", cure))
     return trial
 
 
@@ -201,7 +197,7 @@ def _through(client: McpClient, trial: MemoryTrial) -> None:
         if node_id not in found:
             trial.findings.append(
                 Finding(
-                    ERROR, "a memory that was just stored is not found", "`context-graph-cli memory stats`"
+                    ERROR, "a memory that was just stored can't be found", "`context-graph-cli memory stats`"
                 )
             )
     finally:

@@ -33,7 +33,7 @@ def settings_files(project: Path, env: Mapping[str, str]) -> tuple[list[Settings
         try:
             content = read_object(path)
         except ValueError as error:
-            findings.append(Finding(ERROR, f"{path}: {error}: the client drops the whole file", "mend it"))
+            findings.append(Finding(ERROR, f"{path}: {error}: the client drops the whole file", "fix it"))
             continue
         if content is not None:
             found.append(SettingsFile(path, content))
@@ -53,11 +53,11 @@ def read_object(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ValueError(f"not read: {error.strerror}") from error
+        raise ValueError(f"can't be read: {error.strerror}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(value, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return value
 
 

@@ -62,11 +62,11 @@ def hooks_in_use(project: Path, settings: list[SettingsFile], env: Mapping[str, 
     for one in settings:
         if one.content.get("disableAllHooks") is True:
             found.findings.append(
-                Finding(ERROR, f"{one.path}: disableAllHooks is true: no hook runs", "remove it")
+                Finding(ERROR, f"{one.path}: disableAllHooks is true, so no hook runs", "remove that line")
             )
         for problem in hook_problems(dict(one.content)):
             found.findings.append(
-                Finding(ERROR, f"{one.path}: {problem}: the client drops the file", "mend it")
+                Finding(ERROR, f"{one.path}: {problem}: Claude Code ignores the whole file", "fix it")
             )
         found.hooks += _ours(one.content, one.path, project)
     for folder in plugin_folders(settings, project, env):
@@ -88,8 +88,8 @@ def _doubled(found: HooksInUse) -> list[Finding]:
     if not twice:
         return []
     sources = sorted({str(hook.source) for event in twice for hook in found.of(event)})
-    text = f"more than one command calls us for {', '.join(twice)}, and each is run: {', '.join(sources)}"
-    cure = "keep one: `context-graph-cli setup --remove` takes out the settings' own, /plugin the plugin"
+    text = f"more than one hook calls us for {', '.join(twice)}, and each of them runs: {', '.join(sources)}"
+    cure = "keep one: `context-graph-cli setup --remove` removes those in settings, /plugin the plugin"
     return [Finding(NOTE, text, cure)]
 
 

@@ -1,4 +1,4 @@
-"""Asks the owner whether it answers, and for its view of itself and of this project's store."""
+"""Asks the owner for its view of itself and of this project's store, and what a day costs in tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def owner_state(place: Location, env: Mapping[str, str]) -> tuple[dict[str, Any]
         state["was_running"] = True
     except DeadlineExceededError:
         seen = look_at(place.root)
-        text = f"{seen.text() if seen else 'the owner does not answer'}; it was given {_ALIVE_S:g} s"
+        text = f"{seen.text() if seen else 'the owner does not answer'}; doctor waited {_ALIVE_S:g} s"
         cure = "`context-graph-cli owner restart`; log/owner.log in the data root may say why"
         return {"was_running": True}, [Finding(ERROR, text, cure)]
     except ContextGraphError:
@@ -73,21 +73,22 @@ def cure_of(error: ContextGraphError) -> str:
 def _own_findings(status: Mapping[str, Any]) -> list[Finding]:
     found = []
     if status["version"] != __version__:
-        text = f"the owner is of version {status['version']}, this program of {__version__}"
+        text = f"the owner runs version {status['version']}, but this program is version {__version__}"
         found.append(Finding(WARNING, text, "`context-graph-cli owner restart`"))
     if status.get("errors"):
-        text = f"{status['errors']} requests failed in a way nobody foresaw"
-        found.append(Finding(WARNING, text, "log/owner.log in the data root has them; please report them"))
+        text = f"{status['errors']} requests failed unexpectedly"
+        found.append(
+            Finding(WARNING, text, "please report them; log/owner.log in the data root has the details")
+        )
     for row in status.get("set_aside", ()):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at_ms"] / 1000))
-        text = (
-            f"set aside: {row['what']} of {row['project'] or row['store']}, last tried {when}: {row['why']}"
-        )
+        whose = row["project"] or row["store"]
+        text = f"set aside: {row['what']} of {whose}, last tried {when}: {row['why']}"
         found.append(Finding(WARNING, text, "`context-graph-cli owner retry` tries it again"))
-    found += [
-        Finding(ERROR, f"events wait that nobody can apply: {text}") for text in status.get("spool_shut", ())
+    stuck = status.get("spool_shut", ())
+    return found + [
+        Finding(ERROR, f"events are waiting in a file that can't be read: {one}") for one in stuck
     ]
-    return found
 
 
 def ask_owner(
@@ -112,47 +113,84 @@ def ask_owner(
     return found
 
 
+_COUNTED: Final = (
+    ("spool_pending", WARNING, "events wait in the spool although the owner answers", _STATUS),
+    (
+        "spool_rejected",
+        WARNING,
+        "spooled events could not be applied; they are in spool/rejected.log",
+        "log/owner.log in the data root has the reason",
+    ),
+    (
+        "damaged",
+        ERROR,
+        "session records can't be read",
+        "`context-graph-cli repair --cf session_identity`",
+    ),
+)
+"""Counts that should be 0: their name, and what is found if they are not."""
+
+
 def look_findings(look: Mapping[str, Any]) -> list[Finding]:
     """The store's problems, from the owner's view of it."""
-    found = [Finding(WARNING, text, "mend the setting") for text in look.get("problems", ())]
+    found = [Finding(WARNING, text, "fix the setting") for text in look.get("problems", ())]
     found += [
         Finding(ERROR, f"{name}: {look[name]['error']}", "`context-graph-cli repair --help`")
         for name in ("sessions", "memory", "texts")
         if "error" in look.get(name, {})
     ]
     for one in look.get("losses", ()):
-        text = f"some of what was recorded last is lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
-        found.append(Finding(WARNING, text, "what is there is used; a backup may have the rest"))
-    if look.get("spool_pending"):
-        text = f"{look['spool_pending']} events wait in the spool though the owner answers"
-        found.append(Finding(WARNING, text, _STATUS))
-    if look.get("spool_rejected"):
-        text = f"{look['spool_rejected']} spooled events could not be applied; they are in spool/rejected.log"
-        found.append(Finding(WARNING, text, "look at the owner's log for the reason"))
-    if look.get("sessions", {}).get("damaged"):
-        text = f"{look['sessions']['damaged']} session records can't be read"
-        found.append(Finding(ERROR, text, "`context-graph-cli repair --cf session_identity`"))
+        text = f"some of the latest records are lost: {one['what']} (noticed {iso_time(one['at_ms'])})"
+        found.append(Finding(WARNING, text, "the rest is in use; a backup may have what is missing"))
+    counts = {**look, "damaged": look.get("sessions", {}).get("damaged")}
+    found += [
+        Finding(level, f"{counts[name]} {text}", cure)
+        for name, level, text, cure in _COUNTED
+        if counts.get(name)
+    ]
     return found + _index_findings(look.get("memory", {}))
 
 
 def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
-    if "records" not in memory:
-        return []
     found = []
-    if not memory["agrees"]:
-        counts = ", ".join(f"{name} {memory[name]}" for name in ("records", "live", "forgotten", "rows"))
-        found.append(
-            Finding(
-                ERROR,
-                f"records and index disagree ({counts}; commit {memory['commit_seq']}, "
-                f"index {memory['index_seq']})",
-                "`context-graph-cli owner restart`; if it stays so, please report it",
-            )
-        )
-    if memory["snapshot"] not in ("ok", "none"):
+    if not memory.get("agrees", True):
+        names = ("records", "live", "forgotten", "rows", "commit_seq", "index_seq")
+        counts = ", ".join(f"{name} {memory[name]}" for name in names)
+        cure = "`context-graph-cli owner restart`; if that does not help, please report it"
+        found.append(Finding(ERROR, f"the memory index does not match the records ({counts})", cure))
+    if "records" in memory and memory["snapshot"] not in ("ok", "none"):
         text = (
-            f"the index snapshot was of no use ({memory['snapshot']}): the index was made anew from the "
-            "records, and the owner writes a new snapshot when it leaves"
+            f"the index snapshot was of no use ({memory['snapshot']}); the index was rebuilt from the records"
         )
         found.append(Finding(NOTE, text))
     return found
+
+
+def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
+    """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
+
+    Only days with a session count; without any the day is None. A brief that is sent on change only is
+    counted as if every tool call changed it, so `briefs` is then an upper bound.
+    """
+    texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
+    settings = look.get("settings", {})
+    start = texts.get("tool_schemas", 0) + texts.get("instructions", 0)
+    cost: dict[str, Any] = {"session_start": start, "day": None}
+    cost.update({name: texts[name] for name in ("tool_schemas", "instructions") if name in texts})
+    days = sessions.get("week_days", 0)
+    if not days:
+        return cost
+    events = sessions.get("week_events", {})
+    briefs = 0 if settings.get("brief") == "off" else events.get("pre-tool", 0) * texts.get("brief", 0)
+    blocks = events.get("prompt-submit", 0) * texts.get("state_block", 0) if settings.get("inject") else 0
+    parts = {
+        "starts": sessions.get("week", 0) * start,
+        "briefs": briefs,
+        "state_blocks": blocks,
+        "memories": memory.get("week_tokens", 0),
+    }
+    cost["days"] = days
+    cost["day"] = {name: round(value / days) for name, value in parts.items()}
+    cost["day"]["total"] = round(sum(parts.values()) / days)
+    cost["at_most"] = settings.get("brief") == "on_change"
+    return cost

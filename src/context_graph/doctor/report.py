@@ -15,13 +15,11 @@ from context_graph.claude.install.plan import plugin_folder
 from context_graph.config import Location, checkout_top, locate, project_dir
 from context_graph.doctor.canary_memory import MemoryTrial, server_in_use, try_memory
 from context_graph.doctor.client_files import is_trusted, settings_files
-from context_graph.doctor.costs import daily_cost
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding, is_sound
-from context_graph.doctor.governance import governance
 from context_graph.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
-from context_graph.doctor.owner_view import ask_owner, cure_of, look_findings, owner_state
-from context_graph.doctor.surroundings import client_version, disk_use, shut_folders
+from context_graph.doctor.owner_view import ask_owner, cure_of, daily_cost, look_findings, owner_state
+from context_graph.doctor.surroundings import client_version, disk_use, governance, shut_folders
 from context_graph.errors import ContextGraphError
 
 
@@ -49,19 +47,13 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON."""
+        parts = ("hooks", "memory_tools", "owner", "store", "disk", "requirements", "client", "cost")
         return {
             "sound": self.sound,
             "version": __version__,
             "project": str(self.folder),
             "root": str(self.place.root),
-            "hooks": self.hooks,
-            "memory_tools": self.memory_tools,
-            "owner": self.owner,
-            "store": self.store,
-            "disk": self.disk,
-            "requirements": self.requirements,
-            "client": self.client,
-            "cost": self.cost,
+            **{name: getattr(self, name) for name in parts},
             "findings": [one.as_dict() for one in self.findings],
         }
 
@@ -112,8 +104,8 @@ def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str], *, look: b
     report.findings += found.findings
     tried, configured = found, bool(found.hooks)
     if not configured:
-        text = "no settings file or installed plugin calls us here: nothing is recorded by itself"
-        cure = "`context-graph-cli setup` (not needed where the client is started with --plugin-dir)"
+        text = "no settings file and no installed plugin has our hooks here, so nothing is recorded"
+        cure = "`context-graph-cli setup`, unless you start claude with --plugin-dir"
         report.findings.append(Finding(WARNING, text, cure))
         plugin = plugin_folder()
         tried = HooksInUse(packaged_hooks(plugin, report.folder))
@@ -132,14 +124,14 @@ def _hooks(report: Report, found: HooksInUse, env: Mapping[str, str], *, look: b
     }
     for event in TRIED:
         if tried.hooks and not tried.of(event):
-            report.findings.append(Finding(NOTE, f"{event} could not be tried: nothing calls us for it"))
+            report.findings.append(Finding(NOTE, f"{event} was not tried: no hook is registered for it"))
 
 
 def _look(report: Report, env: Mapping[str, str]) -> None:
     try:
         report.store = ask_owner("doctor.look", {}, report.place, env)
     except ContextGraphError as error:
-        report.findings.append(Finding(ERROR, f"the store can't be looked at: {error}", cure_of(error)))
+        report.findings.append(Finding(ERROR, f"the store can't be examined: {error}", cure_of(error)))
         return
     report.findings += look_findings(report.store)
     report.cost = daily_cost(report.store)
@@ -159,6 +151,6 @@ def _client(report: Report, env: Mapping[str, str]) -> None:
     trusted = is_trusted(report.folder, env)
     report.client = {"version": version or None, "trusted": trusted}
     if trusted is not True:
-        never = "has not been asked whether it trusts" if trusted is None else "does not trust"
-        text = f"the client {never} {report.folder}: permissions of its settings don't hold until it does"
-        report.findings.append(Finding(NOTE, text, "start `claude` there once and answer"))
+        why = "you have not told Claude Code yet whether you trust" if trusted is None else "you don't trust"
+        text = f"{why} {report.folder}, so it ignores the permissions in the project's settings"
+        report.findings.append(Finding(NOTE, text, "start `claude` there once and choose Yes"))

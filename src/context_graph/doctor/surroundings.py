@@ -1,4 +1,4 @@
-"""Checks the store's surroundings: the client's version, the data root's size, free disk space."""
+"""Checks the surroundings: the client's version, disk space, folders, the requirements' files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
+from context_graph.errors import UsageError
+from context_graph.gates.commands.command_context import CommandContext
+from context_graph.gates.commands.upkeep import doctor
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
@@ -27,7 +30,7 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
     """
     program = shutil.which("claude", path=env.get("PATH"))
     if program is None:
-        return "", [Finding(NOTE, "claude is not on PATH: the client's version is not known")]
+        return "", [Finding(NOTE, "claude is not on PATH, so its version is unknown")]
     try:
         done = subprocess.run(
             [program, "--version"],
@@ -40,10 +43,14 @@ def client_version(env: Mapping[str, str]) -> tuple[str, list[Finding]]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return "", [Finding(WARNING, f"{program} --version: {type(error).__name__}", "run it by hand")]
+        return "", [
+            Finding(
+                WARNING, f"{program} --version failed ({type(error).__name__})", "run it yourself to see why"
+            )
+        ]
     found = _VERSION.search(done.stdout)
     if found is None:
-        return "", [Finding(NOTE, f"{program} --version says no version")]
+        return "", [Finding(NOTE, f"{program} --version printed no version")]
     return found[0], []
 
 
@@ -60,11 +67,15 @@ def disk_use(root: Path, store: Path) -> tuple[dict[str, Any], list[Finding]]:
         free = os.statvfs(next(one for one in (root, *root.parents) if one.exists()))
         use["free_bytes"] = free.f_bavail * free.f_frsize
         if use["free_bytes"] < _LITTLE_BYTES:
-            text = f"{use['free_bytes'] / 1_048_576:.1f} MiB are free where the data root {root} is"
+            text = (
+                f"only {use['free_bytes'] / 1_048_576:.1f} MiB are free on the disk of the data root {root}"
+            )
             level = ERROR if use["free_bytes"] < _NO_BYTES else WARNING
-            findings.append(Finding(level, text, "make room: without any, hooks can't even spool"))
+            findings.append(
+                Finding(level, text, "free some space: on a full disk not even the spool can be written")
+            )
     except OSError as error:
-        findings.append(Finding(WARNING, f"{root}: {error.strerror}", "see whether the disk is there"))
+        findings.append(Finding(WARNING, f"{root}: {error.strerror}", "check that the disk is mounted"))
     return use, findings
 
 
@@ -96,3 +107,22 @@ def _size(path: Path) -> int:
         return os.lstat(path).st_blocks * 512
     except OSError:
         return 0
+
+
+def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
+    """The state of the project's requirements. Having none is no problem."""
+    try:
+        context = CommandContext(str(folder), env, cache_dir=f"{root}/cache/requirements", pid=os.getppid())
+    except UsageError as error:
+        return {"governed": False, "enabled": []}, [Finding(NOTE, str(error))]
+    active = [entry.name for entry in context.rules.active]
+    state = {"governed": context.governed, "enabled": active, "branch": context.head.branch or ""}
+    if not context.governed:
+        return state, []
+    levels = {"error": ERROR, "warning": WARNING}
+    found = [
+        Finding(levels.get(one["level"], NOTE), f"requirements: {one['what']}", one["cure"])
+        for one in doctor(context)
+        if one["level"] != "ok"
+    ]
+    return state, found

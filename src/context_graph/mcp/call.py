@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.mcp import rpc
-from context_graph.mcp.deferred import Notes
+from context_graph.mcp.answers import Notes
 from context_graph.mcp.protocol import LOG_LEVELS
 from context_graph.mcp.sessions import Session
 from context_graph.model.memory import VerbosityLevel

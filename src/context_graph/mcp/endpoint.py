@@ -13,13 +13,12 @@ from typing import Any, Final
 from context_graph import watchdog
 from context_graph.errors import ContextGraphError, RateLimitError, TookTooLongError, UsageError
 from context_graph.mcp import rpc
+from context_graph.mcp.answers import Deferred, Notes, Outlet, Running, ToolResult
 from context_graph.mcp.call import ToolCall
-from context_graph.mcp.deferred import Deferred, Notes, Outlet, Running
 from context_graph.mcp.protocol import LATEST, LOG_LEVELS, PLAIN, Version, initialize_result, negotiate
-from context_graph.mcp.registry import Toolbox
-from context_graph.mcp.result import ToolResult
 from context_graph.mcp.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.mcp.sessions import Sessions
+from context_graph.mcp.tools import Toolbox
 from context_graph.memory.faults import rpc_fault  # here: out of descriptors nothing can be imported
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations.context import Host

@@ -17,7 +17,7 @@ from tests.support.gates.in_process import gate_event
 from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.claude.hooks.origin import CANARY_PREFIX, CANARY_TOOL
-from context_graph.cli.output.doctor_text import findings_text
+from context_graph.cli.doctor import findings_text
 from context_graph.config import locate
 from context_graph.doctor.findings import Finding, is_sound
 from context_graph.gates.decide.hooks import decide

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_graph.errors import InvalidParamsError
-from context_graph.mcp.result import answer
+from context_graph.mcp.answers import answer
 from context_graph.memory.context.distill import short_id
 from context_graph.memory.embed import default_provider
 from context_graph.memory.filters import RecallFilters

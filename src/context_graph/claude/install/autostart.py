@@ -55,10 +55,10 @@ def plan_autostart(command: Sequence[str], root: Path, env: Mapping[str, str]) -
     words = [*command, "--root", str(root), "--foreground"]
     made = Autostart(Change(path, read_text(path), unit_text(words)), wanted=True)
     if _is_foreign(made):
-        raise ConfigError(f"{path} is there and not ours; move it away first")
+        raise ConfigError(f"{path} is not ours; move it away first")
     if shutil.which("systemctl", path=env.get("PATH")) is None:
-        made.notes.append("systemctl is not on PATH: without it nothing reads the file")
-    made.notes.append(f"it starts at the next login; now: systemctl --user start {UNIT}")
+        made.notes.append("systemctl is not on PATH; without systemd the unit has no effect")
+    made.notes.append(f"the owner starts at the next login; to start it now: systemctl --user start {UNIT}")
     return made
 
 
@@ -73,9 +73,9 @@ def plan_no_autostart(env: Mapping[str, str]) -> Autostart:
     if _is_foreign(made):
         stays = Autostart(Change(path, None, None), wanted=False)
         stays.wanted = os.path.lexists(stays.link)
-        stays.notes.append(f"{path} is not ours and stays")
+        stays.notes.append(f"{path} is not ours, so it stays")
         return stays
-    made.notes.append("an owner that runs goes on: `context-graph-cli owner stop` ends it")
+    made.notes.append("a running owner keeps running; `context-graph-cli owner stop` ends it")
     return made
 
 
@@ -98,9 +98,7 @@ def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
     if not _reload(env):
         if made.wanted:  # what would start it now is the instance that does not answer
             made.notes.clear()
-        made.notes.append(
-            "systemd's user instance does not answer here; it reads the units at the next login"
-        )
+        made.notes.append("systemd's user instance does not answer; it will read the unit at the next login")
 
 
 def unit_text(words: Sequence[str]) -> str:
@@ -131,13 +129,15 @@ WantedBy={_WANTED_BY}
 
 def _unit_path(env: Mapping[str, str]) -> Path:
     if sys.platform != "linux":
-        raise ConfigError(f"--autostart writes a systemd unit, for Linux; this is {sys.platform!r}")
+        raise ConfigError(f"--autostart needs systemd, so Linux; this is {sys.platform!r}")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if shared.startswith("/"):
         return Path(shared) / "systemd" / "user" / UNIT
     if home.startswith("/"):
         return Path(home) / ".config" / "systemd" / "user" / UNIT
-    raise ConfigError("neither XDG_CONFIG_HOME nor HOME is an absolute path: there is no place for the unit")
+    raise ConfigError(
+        "neither XDG_CONFIG_HOME nor HOME is an absolute path, so there is no place for the unit"
+    )
 
 
 def _is_foreign(made: Autostart) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from context_graph.claude.settings.events import EVENTS, SEARCH, runs_us
@@ -25,6 +25,7 @@ _UNASKED: Final = (
     *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
 )
 _APPROVED: Final = "enabledMcpjsonServers"
+_FIX: Final = "mend the file; it was not changed"
 
 Path = tuple[str | int, ...]
 
@@ -130,36 +131,34 @@ def take_from_settings(text: str, servers: frozenset[str] = frozenset({SERVER}))
 
 def _with_approval(text: str, server: str) -> str:
     root = _parsed(text)
-    there = root.members.get(_APPROVED)
     if root.value.get("enableAllProjectMcpServers") is True:
         return text
-    if there is None:
-        return _with_members(text, (), {_APPROVED: [server]})
-    if not isinstance(there.value, list):
-        raise InvalidInputError(f"{_APPROVED} must be a list; mend the file, it was not touched")
-    if server in there.value:
-        return text
-    editor = JsonEditor(text, root)
-    editor.append_items(there, [server], 2)
-    return editor.applied()
+    return _with_items(text, (_APPROVED,), [server])
 
 
 def _with_permissions(text: str, server: str) -> str:
     permissions = _object_at(_parsed(text), "permissions")
-    wanted = allowed(server)
     if permissions is None:
-        return _with_members(text, (), {"permissions": {"allow": list(wanted)}})
-    allow = permissions.members.get("allow")
-    if allow is None:
-        return _with_members(text, ("permissions",), {"allow": list(wanted)})
-    if not isinstance(allow.value, list):
-        raise InvalidInputError("permissions.allow must be a list; mend the file, it was not touched")
-    if {f"mcp__{server}", f"mcp__{server}__*"} & {one for one in allow.value if isinstance(one, str)}:
+        return _with_members(text, (), {"permissions": {"allow": list(allowed(server))}})
+    there = permissions.value.get("allow")
+    if isinstance(there, list) and any(one in there for one in (f"mcp__{server}", f"mcp__{server}__*")):
         return text
+    return _with_items(text, ("permissions", "allow"), allowed(server))
+
+
+def _with_items(text: str, path: tuple[str, ...], items: Sequence[str]) -> str:
+    """``text`` with those of ``items`` that the list at ``path`` lacks; the list is made if there is none."""
     root = _parsed(text)
+    holder = root
+    for step in path[:-1]:
+        holder = holder.members[step]
+    there = holder.members.get(path[-1])
+    if there is None:
+        return _with_members(text, path[:-1], {path[-1]: list(items)})
+    if not isinstance(there.value, list):
+        raise InvalidInputError(f"{'.'.join(path)} must be a list; {_FIX}")
     editor = JsonEditor(text, root)
-    there = root.members["permissions"].members["allow"]
-    editor.append_items(there, [one for one in wanted if one not in there.value], 3)
+    editor.append_items(there, [one for one in items if one not in there.value], len(path) + 1)
     return editor.applied()
 
 
@@ -220,14 +219,14 @@ def _parsed(text: str) -> Node:
     try:
         root = parse_json_text(text)
     except ValueError as error:
-        raise InvalidInputError(f"is no JSON: {error}; mend the file, it was not touched") from error
+        raise InvalidInputError(f"is not JSON: {error}; {_FIX}") from error
     if not isinstance(root.value, dict):
-        raise InvalidInputError("is no JSON object; mend the file, it was not touched")
+        raise InvalidInputError(f"is not a JSON object; {_FIX}")
     return root
 
 
 def _object_at(root: Node, key: str) -> Node | None:
     found = root.members.get(key)
     if found is not None and not isinstance(found.value, dict):
-        raise InvalidInputError(f"{key} must be an object; mend the file, it was not touched")
+        raise InvalidInputError(f"{key} must be an object; {_FIX}")
     return found

@@ -40,7 +40,7 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
     if any(os.access(folder / _PROGRAM, os.X_OK) for folder in _lasting_folders(env)):
         return Link(path, launcher, False)
     if os.path.lexists(path) and not _is_ours(path):
-        note = f"{path} is there and not ours; it stays, and hooks may not find {launcher}"
+        note = f"{path} is not ours; it stays, so hooks may not find {launcher}"
         return Link(path, launcher, False, note)
     return Link(path, launcher, True, _unless_on_path(path, env))
 
@@ -79,7 +79,7 @@ def remove_link(env: Mapping[str, str]) -> Path | None:
 def _place(env: Mapping[str, str]) -> Path:
     home = env.get("HOME", "")
     if not home.startswith("/"):
-        raise ConfigError("HOME is not an absolute path: there is no place for a link to the program")
+        raise ConfigError("HOME is not an absolute path, so there is no place for the link")
     return Path(home) / ".local" / "bin" / _PROGRAM
 
 
@@ -99,6 +99,6 @@ def _unless_on_path(path: Path, env: Mapping[str, str]) -> str:
     if path.parent in _lasting_folders(env):
         return ""
     return (
-        f"{path.parent} is not on PATH: hooks look there by themselves, but the memory tools and your "
-        'terminal do not. Add  export PATH="$HOME/.local/bin:$PATH"  to your shell\'s start file'
+        f"{path.parent} is not on PATH. The hooks look there anyway, but the memory tools and your terminal "
+        'do not: add  export PATH="$HOME/.local/bin:$PATH"  to your shell\'s startup file'
     )

@@ -81,7 +81,7 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
         )
     )
     if scope.name != "user" and scope.settings == user_scope().settings:
-        made.notes.append(f"{scope.settings} is the user's own: its hooks run in every project")
+        made.notes.append(f"{scope.settings} is your own settings file: its hooks run in every project")
     return made
 
 
@@ -89,7 +89,7 @@ def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
     """Whether the name of our server is ours there."""
     if scope.servers is None:
         made.notes.append(
-            f"the memory tools: run  claude mcp add --scope user {server} -- context-graph-cli mcp"
+            f"for the memory tools run  claude mcp add --scope user {server} -- context-graph-cli mcp"
         )
         return True
     change = _merged(scope.servers, lambda text: add_server(text, server))
@@ -97,9 +97,8 @@ def _plan_server(made: Setup, scope: Scope, server: str) -> bool:
     taken = is_taken((change.after or "").removeprefix("\ufeff"), server)
     if taken:
         made.notes.append(
-            f"{scope.servers} has another program's server {server!r}, and it stays: no memory tools of "
-            "ours, and no permissions for its tools, are set up. For ours under another name run this again "
-            "with  --server-name context-graph-memory"
+            f"{scope.servers} already has another program's server {server!r}, so our memory tools were not "
+            "set up. To add them under another name, run this again with  --server-name context-graph-memory"
         )
     return not taken
 
@@ -122,7 +121,7 @@ def plan_removal(places: Sequence[tuple[Scope, Record]], *, shared: bool = True)
         made.changes.append(_undone([record], scope.settings, lambda text: take_from_settings(text, names)))
     scope = places[0][0]
     if scope.servers is None:
-        made.notes.append("the memory tools: run  claude mcp remove --scope user context-graph")
+        made.notes.append("to remove the memory tools run  claude mcp remove --scope user context-graph")
     elif shared:
         made.changes.append(_undone(records, scope.servers, drop_server))
     for name, text in _skills() if shared else ():
@@ -163,7 +162,7 @@ def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
     if now is None or now == text or record.original(path, now)[0]:
         made.changes.append(Change(path, now, text))
     else:
-        made.notes.append(f"{path} is there and not ours; it stays as it is")
+        made.notes.append(f"{path} is not ours; it stays as it is")
 
 
 def _merged(path: Path, merge: Callable[[str], str]) -> Change:

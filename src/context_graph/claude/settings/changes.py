@@ -77,7 +77,7 @@ def apply_changes(changes: Sequence[Change]) -> list[Path]:
             _apply(change)
         except OSError as error:
             left = _taken_back(done)
-            more = f"; {', '.join(map(str, left))} can't be brought back to what was there" if left else ""
+            more = f"; {', '.join(map(str, left))} could not be restored" if left else ""
             raise ConfigError(f"{change.path} can't be written: {error.strerror}{more}") from error
         done.append(way_back)
     return [change.path for change in done]
@@ -114,7 +114,7 @@ def read_text(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not UTF-8 at byte {error.start}; it was not touched") from error
+        raise InvalidInputError(f"{path}: not UTF-8 at byte {error.start}; it was not changed") from error
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}") from error
 

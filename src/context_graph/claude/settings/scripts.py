@@ -118,7 +118,7 @@ def plan_changes(
     differing = [str(change.path) for change in changes if change.before is not None and change.is_needed]
     if differing and not force:
         raise InvalidInputError(
-            f"{', '.join(differing)}: there already and different; nothing was written, --force overwrites"
+            f"{', '.join(differing)}: there already and different; nothing was written. --force overwrites"
         )
     settings = _settings_path(output_dir)
     before = read_text(settings)

@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.claude.settings.events import GATED, SEARCH, HookedEvent, command_line
 from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.errors import InvalidInputError
 
 _VERBS: Final = (
-    r"hooks (?:session-start|pre-tool|post-tool|post-tool-failure|prompt-submit|stop|pre-compact|session-end"
-    r"|permission-request|permission-denied|prompt-expansion|subagent-stop)"
+    rf"hooks (?:{'|'.join(EVENT_OF_VERB)})"
     r"|session (?:restore|persist)-identity|consciousness (?:brief|check-identity|inject-context)"
 )
 _CALL: Final = rf"context-graph(?:-cli)? (?:{_VERBS})(?: --(?:stdin|auto-dream|fast-path|format [a-z-]++))*+"
@@ -66,12 +66,12 @@ def merge_settings(
         root = parse_json_text(text)
     except ValueError as error:
         raise InvalidInputError(
-            f"settings are not JSON: {error}; mend the file, it was not touched"
+            f"settings are not JSON: {error}; mend the file; it was not changed"
         ) from error
-    _refuse_problems(root.value, "the client would drop the whole file as it is; mend it first")
+    _refuse_problems(root.value, "Claude Code would ignore the whole file as it is; mend it first")
     kept = is_strict(root.value) if strict is None else strict
     merged = _Editor(text, root, strict=kept).merged(events, matcher)
-    _refuse_problems(json.loads(merged), "the result would be dropped by the client; this is our defect")
+    _refuse_problems(json.loads(merged), "Claude Code would ignore the result; please report this")
     return merged
 
 

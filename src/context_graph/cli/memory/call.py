@@ -6,14 +6,13 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
 from context_graph.cli.calling import ask, finish, read_stdin
 from context_graph.cli.options import DbPath, Json
-from context_graph.cli.output.shown import shown
+from context_graph.cli.terminal import shown
 from context_graph.errors import InvalidInputError, InvalidParamsError, UsageError
 from context_graph.operations.consolidations import Consolidate, Goals
 from context_graph.operations.memories import Filters, Store
@@ -30,17 +29,10 @@ _OF_A_SESSION: Final = (Store, Consolidate, Goals)
 _METAVARS: Final = {int: "N", float: "X", str: "TEXT", dict: "JSON", Instant: "TIME"}
 
 
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 _OUTPUT: Final = {
     "output": (
-        Annotated[Format, typer.Option("--format", help="text: lines for people. json: as --json.")],
-        Format.TEXT,
+        Annotated[Literal["text", "json"], typer.Option("--format", help="text, or json as with --json.")],
+        "text",
     ),
     "as_json": (Json, False),
     "db_path": (DbPath, None),
@@ -77,13 +69,13 @@ def add_command(
     """
     taken = {one.wire: one for one in _taken(operation.arguments)}
 
-    def called(output: Format, as_json: bool, db_path: str | None, **given: Any) -> None:
+    def called(output: str, as_json: bool, db_path: str | None, **given: Any) -> None:
         sent = {name: _value(taken[name], value) if name in taken else value for name, value in given.items()}
         found = work(operation.verb, {k: v for k, v in sent.items() if v not in (None, "", [])}, db_path)
         if masked := found.get("masked"):
             told = ", ".join(f"{count} {kind}" for kind, count in masked.items())
             print(f"masked before it was written: {told}", file=sys.stderr)
-        whole = as_json or output is Format.JSON
+        whole = as_json or output == "json"
         print(json.dumps(found, ensure_ascii=False) if whole else shown(text(found)))
 
     options = {name: _option(one) for name, one in taken.items()} | dict(more or {}) | _OUTPUT

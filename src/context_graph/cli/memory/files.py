@@ -8,16 +8,15 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import IO, Annotated, Any, Final, Literal
 
 import typer
 
 from context_graph.cli.calling import ask
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.options import DbPath
-from context_graph.cli.output.bar import Advance, bar
+from context_graph.cli.terminal import Advance, bar
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 _PAGE_S: Final = 60.0
@@ -27,21 +26,14 @@ _PAGE_LINES: Final = 200
 _MAX_LINE: Final = 4 * 1024 * 1024
 
 
-class FileFormat(StrEnum):
-    """What memories are written as."""
-
-    JSONL = "jsonl"
-    MARKDOWN = "markdown"
-
-
 def export(
     file_format: Annotated[
-        FileFormat,
+        Literal["jsonl", "markdown"],
         typer.Option(
             "--format",
-            help="jsonl: one file, nothing lost. markdown: a file a memory, for reading and editing.",
+            help="jsonl: one file, complete. markdown: one file per memory, to read and edit.",
         ),
-    ] = FileFormat.JSONL,
+    ] = "jsonl",
     path: Annotated[
         Path | None,
         typer.Option(
@@ -50,27 +42,29 @@ def export(
     ] = None,
     embeddings: Annotated[
         bool,
-        typer.Option("--embeddings", help="With jsonl: the vectors too, so that none is computed again."),
+        typer.Option(
+            "--embeddings", help="With jsonl: write the vectors too, so that import need not compute them."
+        ),
     ] = False,
     db_path: DbPath = None,
 ) -> None:
-    """Write all memories of this project, with links; as jsonl also the forgotten ones.
+    """Write all memories of this project, with their links; as jsonl also the forgotten ones.
 
-    Written page by page: 100,000 memories take no more memory than a hundred do.
+    It works page by page, so 100,000 memories need no more RAM than a hundred.
 
     Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
 
     Example: context-graph-cli memory export --output memories.jsonl
     """
-    if file_format is FileFormat.MARKDOWN and path is None:
+    if file_format == "markdown" and path is None:
         raise InvalidInputError(
             "--format markdown writes a file for each memory: give a folder with --output"
         )
-    if file_format is FileFormat.MARKDOWN and embeddings:
+    if file_format == "markdown" and embeddings:
         raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
-    pages = _pages(file_format.value, embeddings, db_path)
+    pages = _pages(file_format, embeddings, db_path)
     try:
-        if file_format is FileFormat.MARKDOWN and path is not None:
+        if file_format == "markdown" and path is not None:
             count = _write_folder(path, pages)
         else:
             count = _write_file(path, pages)
@@ -89,19 +83,21 @@ def import_memories(
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace memories whose id is here already; else they stay.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace memories that have the same id; without this they are skipped."
+        ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
     db_path: DbPath = None,
 ) -> None:
     """Read memories from JSONL or Markdown into this project's store.
 
-    Everything is checked first; a bad line is told with its number, and then nothing is written. Secrets
-    are redacted; the report counts them by kind under "masked". What has the id of a memory that is here
-    already is skipped, so that an import that was cut off can be run again.
+    Everything is checked first; if a line is bad, its number is printed and nothing is written. Secrets are
+    redacted; the report counts them by kind under "masked". Memories whose id already exists are skipped, so
+    an interrupted import can be run again.
 
-    Exit codes: 0; 1 the input can't be read or is wrong (each fault on its own line); 2 the database is
-    corrupt.
+    Exit codes: 0; 1 the input can't be read or is wrong (one line per fault); 2 the database is corrupt.
 
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
@@ -127,15 +123,17 @@ def reindex(
     provider: Annotated[
         str,
         typer.Option(
-            "--provider", metavar="NAME", help="static, which is built in, or one that an extra brings."
+            "--provider",
+            metavar="NAME",
+            help="static, which is built in, or a provider that an extra installs.",
         ),
     ] = "static",
     db_path: DbPath = None,
 ) -> None:
-    """Change what makes the embeddings, and compute them all anew, while the store stays in use.
+    """Change the embedding provider and recompute all embeddings, while the store stays in use.
 
-    In a store that has this provider already, memories that have lost their vector get one. Cut off, it
-    goes on where it was when it is run again; until the end the old embeddings serve.
+    If the store already has this provider, only memories without a vector get one. An interrupted run
+    continues when you repeat the command; until it is done, the old embeddings are used.
 
     Exit codes: 0; 1 no such provider, or the store can't be used; 2 a record is corrupt.
 

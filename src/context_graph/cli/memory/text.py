@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from context_graph.cli.output.tables import age
+from context_graph.cli.tables import age, columns, one_line, table
 
 _SHOWN_APART: Final = frozenset(
     {
@@ -19,7 +18,6 @@ _SHOWN_APART: Final = frozenset(
 )
 """Fields that `memory show` words, or leaves to --json; all others are shown as they are."""
 _ID_CHARS: Final = 8
-_LEAST_WIDTH: Final = 40
 _SHOWN: Final = 10
 _LOSERS: Final = 4
 _VALUE_CHARS: Final = 60
@@ -127,7 +125,7 @@ def node_text(node: Mapping[str, Any]) -> str:
             ("forgotten", f"{age(stone['deleted_at_ms'])} ago: {stone['reason'] or 'no reason given'}")
         )
     lines += [("link", edge_text(edge)) for edge in node.get("edges", [])]
-    return _columns([line for line in lines if line[1]]) + f"\n\n{node['content']}"
+    return columns([(name, one_line(value)) for name, value in lines if value]) + f"\n\n{node['content']}"
 
 
 def forget_text(found: Mapping[str, Any]) -> str:
@@ -161,7 +159,7 @@ def stats_text(stats: Mapping[str, Any]) -> str:
             continue
         lines.append((group.replace("_", " "), ""))
         lines += [(f"  {name.replace('_', ' ')}", _figure(value)) for name, value in figures.items()]
-    return _columns(lines)
+    return columns([(name, one_line(value)) for name, value in lines])
 
 
 def _figure(value: object) -> str:
@@ -180,31 +178,6 @@ def _page(table: str, found: Mapping[str, Any]) -> str:
     return f"{table}\nmore: --cursor {cursor}" if cursor else table
 
 
-def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns as wide as they need; the last is cut to the terminal's width, 80 without one.
-
-    Each row is one line: no text can look like a row of its own.
-    """
-    one_line = [tuple(map(_one_line, row)) for row in rows]
-    widths = [max(len(row[at]) for row in one_line) for at in range(len(rows[0]) - 1)]
-    room = max(_LEAST_WIDTH, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))
-    lines = []
-    for row in one_line:
-        last = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join((*cells, last)).rstrip())
-    return "\n".join(lines)
-
-
-def _columns(lines: Sequence[tuple[str, str]]) -> str:
-    width = max((len(name) for name, _ in lines), default=0)
-    return "\n".join(f"{name.ljust(width)}  {_one_line(text)}".rstrip() for name, text in lines)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _age(node: Mapping[str, Any]) -> str:
     at = datetime.fromisoformat(node["created_at"])
     return age(int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
@@ -212,10 +185,6 @@ def _age(node: Mapping[str, Any]) -> str:
 
 def _time(text: str) -> str:
     return datetime.fromisoformat(text).astimezone().isoformat(timespec="seconds")
-
-
-def _one(_: object) -> int:
-    return 1
 
 
 def consolidation_text(found: Mapping[str, Any]) -> str:
@@ -236,7 +205,9 @@ def consolidation_text(found: Mapping[str, Any]) -> str:
     }
     if any(more.values()):
         lines.append(", ".join(f"{name} {count}" for name, count in more.items() if count))
-    lines += _some("merged", found["merged"], found["merged_count"], _merge_line, _losers)
+    lines += _some(
+        "merged", found["merged"], found["merged_count"], _merge_line, lambda one: len(one["losers"])
+    )
     lines += _some("forgotten", found["pruned"], found["pruned_count"], _prune_line)
     lines += _some("linked", found["links_made"], found.get("links_made_count", 0), _link_line)
     lines += _some("pattern", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
@@ -329,7 +300,7 @@ def _some(
     entries: Sequence[Any],
     total: int,
     line: Callable[[Any], str],
-    size: Callable[[Any], int] = _one,
+    size: Callable[[Any], int] = lambda _: 1,
 ) -> list[str]:
     """The first few entries, and how many of ``total`` they leave untold; an entry may tell of several."""
     shown = entries[:_SHOWN]
@@ -373,7 +344,7 @@ def _goal_line(goal: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    text = " ".join(str(value).split())
+    text = one_line(str(value))
     return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from context_graph.cli.native import become_launcher
-from context_graph.cli.output.shown import shown
 from context_graph.cli.req import run as req_run
 from context_graph.cli.req import text as req_text
+from context_graph.cli.terminal import shown
 from context_graph.config import locate
 from context_graph.errors import UsageError
 from context_graph.gates.commands import commands, upkeep

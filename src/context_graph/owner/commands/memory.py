@@ -234,7 +234,7 @@ class McpHost:
         self._root = root
         self._service = service
         self._log = log
-        from context_graph.mcp.registry import Toolbox
+        from context_graph.mcp.tools import Toolbox
         from context_graph.mcp.sessions import Sessions
         from context_graph.mcp.tools import memory_tools
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,17 +14,26 @@ _CHAIN_ENDS: Final = {
     "cycle": " <- (a cycle)",
     "limit": " <- ...",
 }
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_LEAST_WIDTH: Final = 40
+_TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def age(timestamp_ms: int, now_ms: int | None = None) -> str:
+def age(timestamp_ms: int) -> str:
     """How long ago, in one unit: `3 h`, `12 s`."""
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    seconds = max(0, (now - timestamp_ms) // 1000)
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return span(max(0.0, time.time() - timestamp_ms / 1000))
+
+
+def span(seconds: float) -> str:
+    """A time in the unit that fits."""
+    unit, name = next((one for one in _TIMES if seconds >= one[0]), (1, "s"))
+    return f"{seconds // unit:.0f} {name}"
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that fits."""
+    unit, name = next((one for one in _SIZES if count >= one[0]), (0, ""))
+    return f"{count / unit:.1f} {name}" if unit else f"{count:.0f} B"
 
 
 def counted(count: int, thing: str, things: str = "") -> str:
@@ -36,12 +46,7 @@ def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return "no sessions yet"
     head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
-    cells = [head, *(_row(row) for row in rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    )
+    return table([head, *map(_row, rows)], whole=True)
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -200,7 +205,28 @@ def _number(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, (int, float)) else "?"
 
 
+def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
+    """Columns as wide as they need; unless ``whole``, the last is cut to the terminal's width (or 80).
+
+    Each row is one line: no text can look like a row of its own.
+    """
+    lines = [tuple(map(one_line, row)) for row in rows]
+    widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[:-1]]
+    room = max(_LEAST_WIDTH, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))
+    shown = []
+    for *row, last in lines:
+        last = last if whole or len(last) <= room else last[: room - 1] + "…"
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        shown.append("  ".join((*cells, last)).rstrip())
+    return "\n".join(shown)
+
+
+def one_line(text: str) -> str:
+    """``text`` with each run of white space as one space."""
+    return " ".join(text.split())
+
+
 def columns(lines: Sequence[tuple[str, str]]) -> str:
     """Names and their values, one pair a line."""
-    width = max(len(name) for name, _ in lines)
-    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in lines)
+    width = max((len(name) for name, _ in lines), default=0)
+    return "\n".join(f"{name.ljust(width)}  {text}".rstrip() for name, text in lines)

@@ -1,4 +1,4 @@
-"""Sends answers that come after their message was served: a tool's long work, and the way its answer takes.
+"""Describes a tool's answer, at once or later: a result, the promise of one, and the way that it takes.
 
 All on the server's one thread. A deferred call does not block the loop: its own connection and all others are
 served meanwhile.
@@ -6,13 +6,46 @@ served meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import orjson
 
 from context_graph.mcp.rpc import INTERNAL_ERROR, INVALID_REQUEST, RequestId, RpcError
+from context_graph.memory.context.quoting import TRUST, inert
 
-if TYPE_CHECKING:
-    from context_graph.mcp.result import ToolResult
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answers with.
+
+    Attributes:
+        structured: The answer as a JSON object; its text becomes the content where ``content`` is empty.
+        content: MCP content blocks, for tools that answer with something else.
+        failed: MCP's isError: the tool itself failed, in words for the model.
+    """
+
+    structured: Mapping[str, Any] | None = None
+    content: tuple[Mapping[str, Any], ...] = ()
+    failed: bool = False
+
+    def blocks(self) -> list[Mapping[str, Any]]:
+        """The content as sent: where there is none, the structured answer's JSON, spelled inertly."""
+        if self.content or self.structured is None:
+            return list(self.content)
+        return [{"type": "text", "text": inert(orjson.dumps(self.structured).decode())}]
+
+
+def answer(found: Mapping[str, Any], pulse: Mapping[str, Any], *, quotes: bool = True) -> ToolResult:
+    """The result with what a tool has ``found``, and the pulse that every answer has (REQ-CORE-019).
+
+    Args:
+        quotes: Whether some of it may be text from memories: then the first field says so, before anything
+            that such a text could claim of itself.
+    """
+    return ToolResult({**(TRUST if quotes else {}), **found, "pulse": pulse})
+
 
 _RUNNING_MAX: Final = 16
 """Calls of one connection whose answers are still to come."""

@@ -1,1 +1,0 @@
-"""Renders answers as text: ``tables`` for JSON answers, one module each for `status` and `doctor`."""

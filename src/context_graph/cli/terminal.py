@@ -1,0 +1,74 @@
+"""Prints for a terminal: names with their values, progress bars, and text made safe to show."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from context_graph.cli.tables import columns
+
+_KEPT = "\n\t"
+_TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def shown(text: str) -> str:
+    """``text`` with what steers a terminal or turns the direction of reading in its escaped form (`\\x1b`).
+
+    A memory or a project's file may hold such characters: they could write the clipboard or hide a line.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if (code < 0x20 and character not in _KEPT) or 0x7F <= code < 0xA0:
+        return f"\\x{code:02x}"
+    if character in _TURNING or 0xD800 <= code < 0xE000:
+        return f"\\u{code:04x}"
+    return character
+
+
+def show(rows: Sequence[tuple[str, str]]) -> None:
+    """Print the pairs one below the other. rich is Typer's own dependency, and loaded for a terminal only."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        print(columns(rows))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # a path that ends in an ellipsis can't be copied
+    for name, text in rows:
+        wrong = name == "problem" or text.startswith(("✗", "⚠"))
+        table.add_row(Text(name, style="bold red" if wrong else "bold cyan"), Text(text))
+    Console().print(table)
+
+
+Advance = Callable[[int], None]
+
+
+@contextlib.contextmanager
+def updating(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar updated in rich's terms: advance, completed, total, description."""
+    if not sys.stderr.isatty():
+        yield lambda **_: None
+        return
+    from rich.console import Console  # 40 ms, and only somebody who waits pays for it
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        yield functools.partial(progress.update, progress.add_task(what, total=total))
+
+
+@contextlib.contextmanager
+def bar(what: str, total: int | None) -> Iterator[Advance]:
+    """A progress bar updated by increments."""
+    with updating(what, total) as update:
+        yield lambda size: update(advance=size)
