@@ -234,9 +234,8 @@ class McpHost:
         self._root = root
         self._service = service
         self._log = log
-        from context_graph.mcp.tools import Toolbox
         from context_graph.mcp.sessions import Sessions
-        from context_graph.mcp.tools import memory_tools
+        from context_graph.mcp.tools import Toolbox, memory_tools
 
         self.toolbox = Toolbox(memory_tools())
         self.sessions = Sessions(settings.mcp_session_s)
