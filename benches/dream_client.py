@@ -21,9 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benches.dream_store import make
 from benches.processes import CLI, live_env
 from benches.report import described, grid, machine, options, save
+from tests.realclient.installed import why_not
 from tests.support.cli import Cli
 from tests.support.owner_consolidations import Owner
-from tests.support.real_client import CLIENT, DRIVER, drive
+from tests.support.real_client import drive
 
 TURNS: list[Any] = [{"tool": "Bash", "input": {"command": "echo deployed"}}, "Deployed."]
 CASES = ("off", "light")
@@ -35,8 +36,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--memories", type=int, default=10_000)
     given = parser.parse_args()
-    if not DRIVER.exists() or not CLIENT.exists():
-        sys.exit("no real client or driver here")
+    if why := why_not():
+        sys.exit(f"no real client here: {why}")
     folder = Path(tempfile.mkdtemp(prefix="context-graph-bench-"))
     try:
         report = measure(folder, given.turns, given.memories)

@@ -26,7 +26,6 @@ from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHER = ROOT / "ext" / "launcher" / "src"
 PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
@@ -147,15 +146,6 @@ def test_typer_knows_the_options_of_the_table(entry: Command) -> None:
     }
     flags = {option for option, param in found.items() if param.is_flag}
     assert flags == {option.name for option in entry.options if option.is_flag}
-
-
-def test_the_launcher_knows_the_hooks_and_options_of_the_table() -> None:
-    """options.rs and kind.rs: every kind takes every option there."""
-    source = (LAUNCHER / "options.rs").read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
-    known = set(re.findall(r'b"(--[a-z-]+)"', source)) - {"--help"}
-    assert known == {option.name for entry in HOOKS for option in entry.options}
-    kinds = set(re.findall(r'"hooks\.([a-z-]+)"', (LAUNCHER / "kind.rs").read_text(encoding="utf-8")))
-    assert kinds == {entry.word for entry in HOOKS} == set(EventKind)
 
 
 def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
