@@ -10,6 +10,8 @@ FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
 E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2e/test_real_mcp.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start some thousand processes of ours: without bytecode each compiles our source first, half of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-baseline bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean

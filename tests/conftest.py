@@ -48,7 +48,7 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
     (project / ".git").mkdir(parents=True)
     made = Cli(launcher, project, dict(os.environ))
     yield made
-    made.run("owner", "stop")
+    made.stop_owner()
 
 
 @pytest.fixture
