@@ -193,9 +193,9 @@ def test_an_unknown_session_is_exit_5_in_seed_001s_formats_and_begun_in_the_clie
 @pytest.mark.parametrize(
     "args", [("--frmat", "json"), ("--format", "yaml"), ("--session-id",), ("--success", "maybe")]
 )
-def test_a_usage_error_is_exit_4_and_never_2(cli: Cli, args: tuple[str, ...]) -> None:
+def test_a_usage_error_is_exit_4_and_never_2(shared_cli: Cli, args: tuple[str, ...]) -> None:
     """D2.3: usage errors never exit 2 on any hook command."""
-    assert cli.run("hooks", "post-tool", *args, stdin="{}").returncode == 4
+    assert shared_cli.run("hooks", "post-tool", *args, stdin="{}").returncode == 4
 
 
 @pytest.mark.parametrize("path", ["../out", "/etc/cg", "/proc/self", "link/db", "a/../../b", "file"])
