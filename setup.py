@@ -6,8 +6,10 @@ annotation of each kernel beside the C.
 """
 
 import os
+from multiprocessing import get_context
 from pathlib import Path
 
+import Cython.Build.Dependencies  # noqa: F401  # here, so that the processes below do not each import it
 from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
@@ -49,10 +51,26 @@ extensions = [
     for source in sorted(KERNELS.glob("*.pyx"))
 ]
 
+
+class BuildKernels(build_ext):
+    """Builds the kernels side by side: Cython's part is Python, so each takes a process."""
+
+    def build_extensions(self) -> None:
+        global _build
+        _build = self.build_extension  # forked processes have it: a command can't be pickled
+        largest_first = sorted(self.extensions, key=lambda one: -os.path.getsize(one.sources[0]))
+        with get_context("fork").Pool(min(os.cpu_count() or 1, len(largest_first))) as pool:
+            pool.map(_build_one, largest_first, chunksize=1)
+
+
+def _build_one(extension: Extension) -> None:
+    _build(extension)
+
+
 setup(
     package_dir={"": "src"},
     ext_modules=extensions,
-    cmdclass={"build_ext": build_ext},
+    cmdclass={"build_ext": BuildKernels},
     options={
         "build_ext": {
             "cython_c_in_temp": True,  # keeps generated C out of the source tree
