@@ -11,7 +11,7 @@ BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_J
 # More than processors: a test waits for processes that it started for a third of its time.
 TEST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 # In memory where that is large and may hold programs: tests open databases all the time, and these flush their files.
-TEST_TMP := $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ {print $$2}' /proc/mounts 2>/dev/null | while read -r at; do \
+TEST_TMP := $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ {print $$2; exit}' /proc/mounts 2>/dev/null | while read -r at; do \
   [ "$$(df -Pk $$at | awk 'NR == 2 {print $$4}')" -lt 4000000 ] || echo $$at; done)
 E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2e/test_real_mcp.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

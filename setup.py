@@ -53,18 +53,23 @@ extensions = [
 
 
 class BuildKernels(build_ext):
-    """Builds the kernels side by side: Cython's part is Python, so each takes a process."""
+    """Builds the kernels side by side: Cython's part is Python, so each share takes a process."""
 
     def build_extensions(self) -> None:
-        global _build
-        _build = self.build_extension  # forked processes have it: a command can't be pickled
+        count = os.cpu_count() or 1
         largest_first = sorted(self.extensions, key=lambda one: -os.path.getsize(one.sources[0]))
-        with get_context("fork").Pool(min(os.cpu_count() or 1, len(largest_first))) as pool:
-            pool.map(_build_one, largest_first, chunksize=1)
+        fork = get_context("fork")  # a command can't be pickled
+        shares = [fork.Process(target=self._build, args=(largest_first[n::count],)) for n in range(count)]
+        for share in shares:
+            share.start()
+        for share in shares:
+            share.join()
+        if any(share.exitcode for share in shares):
+            raise SystemExit("a kernel could not be built: what is above says which and why")
 
-
-def _build_one(extension: Extension) -> None:
-    _build(extension)
+    def _build(self, extensions: list[Extension]) -> None:
+        for extension in extensions:
+            self.build_extension(extension)
 
 
 setup(
