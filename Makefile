@@ -8,8 +8,15 @@ KERNEL_SOURCES := $(wildcard ext/kernels/*.pyx ext/kernels/*.pxd)
 BENCH_JSON ?= artifacts/bench.json
 FUZZ_EXAMPLES ?= 2000
 BENCHES = $(BIN)/python -m pytest benches -p no:xdist --benchmark-json=$(BENCH_JSON) -o python_files='bench_*.py'
+# More than processors: a test waits for processes that it started for a third of its time.
+TEST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
+# In memory where that is large and may hold programs: tests open databases all the time, and these flush their files.
+TEST_TMP := $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ {print $$2; exit}' /proc/mounts 2>/dev/null | while read -r at; do \
+  [ "$$(df -Pk $$at | awk 'NR == 2 {print $$4}')" -lt 4000000 ] || echo $$at; done)
 E2E_SHORT := tests/e2e/test_real_client.py tests/e2e/test_real_gates.py tests/e2e/test_real_mcp.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start some thousand processes of ours: without bytecode each compiles our source first, half of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
@@ -22,14 +29,21 @@ $(STAMPS)/venv:
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/launcher: $(STAMPS)/venv $(LAUNCHER_SOURCES)
+# The next two share nothing, so that `make -j2 build` compiles the launcher while pip fetches the tools.
+$(STAMPS)/launcher-wheel: $(STAMPS)/venv $(LAUNCHER_SOURCES)
 	@command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
-	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps ./ext/launcher || \
+	rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./ext/launcher || \
 	  { command -v cargo >/dev/null || echo "the launcher needs Rust, and none could be fetched: install it (https://rustup.rs) and run make again" >&2; exit 1; }
 	touch $@
 
+$(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev && touch $@
+
+$(STAMPS)/launcher: $(STAMPS)/launcher-wheel $(STAMPS)/tools
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
+
 $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
-	$(BIN)/python -m pip install --quiet --editable . --group dev && touch $@
+	$(BIN)/python -m pip install --quiet --editable . && touch $@
 
 build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
 dev: build ## The same, under the name contributors look for
@@ -38,7 +52,7 @@ demo: build ## Run three scripted sessions through the real hooks and show what 
 	$(BIN)/python tools/demo.py
 
 test: build ## Run all tests but the long ones and those of the real client
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not torture and not e2e" tests
+	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
 
 test-fast: build ## Unit and kernel tests alone, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/unit tests/kernels

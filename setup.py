@@ -6,8 +6,10 @@ annotation of each kernel beside the C.
 """
 
 import os
+from multiprocessing import get_context
 from pathlib import Path
 
+import Cython.Build.Dependencies  # noqa: F401  # here, so that the processes below do not each import it
 from Cython.Compiler import Options
 from Cython.Distutils import Extension, build_ext
 from setuptools import setup
@@ -49,10 +51,31 @@ extensions = [
     for source in sorted(KERNELS.glob("*.pyx"))
 ]
 
+
+class BuildKernels(build_ext):
+    """Builds the kernels side by side: Cython's part is Python, so each share takes a process."""
+
+    def build_extensions(self) -> None:
+        count = os.cpu_count() or 1
+        largest_first = sorted(self.extensions, key=lambda one: -os.path.getsize(one.sources[0]))
+        fork = get_context("fork")  # a command can't be pickled
+        shares = [fork.Process(target=self._build, args=(largest_first[n::count],)) for n in range(count)]
+        for share in shares:
+            share.start()
+        for share in shares:
+            share.join()
+        if any(share.exitcode for share in shares):
+            raise SystemExit("a kernel could not be built: what is above says which and why")
+
+    def _build(self, extensions: list[Extension]) -> None:
+        for extension in extensions:
+            self.build_extension(extension)
+
+
 setup(
     package_dir={"": "src"},
     ext_modules=extensions,
-    cmdclass={"build_ext": build_ext},
+    cmdclass={"build_ext": BuildKernels},
     options={
         "build_ext": {
             "cython_c_in_temp": True,  # keeps generated C out of the source tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
+_QUICK = ("contract", "kernels", "unit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests come first: at the end no worker waits for another one's."""
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] in _QUICK)
+
 
 @pytest.fixture(autouse=True)
 def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -31,24 +39,45 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     for name in list(os.environ):
         if name.startswith(_INHERITED):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / ".claude"))
-    monkeypatch.setenv("CONTEXT_GRAPH_HOME", str(home / "cg"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
+    for name, value in _places(home).items():
+        monkeypatch.setenv(name, value)
     return home
+
+
+def _places(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "CONTEXT_GRAPH_HOME": str(home / "cg"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".local" / "share"),
+    }
 
 
 @pytest.fixture
 def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
     """The launcher with a fresh data root and project; its owner is stopped at the end."""
+    made = _installed(tmp_path / "project", os.environ)
+    yield made
+    made.stop_owner()
+
+
+@pytest.fixture(scope="module")
+def shared_cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_INHERITED)}
+    made = _installed(
+        tmp_path_factory.mktemp("shared") / "project", inherited | _places(tmp_path_factory.mktemp("home"))
+    )
+    yield made
+    made.stop_owner()
+
+
+def _installed(project: Path, env: Mapping[str, str]) -> Cli:
     launcher = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
     assert launcher.exists(), f"no launcher at {launcher}: run `make build`"
-    project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    made = Cli(launcher, project, dict(os.environ))
-    yield made
-    made.run("owner", "stop")
+    return Cli(launcher, project, dict(env))
 
 
 @pytest.fixture

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
+
+from context_graph.wire.client import start_owner, stop_owner, wait_ready
 
 __all__ = ["Cli", "stopped"]
 
@@ -45,6 +49,19 @@ class Cli:
             done.stdout.decode("utf-8", "replace"),
             done.stderr.decode("utf-8", "replace"),
         )
+
+    @property
+    def root(self) -> Path:
+        return Path(self.env["CONTEXT_GRAPH_HOME"])
+
+    def start_owner(self) -> None:
+        """What `owner start` does, without starting a Python for it."""
+        with patch.dict(os.environ, self.env, clear=True), start_owner(self.root) as starting:
+            wait_ready(self.root, time.monotonic() + 30, starting)
+
+    def stop_owner(self) -> None:
+        """What `owner stop` does, without starting a Python for it."""
+        stop_owner(self.root)
 
 
 @contextmanager

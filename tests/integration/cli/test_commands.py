@@ -417,9 +417,9 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("words", "code"), USAGE, ids=[" ".join(words) for words, _ in USAGE])
-def test_a_usage_error_never_exits_2(cli: Cli, words: tuple[str, ...], code: int) -> None:
+def test_a_usage_error_never_exits_2(shared_cli: Cli, words: tuple[str, ...], code: int) -> None:
     """REQ-SESSION-17, TC-SESSION-22: 2 would block the client; a sentence, never a traceback."""
-    done = cli.run(*words)
+    done = shared_cli.run(*words)
     assert done.returncode == code, done
     assert done.stderr and "Traceback" not in done.stderr
 
@@ -427,17 +427,17 @@ def test_a_usage_error_never_exits_2(cli: Cli, words: tuple[str, ...], code: int
 @pytest.mark.parametrize(
     "words", [(), ("--help",), ("session",), ("hooks", "-h"), ("hooks", "pre-tool", "--help")]
 )
-def test_help_is_one_word_away(cli: Cli, words: tuple[str, ...]) -> None:
+def test_help_is_one_word_away(shared_cli: Cli, words: tuple[str, ...]) -> None:
     """Of the program, of a group, of a command the launcher serves."""
-    done = cli.run(*words)
+    done = shared_cli.run(*words)
     assert done.returncode == 0 and done.stdout.startswith("Usage: context-graph-cli")
 
 
-def test_the_version_is_the_packages(cli: Cli) -> None:
+def test_the_version_is_the_packages(shared_cli: Cli) -> None:
     """--version."""
     from context_graph import __version__
 
-    assert cli.run("--version").stdout == f"context-graph-cli {__version__}\n"
+    assert shared_cli.run("--version").stdout == f"context-graph-cli {__version__}\n"
 
 
 def test_a_reader_that_leaves_early_is_no_error(cli: Cli) -> None:

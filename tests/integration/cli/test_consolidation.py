@@ -115,9 +115,9 @@ def test_the_state_gates_modes_and_a_person_may_overrule_it(cli: Cli) -> None:
     ],
     ids=" ".join,
 )
-def test_a_wrong_call_ends_with_1(cli: Cli, words: tuple[str, ...]) -> None:
+def test_a_wrong_call_ends_with_1(shared_cli: Cli, words: tuple[str, ...]) -> None:
     """2 is kept for corruption."""
-    done = cli.run("memory", *words)
+    done = shared_cli.run("memory", *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr
 

@@ -112,10 +112,10 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
     ],
 )
 def test_a_wrong_argument_is_named_with_its_cure_and_ends_with_1(
-    cli: Cli, words: list[str], said: str
+    shared_cli: Cli, words: list[str], said: str
 ) -> None:
     """EC-CORE-001..006 in a command's words; 2 would mean a corrupt database."""
-    done = cli.run("memory", *words)
+    done = shared_cli.run("memory", *words)
     assert done.returncode == 1 and said in done.stderr, done
     assert "Traceback" not in done.stderr and done.stdout == ""
 

@@ -36,14 +36,15 @@ from context_graph.store.engine.failures import damaged_database
     ids=" ".join,
 )
 def test_a_removed_working_folder_is_said_to_be_removed(
-    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+    shared_cli: Cli, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
     done = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", str(gone), str(cli.launcher), *words],
-        capture_output=True, text=True, env=dict(cli.env), stdin=subprocess.DEVNULL, timeout=60, check=False,
+        ["/bin/sh", "-c", script, "sh", str(gone), str(shared_cli.launcher), *words],
+        capture_output=True, text=True, env=dict(shared_cli.env), stdin=subprocess.DEVNULL, timeout=60,
+        check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
     assert "internal error" not in said.lower() and "Traceback" not in said, said

@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -93,14 +93,21 @@ EC_ROWS: dict[str, tuple[str, dict[str, Any], str, str, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def shared_peer(shared_cli: Cli) -> Iterator[Peer]:
+    """For calls that are refused, and change nothing."""
+    with connected(shared_cli) as made:
+        yield made
+
+
 @pytest.mark.parametrize("row", EC_ROWS)
-def test_each_edge_case_has_its_code_and_its_exact_message(peer: Peer, row: str) -> None:
+def test_each_edge_case_has_its_code_and_its_exact_message(shared_peer: Peer, row: str) -> None:
     """EC-CORE-001, EC-CORE-002, EC-CORE-003, EC-CORE-005, EC-CORE-006, EC-CORE-012, EC-CORE-016, EC-CORE-017;
     ERR-CORE-004 to ERR-CORE-007; TC-CORE-016, TC-CORE-018, AC-CORE-01-03."""
     tool, arguments, message, error_row, detail = EC_ROWS[row]
     if arguments.get("node_id") == "NODE":
-        arguments = {**arguments, "node_id": peer.store("something to delete")}
-    check(peer.fail(tool, **arguments), -32602, message, error_row, detail)
+        arguments = {**arguments, "node_id": shared_peer.store("something to delete")}
+    check(shared_peer.fail(tool, **arguments), -32602, message, error_row, detail)
 
 
 LIMITS: list[tuple[str, dict[str, Any]]] = [

@@ -228,7 +228,7 @@ def no_owner(cli: Cli) -> Iterator[None]:
 
     Hooks remember it as one that does not answer, so that none of them waits for it.
     """
-    cli.run("owner", "stop")
+    cli.stop_owner()
     run = Path(cli.env["CONTEXT_GRAPH_HOME"]) / "run"
     run.mkdir(parents=True, exist_ok=True)
     handle = os.open(run / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -258,8 +258,8 @@ def decided_by(who: str, cli: Cli) -> Iterator[None]:
         with no_owner(cli):
             yield
         return
-    assert cli.run("owner", "start").returncode == 0
+    cli.start_owner()
     try:
         yield
     finally:
-        cli.run("owner", "stop")
+        cli.stop_owner()
