@@ -150,7 +150,6 @@ class Memex(Reading):
         occurred_at_ms: int | None = None,
         source: str = "library",
         pinned: bool = False,
-        label: str | None = None,
         embedding: bytes | None = None,
         node_id: UUID | None = None,
     ) -> MemoryNode:
@@ -167,7 +166,6 @@ class Memex(Reading):
             tags: At most 32, each of at most 64 characters.
             occurred_at_ms: Unix ms of the event it describes; None for now.
             source: tool, capture, import, cli or library.
-            label: A short name for it, at most 64 characters.
             embedding: 6144 bytes (1536 float32); None to compute it.
             node_id: The id to use. If it exists already, that memory is returned and nothing is written.
 
@@ -192,7 +190,6 @@ class Memex(Reading):
             occurred_at_ms=occurred_at_ms,
             source=source,
             pinned=pinned,
-            label=label,
             embedding=embedding,
             node_id=node_id,
         )

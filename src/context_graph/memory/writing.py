@@ -49,7 +49,6 @@ class Draft:
     occurred_at_ms: int | None = None
     source: str = "library"
     pinned: bool = False
-    label: str | None = None
     embedding: bytes | None = None
     node_id: UUID | None = None
     links: tuple[UUID, ...] = field(default=(), init=False)
@@ -125,7 +124,6 @@ _TEXTS: Final = (
     ("agent_id", MAX_ID_CHARS),
     ("project", MAX_PROJECT_CHARS),
     ("source", MAX_SOURCE_CHARS),
-    ("label", MAX_TAG_CHARS),
 )
 
 

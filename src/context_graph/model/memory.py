@@ -221,8 +221,6 @@ class MemoryNode:
     modality: Modality = Modality.TEXT
     tags: tuple[str, ...] = ()
     pinned: bool = False
-    label: str | None = None
-    """A short name that a person gave it."""
     source: str = "library"
     """Who stored it: tool, capture, import, cli, library."""
     commit_seq: int = 0

@@ -148,7 +148,6 @@ class Store(Shown, kw_only=True):
         | None
     ) = None
     pinned: Annotated[bool, about("Never let a consolidation merge or prune it.")] = False
-    label: Annotated[str, text("A short name for it.", 64, metavar="WORDS")] | None = None
 
 
 @operation(

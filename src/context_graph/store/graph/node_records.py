@@ -30,7 +30,7 @@ from context_graph.store.graph.records import (
 )
 from context_graph.store.layout import wrap
 
-NODE_VERSION: Final = 3
+NODE_VERSION: Final = 2
 
 # Never renumber.
 _QUADRANTS: Final = (
@@ -110,18 +110,7 @@ def encode_node(key: bytes, node: MemoryNode, *, deleted: bool = False) -> bytes
     except struct.error as error:
         raise InvalidParamsError.of("memory", f"a field is out of range for a record: {error}") from error
     payload = b"".join(
-        (
-            head,
-            rationale,
-            agent or b"",
-            session or b"",
-            project or b"",
-            source,
-            tags,
-            metadata,
-            content,
-            text_bytes(node.label or ""),
-        )
+        (head, rationale, agent or b"", session or b"", project or b"", source, tags, metadata, content)
     )
     return wrap(key, NODE_VERSION, payload)
 
@@ -149,7 +138,7 @@ def _decode_node_2(key: bytes, payload: bytes, access: Access | None) -> StoredN
     agent, session, project = texts.optional(head[14]), texts.optional(head[15]), texts.optional(head[16])
     source, tags = texts.take(head[17]), texts.take(head[18])
     metadata, content = texts.raw(head[19]), texts.take(head[20])
-    label = texts.rest().decode("utf-8", "surrogatepass")  # version 3; nothing in version 2
+    texts.end()
     if len(tags.split("\0") if head[11] else ()) != head[11]:
         raise ValueError(f"{head[11]} tags, not as many texts")
     node = MemoryNode(
@@ -169,7 +158,6 @@ def _decode_node_2(key: bytes, payload: bytes, access: Access | None) -> StoredN
         modality=MODALITIES[head[10]],
         tags=tuple(tags.split("\0")) if head[11] else (),
         pinned=bool(flags & PINNED),
-        label=label or None,
         source=source,
         commit_seq=head[0],
         metadata=json_object(metadata),
@@ -204,7 +192,6 @@ def _decode_node_1(key: bytes, payload: bytes, access: Access | None) -> StoredN
 _NODE_DECODERS: Final[dict[int, Callable[[bytes, bytes, Access | None], StoredNode]]] = {
     1: _decode_node_1,
     2: _decode_node_2,
-    3: _decode_node_2,
 }
 
 
