@@ -35,7 +35,6 @@ def alike(a: object, b: object) -> bool:
 def test_any_buffers_give_the_same_value_or_the_same_error(compiled, reference, a, b, r) -> None:
     x, y = array("d", a), array("d", b)
     for name, arguments in [
-        ("cosine", (x, y)),
         ("cosine13", (x, y)),
         ("purpose_entropy", (x,)),
         ("identity_continuity", (x, y, r)),

@@ -69,7 +69,7 @@ def test_a_removed_working_folder_is_no_matter_where_the_client_names_the_projec
 def test_doctor_names_the_program_that_is_not_on_path_and_not_the_disk(cli: Cli) -> None:
     assert cli.run("setup", "--yes").returncode == 0
     done = cli.run("doctor", env={"PATH": "/usr/bin:/bin"})
-    assert "is not on PATH, so the client can't start it" in done.stdout, done.stdout
+    assert "is not on PATH, so Claude Code can't start it" in done.stdout, done.stdout
     assert "room on the disk" not in done.stdout
     assert cli.run("setup", "--link", "--remove").returncode == 0
     done = cli.run("doctor", env={"PATH": "/usr/bin:/bin"})

@@ -218,7 +218,7 @@ def test_settings_beside_an_installed_plugin_are_told(project: Cli) -> None:
     (claude / "settings.json").write_text(json.dumps({"enabledPlugins": {"context-graph@here": True}}))
     project.run("setup", "--yes")
     code, report = examine(project)
-    (told,) = [one for one in report["findings"] if "more than one command calls us" in one["what"]]
+    (told,) = [one for one in report["findings"] if "more than one hook calls us" in one["what"]]
     assert code == 0 and "SessionStart, PreToolUse" in told["what"], problems(report)
     assert str(project.project / ".claude/settings.json") in told["what"] and "--remove" in told["cure"]
     project.run("setup", "--remove", "--yes")
@@ -266,7 +266,7 @@ def test_a_server_that_was_refused_in_the_client_s_dialog_is_told_with_the_way_b
     local = project.project / ".claude/settings.local.json"
     local.write_text('{"disabledMcpjsonServers": ["context-graph"]}')
     code, report = examine(project)
-    (told,) = [one for one in report["findings"] if "was refused" in one["what"]]
+    (told,) = [one for one in report["findings"] if "perhaps because they were refused" in one["what"]]
     assert code == 1 and str(local) in told["what"]
     assert "claude mcp reset-project-choices" in told["cure"]
 

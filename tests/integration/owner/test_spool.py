@@ -313,7 +313,7 @@ def test_hooks_that_append_while_the_owner_drains_lose_nothing(tmp_path: Path) -
             [sys.executable, "-c", WRITER, str(folder / EVENTS_LOG), f"w{number}", "150"],
             stdin=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
         for number in range(4)
     ]
