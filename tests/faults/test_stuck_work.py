@@ -151,7 +151,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
         slow.run("session", "list")  # a hook that met the dying owner has started none
     wait_until(lambda: aside(slow) == ["capture:stuck-1"], "the capture is set aside", 60)
     assert len(defect.met) == 2
-    assert "ended while it did this" in str(status(slow)["set_aside"])
+    assert "ended while doing this" in str(status(slow)["set_aside"])
 
 
 def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are_applied(
@@ -201,7 +201,7 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     assert "ended" in log_of(stuck)
 
 
-@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "came to no end")])
+@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "did not finish")])
 def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
     stuck: Cli, defect: Defect, place: str, words: str
 ) -> None:

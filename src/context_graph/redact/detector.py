@@ -325,7 +325,7 @@ class DeferredRedactor(Redactor):
             raise AttributeError(name)
         self._loading.join()
         if "rule_count" not in self.__dict__:  # the thread died of a bug: it has been logged by its own hook
-            own = Redactor(problems=("redaction: rules could not be loaded; our own alone hold",))
+            own = Redactor(problems=("redaction: rules could not be loaded; only our own are used",))
             self.__dict__.update(vars(own))
         return object.__getattribute__(self, name)
 

@@ -212,7 +212,7 @@ def test_an_unknown_field_is_named_with_the_known_ones() -> None:
 
 
 def test_one_session_twice_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"sessions\[1\]\.session_id 'one' is there twice"):
+    with pytest.raises(InvalidInputError, match=r"sessions\[1\]\.session_id 'one' appears twice"):
         transfer.read_document(exported("one", "one"))
 
 
