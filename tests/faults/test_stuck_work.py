@@ -242,7 +242,7 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     hook(slow, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")
     done = slow.run("owner", "stop", "--timeout", "6")
     assert done.returncode == 0, done.stderr
-    assert "asked to leave" in log_of(slow)
+    assert "asked to stop" in log_of(slow)
     defect.set("")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
     assert shown["events_by_kind"]["prompt-submit"] == 1

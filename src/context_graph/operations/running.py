@@ -399,7 +399,7 @@ def check_not_pinned(memex: Memex, node_id: UUID) -> None:
         raise InvalidParamsError.of(
             "node_id",
             f"is {_line(memex, node_id)}, which is pinned; "
-            "with the user's word for it, give pinned: true (--pinned)",
+            "ask the user, and only if they agree give pinned: true (--pinned)",
         )
 
 
