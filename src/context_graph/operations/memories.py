@@ -173,7 +173,7 @@ class Recall(Shown, kw_only=True):
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
     filters: Annotated[dict[str, Any], about(_FILTERS)] | None = None
     recency: Annotated[
-        float, unit("How strongly newer memories are preferred, 0 to 1.", tool="Weight of newness")
+        float, unit("How strongly newer memories are preferred, 0 to 1.", tool="Weight of recency")
     ] = 0.0
     cursor: _Cursor | None = None
 
