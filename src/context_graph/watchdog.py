@@ -66,9 +66,9 @@ class Piece:
         self._whole += 1
         used = time.thread_time() - self._cpu
         if used >= limit_s * 0.98:
-            self.ended = f"it used {limit_s:g} s of processor time and came to no end"
+            self.ended = f"it used {limit_s:g} s of processor time and did not finish"
         elif self._looks >= _LOOKS * _WALL:
-            self.ended = f"it came to no end within {limit_s * _WALL:g} s"
+            self.ended = f"it did not finish within {limit_s * _WALL:g} s"
         elif self._whole >= _LOOKS * _WHOLE:
             self.ended = f"it lasted more than {limit_s * _WHOLE:g} s"
 
@@ -188,7 +188,7 @@ def _look(_number: int, _frame: FrameType | None) -> None:
         return
     asked = bool(_leave_by) and time.monotonic() >= _leave_by
     if asked:
-        piece.ended = "the owner was asked to leave"
+        piece.ended = "the owner was asked to stop"
     elif _limit_s > 0:
         piece.look(_limit_s)
     if piece.ended:

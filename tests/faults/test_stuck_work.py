@@ -151,7 +151,7 @@ def test_an_owner_killed_in_a_capture_that_hangs_does_not_hand_it_on_for_ever(
         slow.run("session", "list")  # a hook that met the dying owner has started none
     wait_until(lambda: aside(slow) == ["capture:stuck-1"], "the capture is set aside", 60)
     assert len(defect.met) == 2
-    assert "ended while it did this" in str(status(slow)["set_aside"])
+    assert "ended while doing this" in str(status(slow)["set_aside"])
 
 
 def test_an_event_that_never_ends_is_spooled_and_set_aside_and_the_next_ones_are_applied(
@@ -201,7 +201,7 @@ def test_a_call_that_never_ends_is_ended_and_its_caller_told_what_it_was(stuck: 
     assert "ended" in log_of(stuck)
 
 
-@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "came to no end")])
+@pytest.mark.parametrize(("place", "words"), [("dream", "processor time"), ("commit", "did not finish")])
 def test_a_consolidation_that_computes_for_ever_is_ended_and_the_next_one_done(
     stuck: Cli, defect: Defect, place: str, words: str
 ) -> None:
@@ -242,7 +242,7 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     hook(slow, "prompt-submit", "stuck-1", prompt="hang", prompt_id="1")
     done = slow.run("owner", "stop", "--timeout", "6")
     assert done.returncode == 0, done.stderr
-    assert "asked to leave" in log_of(slow)
+    assert "asked to stop" in log_of(slow)
     defect.set("")
     shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
     assert shown["events_by_kind"]["prompt-submit"] == 1

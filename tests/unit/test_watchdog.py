@@ -109,7 +109,7 @@ def test_who_is_asked_to_leave_ends_what_is_in_hand_and_then_writes_down_in_peac
         watchdog.hurry()
         spin()
 
-    with pytest.raises(TookTooLong, match="asked to leave") as raised:
+    with pytest.raises(TookTooLong, match="asked to stop") as raised:
         watchdog.run(Piece("a loop"), work)
     assert raised.value.asked
     assert watchdog.run(Piece("the checkpoint"), lambda: time.sleep(1.2) or "done") == "done"

@@ -63,7 +63,7 @@ class Settings:
     )
     dream_entropy_s: float = _setting(
         300.0,
-        "Seconds without a dip that a store's entropy is above 0.7 before it is consolidated.",
+        "Seconds that a store's entropy stays above 0.7 before it is consolidated.",
         range=(1, 604_800),
     )
     idle_s: float = _setting(
@@ -75,9 +75,9 @@ class Settings:
     wal: bool = _setting(
         True, "false, for tests only, writes no log: what is not flushed dies with the owner."
     )
-    wal_dir: str = _setting("", "Folder for the stores' write-ahead logs; empty: in each store's own.")
+    wal_dir: str = _setting("", "Folder for the stores' write-ahead logs; empty: each store's own folder.")
     bloom_bits: int = _setting(
-        10, "Bits a key of new tables' bloom filters; 10 for 1 % of false positives.", range=(1, 32)
+        10, "Bloom filter bits per key in new tables; 10 gives 1 % false positives.", range=(1, 32)
     )
     memory_capture: bool = _setting(
         True, "Whether a session is kept as one memory, its summary, when it pauses or ends."
@@ -86,9 +86,9 @@ class Settings:
         True, "Whether session starts and prompts bring what is remembered of the project."
     )
     memory_inject_tokens: int = _setting(
-        400, "Most tokens that one of them brings; 0 brings nothing.", range=(0, 2000)
+        400, "Most tokens of memories per session start or prompt; 0 brings none.", range=(0, 2000)
     )
-    memory_floor: float = _setting(0.4, "Relevance below which a prompt brings no memory.", range=(0.0, 1.0))
+    memory_floor: float = _setting(0.4, "Least relevance of a memory that a prompt brings.", range=(0.0, 1.0))
     memory_cache_nodes: int = _setting(
         10_000, "Memories a store keeps in memory for reading.", range=(1, 10_000_000)
     )
@@ -97,7 +97,7 @@ class Settings:
         30.0, "Days until a forgotten memory is gone for good.", range=(0, 36_500)
     )
     memory_lock_s: float = _setting(
-        30.0, "Seconds a call waits for another one's use of the memories.", range=(0.01, 3600)
+        30.0, "Seconds a call waits while another one uses the memories.", range=(0.01, 3600)
     )
     memory_model: str = _setting(
         "auto",
@@ -106,8 +106,8 @@ class Settings:
     )
     work_limit_s: float = _setting(
         10.0,
-        "Processor seconds that one call, or one piece of background work, may take the owner without a "
-        "commit; it is ended then, and after six times as long by the clock.",
+        "Processor seconds without a commit after which the owner ends a call or a piece of its own work; "
+        "by the clock, six times as long.",
         range=(0.05, 3600),
     )
     max_clients: int = _setting(64, "Connections the owner serves at once.", range=(1, 4096))
@@ -245,7 +245,7 @@ def _text(path: Path) -> str:
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     with open(handle, "rb") as source:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         data = source.read(_FILE_BYTES + 1)
     if len(data) > _FILE_BYTES:
         raise ValueError(f"it has more than {_FILE_BYTES} bytes")
@@ -264,15 +264,17 @@ def _apply(settings: Settings, key: str, value: object, where: str) -> Settings:
     try:
         changed = _convert(value, kind)
     except (KeyError, TypeError, ValueError):
-        return _problem(settings, f"{where}: {value!r} is no {kind.__name__}; {item.default!r} holds")
+        return _problem(
+            settings, f"{where}: {value!r} is not of type {kind.__name__}; {item.default!r} is used"
+        )
     choices, limits = item.metadata.get("choices"), item.metadata.get("range")
     if choices and changed not in choices:
         return _problem(
-            settings, f"{where}: {value!r} is none of {', '.join(choices)}; {item.default!r} holds"
+            settings, f"{where}: {value!r} is none of {', '.join(choices)}; {item.default!r} is used"
         )
     if limits and isinstance(changed, (int, float)) and not limits[0] <= changed <= limits[1]:
         return _problem(
-            settings, f"{where}: {value!r} is outside {limits[0]} to {limits[1]}; {item.default!r} holds"
+            settings, f"{where}: {value!r} is outside {limits[0]} to {limits[1]}; {item.default!r} is used"
         )
     return replace(settings, **{key: changed})
 

@@ -98,7 +98,7 @@ class Endpoint:
 
     def leave(self) -> None:
         """End what is not answered yet, and say so: the server is leaving."""
-        why = "Storage error: the owner is leaving; call again"
+        why = "Storage error: the owner is stopping; call again"
         self._running.fail_all(RpcError(_STORAGE_ERROR, why, {"retryable": True}))
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class Endpoint:
             error = self._fault(request, error)
         elif not isinstance(error, RpcError):
             self._host.failed(request.method, error)
-            why = f"Internal error: a defect of ours ({type(error).__name__}); {_LOG_SAYS}"
+            why = f"Internal error: a bug in context-graph ({type(error).__name__}); {_LOG_SAYS}"
             error = RpcError(rpc.INTERNAL_ERROR, why, {"recovery": "Report it with what log/owner.log says"})
         return rpc.failure(request.id, error)
 

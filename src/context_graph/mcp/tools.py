@@ -130,7 +130,7 @@ def memory_tools() -> list[Tool]:
             schema = _input(one)
             found.append(_tool(one, one.tool, one.says, schema))
         if one.alias:
-            found.append(_tool(one, one.alias, f"Another name of {one.tool}.", _brief(schema)))
+            found.append(_tool(one, one.alias, f"Another name for {one.tool}.", _brief(schema)))
     return found
 
 

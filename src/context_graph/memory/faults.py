@@ -39,7 +39,7 @@ class RpcFault(NamedTuple):
 
 _WRITE_CURE: Final = "Check disk space and permissions. If corruption, run database repair tool."
 _ID_CURE: Final = (
-    "Take an id that an answer of this project's store gave; restore_memory brings a forgotten one back"
+    "Use an id that recall_memory returned in this project; restore_memory brings back a forgotten one"
 )
 _SESSION_CURE: Final = "Create new session or omit session_id for anonymous operation"
 _READ_CURE: Final = "Verify database integrity. Check for disk errors."
@@ -85,7 +85,7 @@ def rpc_fault(error: Exception, operation: str = "Operation") -> RpcFault:
         }
         return RpcFault(error.rpc_code, f"{operation} failed - {reason}", known)
     where = "log/owner.log in the data root says where"
-    defect = f"Internal error: a defect of ours ({type(error).__name__}); {where}"
+    defect = f"Internal error: a bug in context-graph ({type(error).__name__}); {where}"
     return RpcFault(-32603, defect, {"kind": "internal"})
 
 

@@ -34,7 +34,7 @@ from context_graph.operations.operation import (
 class Filters(msgspec.Struct):
     """The filters as JSON, for schemas, options and docs; `RecallFilters.parse` reads them."""
 
-    min_importance: Annotated[float, unit("Only at least as important, 0 to 1.")] | None = None
+    min_importance: Annotated[float, unit("Only memories at least this important, 0 to 1.")] | None = None
     johari_quadrants: Annotated[
         tuple[JohariQuadrant, ...],
         about("Only of this quadrant: open, blind, hidden or unknown.", option="--quadrant", metavar="NAME"),
@@ -172,7 +172,9 @@ class Recall(Shown, kw_only=True):
     query: _Query
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
     filters: Annotated[dict[str, Any], about(_FILTERS)] | None = None
-    recency: Annotated[float, unit("How much newer counts for more, 0 to 1.", tool="Weight of newness")] = 0.0
+    recency: Annotated[
+        float, unit("How strongly newer memories are preferred, 0 to 1.", tool="Weight of recency")
+    ] = 0.0
     cursor: _Cursor | None = None
 
 
@@ -208,7 +210,7 @@ class Inject(Shown, kw_only=True):
     include_metadata: Annotated[
         tuple[Literal["causal_links", "entailment_cones", "neighborhood", "conflicts"], ...],
         about(
-            "What to tell as well: causal_links, entailment_cones, neighborhood or conflicts.",
+            "What to add: causal_links, entailment_cones, neighborhood or conflicts.",
             option="--include",
             metavar="NAME",
             max_length=64,
@@ -268,7 +270,7 @@ def _check_level(level: object) -> None:
 
 @operation(
     tool="set_verbosity",
-    says="How much results tell from now on: 0 ids, 1 text and ids, 2 links, scores, conflicts.",
+    says="How much results say from now on: 0 ids, 1 text and ids, 2 links, scores, conflicts.",
     result=("previous_level", "new_level"),
 )
 class SetVerbosity(Called, kw_only=True):
@@ -309,13 +311,13 @@ class Forget(Called, kw_only=True):
     reason: Annotated[
         str,
         text(
-            "Why; kept with the time of it. user_requested is needed to delete for good.",
+            "Why; kept with its time. user_requested, only if the user asked: needed to delete for good.",
             500,
             0,
-            tool="user_requested: needed to delete for good",
+            tool="user_requested, only if the user asked: needed to delete for good",
         ),
     ] = ""
-    pinned: Annotated[bool, about("Forget it although it is pinned: the user wants that.")] = False
+    pinned: Annotated[bool, about("Forget it although it is pinned; only if the user asked for it.")] = False
 
 
 @operation(

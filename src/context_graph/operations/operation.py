@@ -181,7 +181,7 @@ def read(arguments: type[A], given: Mapping[str, Any], name: str, hidden: Collec
     known = {one.name: one for one in parameters(arguments) if one.name not in hidden}
     if left := sorted(set(values) - set(known)):
         listed = ", ".join(sorted(known))
-        raise InvalidParamsError.of(left[0][:_SHOWN_CHARS], f"is no parameter of {name}; it has {listed}")
+        raise InvalidParamsError.of(left[0][:_SHOWN_CHARS], f"is not a parameter of {name}; it has {listed}")
     for key, value in values.items():
         if type(value) is float and value.is_integer() and known[key].kind is int:
             values[key] = int(value)
@@ -244,7 +244,7 @@ def _fault(parameter: Parameter, value: Any) -> InvalidParamsError:
 def _list_fault(parameter: Parameter, value: Sequence[Any]) -> InvalidParamsError:
     name, (item, meta), most = parameter.name, parameter.item, parameter.meta.max_length
     if most is not None and len(value) > most:
-        return InvalidParamsError.of(name, f"has {len(value)} entries; at most {most} are taken")
+        return InvalidParamsError.of(name, f"has {len(value)} entries; at most {most} are allowed")
     if words := choices(item):
         wrong = next(one for one in value if one not in words)
         return InvalidParamsError.of(name, f"holds {_shown(wrong)}; known are {', '.join(words)}")

@@ -91,7 +91,7 @@ def _content(given: memories.Store) -> str:
         text = _decoded(given.content_base64, _TEXT_BASE64_CHARS).decode()
     except UnicodeDecodeError:
         raise InvalidParamsError.of(
-            "content_base64", "is no UTF-8 text; name its modality: image, audio or video"
+            "content_base64", "is not UTF-8 text; name its modality: image, audio or video"
         ) from None
     check_content(text)
     return text
@@ -226,7 +226,9 @@ def _link(context: Context, given: memories.Link) -> Answer:
     source = memory_named(memex, given.source_id, "source_id")
     target = memory_named(memex, given.target_id, "target_id")
     if source == target:
-        raise InvalidParamsError.of("target_id", f"is {target}, as source_id is; a link needs two memories")
+        raise InvalidParamsError.of(
+            "target_id", f"is {target}, the same as source_id; a link needs two memories"
+        )
     with memex.masking() as masked:
         edge = memex.link(
             source,
@@ -397,7 +399,7 @@ def check_not_pinned(memex: Memex, node_id: UUID) -> None:
         raise InvalidParamsError.of(
             "node_id",
             f"is {_line(memex, node_id)}, which is pinned; "
-            "with the user's word for it, give pinned: true (--pinned)",
+            "ask the user, and only if they agree give pinned: true (--pinned)",
         )
 
 

@@ -98,10 +98,10 @@ def _options(words: list[str]) -> _Options:
     given = dict(found)
     root = given.get("--root", "")
     if rest or not root.startswith("/"):
-        raise ValueError(f"{rest[0]!r} is not understood" if rest else "--root must be an absolute path")
+        raise ValueError(f"{rest[0]!r} is not an option" if rest else "--root must be an absolute path")
     lock_fd = int(given["--lock-fd"]) if "--lock-fd" in given else None
     if lock_fd is not None and lock_fd <= _STDERR:
-        raise ValueError(f"--lock-fd {lock_fd} is no descriptor of a lock")
+        raise ValueError(f"--lock-fd {lock_fd} is not the file descriptor of a lock")
     return _Options(Path(os.path.normpath(root)), lock_fd, "--foreground" in given)
 
 

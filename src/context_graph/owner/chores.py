@@ -92,9 +92,9 @@ def count_interrupted(work: Work, now_ms: int, log: logging.Logger) -> None:
     if not work.key or not folder.is_absolute() or not folder.is_dir():
         return
     quick = work.key.startswith("event:") and now_ms - work.since_ms < _QUICK_MS
-    log.warning("the last owner (pid %d) ended while it was at: %s", work.pid, work.what)
+    log.warning("the last owner (pid %d) ended during this work: %s", work.pid, work.what)
     SetAside(folder, log).failed(
-        work.key, work.what, "the owner ended while it did this", weight=_QUICK if quick else 1.0
+        work.key, work.what, "the owner ended while doing this", weight=_QUICK if quick else 1.0
     )
 
 

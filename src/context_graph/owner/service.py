@@ -167,7 +167,7 @@ class OwnerService:
         """Finish what the last requests left for after their answers."""
         for context in list(self._stores.values()):
             # One that fails reads its sessions again; the other stores have theirs written.
-            self._limited(context, "writing down what the last calls did", context.settle)
+            self._limited(context, "saving what the last calls did", context.settle)
         self.dreams.look()
 
     def _limited(self, context: StoreContext, what: str, work: Callable[[], None]) -> StoreError | None:
@@ -260,7 +260,7 @@ class OwnerService:
         for folder in self._folders():
             if folder in self._stores or not spool.has_pending(folder):
                 continue
-            piece = Piece("opening a store for what waits in its spool", str(folder))
+            piece = Piece("opening a store to apply its spool", str(folder))
             try:
                 watchdog.run(piece, partial(self._drain, folder))
             except (ContextGraphError, OSError) as error:
@@ -295,7 +295,7 @@ class OwnerService:
 
     def checkpoint(self) -> None:
         """Write every session's goals, so that the next owner replays nothing; raises as `close`."""
-        what = "writing down what is in memory, to leave"
+        what = "saving what is in memory before it stops"
         for failed in [self._limited(one, what, one.checkpoint) for one in list(self._stores.values())]:
             if failed is not None:
                 raise failed

@@ -81,7 +81,7 @@ def is_reference(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether ``value`` stands for a secret or says something of one: ``YOUR_TOKEN``, ``required``."""
+    """Whether ``value`` is a placeholder for a secret or a word about one: ``YOUR_TOKEN``, ``required``."""
     if is_reference(value) or _EMPTY.fullmatch(value):
         return True
     bare = value.rstrip(")]}>.:?!,;").lower()
@@ -265,7 +265,7 @@ def _aws_secret(data: bytes, start: int, end: int) -> tuple[int, int, str] | Non
 
 
 def _over_slashes(data: bytes, left: int, right: int, floor: int) -> tuple[int, int]:
-    """Take in base64's own slashes: neighbours that are no words of a path."""
+    """Extend the span over slashes that belong to base64, not to a path."""
     while left > floor and data[left - 1 : left] == b"/":
         begin = _left_edge(data, left - 1, floor)
         if begin == left - 1 or _is_path_word(data[begin : left - 1]):

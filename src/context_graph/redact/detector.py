@@ -204,7 +204,7 @@ def _secret_of(found: Any, groups: int) -> tuple[int, int]:
 
 
 def _trimmed(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """Without the delimiters a foreign rule took in, and with the rest of a token longer than it knew."""
+    """Drop the delimiters that a foreign rule included, and add the rest of a longer token."""
     piece = data[start:end]
     start = end - len(piece.lstrip(_TRIM_LEFT))
     end -= len(piece) - len(piece.rstrip(_TRIM_RIGHT))
@@ -256,7 +256,7 @@ def _merged(spans: Sequence[_Span]) -> Iterator[_Span]:
 
 
 def _on_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """A bounded repetition over bytes may stop inside a character; take all of it."""
+    """Extend the span to whole characters: a bounded repetition over bytes may stop inside one."""
     while start > 0 and data[start] & 0xC0 == 0x80:
         start -= 1
     while end < len(data) and data[end] & 0xC0 == 0x80:
@@ -325,7 +325,7 @@ class DeferredRedactor(Redactor):
             raise AttributeError(name)
         self._loading.join()
         if "rule_count" not in self.__dict__:  # the thread died of a bug: it has been logged by its own hook
-            own = Redactor(problems=("redaction: rules could not be loaded; our own alone hold",))
+            own = Redactor(problems=("redaction: rules could not be loaded; only our own are used",))
             self.__dict__.update(vars(own))
         return object.__getattribute__(self, name)
 

@@ -80,7 +80,7 @@ def _take(kind: type, rules: list[tuple[str, str, bool]], skipped: list[tuple[st
 
 
 def _has_anchor(pattern: str) -> bool:
-    """Whether a prefilter can rule ``pattern`` out on most ordinary code, which the library's own is."""
+    """Whether a prefilter can rule ``pattern`` out on most ordinary code."""
     probe = Prefilter()
     probe.Add(pattern.encode())
     probe.Compile()
@@ -119,7 +119,7 @@ def _opened(low: int, high: int) -> str:
 
 
 def _without_verbose(pattern: str) -> str:
-    """White space and comments out, as re.VERBOSE reads them; classes and escapes stay."""
+    """Remove white space and comments as re.VERBOSE does; classes and escapes stay."""
     return "".join(piece for piece in _pieces(pattern) if not piece.isspace() and not piece.startswith("#"))
 
 

@@ -166,14 +166,14 @@ def _option_in_prose(data: bytes, start: int, end: int) -> bool:
 
 
 def _said_value(data: bytes, start: int, end: int) -> Span | None:
-    """In a sentence ("the password is ...") only what is no word: "required" says nothing."""
+    """Return the value in a sentence ("the password is ...") if it looks random, not like a word or code."""
     said = _text(data, start, end).rstrip(_SAID_STOPS)
     drawn = any(char.isdigit() for char in said) and looks_drawn(said) and not _CODE.fullmatch(said)
     return (start, start + len(said)) if drawn else None
 
 
 def _bare(data: bytes, start: int) -> Span | None:
-    """A value without quotes, up to what can't be a part of it; None if there is none."""
+    """Return the value without quotes, up to the first character that can't belong to it; None if none."""
     end = start
     while found := _BARE.match(data, end):
         end = found.end()
@@ -184,7 +184,7 @@ def _bare(data: bytes, start: int) -> Span | None:
 
 
 def _text(data: bytes, start: int = 0, end: int | None = None) -> str:
-    """A byte a character: only ASCII is looked at, and lengths stay byte lengths."""
+    """Decode one byte per character: only ASCII matters, and lengths stay byte lengths."""
     return data[start:end].decode("latin-1")
 
 

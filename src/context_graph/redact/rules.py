@@ -199,14 +199,14 @@ def load_imported(cache_dir: Path, *, timeout_s: float) -> Imported:
     """The installed detector's rules. Never raises: ``problems`` tells why there are none."""
     version = installed_version()
     if version is None:
-        return Imported(problems=("redaction: detect-secrets is not installed; our own rules alone hold",))
+        return Imported(problems=("redaction: detect-secrets is not installed; only our own rules are used",))
     path = _cache_path(cache_dir, version)
     cached = _read(path)
     if cached is not None:
         return cached
     document, problem = _run_helper(version, timeout_s)
     if problem:
-        return Imported(problems=(f"redaction: {problem}; our own rules alone hold",))
+        return Imported(problems=(f"redaction: {problem}; only our own rules are used",))
     fresh = _parse(json.loads(document))
     problem = _write(path, document)
     return Imported(fresh.rules, fresh.keywords, (*fresh.problems, problem)) if problem else fresh
@@ -268,7 +268,7 @@ def _parse(document: Any) -> Imported:
         keywords = tuple(str(word) for word in document["keywords"])
         failed = [f"{name}: {why}" for name, why in document["skipped"] if why.startswith("failed")]
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the rules are of no known form: {error!r}") from error
+        raise ValueError(f"the rules have an unknown form: {error!r}") from error
     return Imported(rules, keywords, tuple(f"redaction: rule {text}" for text in failed))
 
 

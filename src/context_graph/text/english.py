@@ -200,8 +200,8 @@ def _in_full(found: re.Match[str]) -> str:
 
 
 def _composed(text: str) -> str:
-    """A letter and its accents as one character. A run of accents that no script has stays as it is:
-    normalizing takes the square of its length."""
+    """Join each letter with its accents (NFC). A run of accents that no script has stays as it is:
+    normalizing takes time quadratic in its length."""
     if text.isascii():
         return text
     return "".join([unicodedata.normalize("NFC", part) for part in _MARKS_IN_A_ROW.split(text)])
@@ -221,7 +221,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def same_word(word: str) -> str:
-    """One word for all forms and plain synonyms of ``word`` (lower case)."""
+    """Return one word for all forms and plain synonyms of ``word`` (lower case)."""
     if word in SAME:
         return SAME[word]
     root = stem(word)

@@ -84,7 +84,7 @@ def _leaves(value: object) -> Iterator[tuple[bytes, str]]:
 
 
 def _reversed(separator: bytes, children: list[_Visit]) -> list[_Visit]:
-    """As a stack takes them; what separates the parent from what is before it, separates its first child."""
+    """Return the items in stack order; the parent's separator goes to its first child."""
     if children:
         children[0] = (separator, *children[0][1:])
     return children[::-1]
@@ -98,7 +98,7 @@ def _children(node: Mapping[object, object], label: str) -> Iterator[_Visit]:
 
 
 def _fitting(pieces: list[bytes], budget: int) -> Iterator[bytes]:
-    """The pieces, each cut to a fair share; of many the first, and not a bit of each."""
+    """Cut each piece to a fair share of the budget; if there are too many, keep the first ones."""
     share = max(_fair_share([len(piece) for piece in pieces], budget), budget // 8, _MIN_SHARE_BYTES)
     for piece in pieces:
         cut = _cut(piece, min(share, budget))
@@ -117,7 +117,7 @@ def _fair_share(lengths: list[int], budget: int) -> int:
 
 
 def _cut(piece: bytes, share: int) -> bytes:
-    """The piece's start that fits, without a torn character or token; empty when nothing is left."""
+    """Cut the piece to what fits, at the end of a character or token; empty when nothing is left."""
     if len(piece) <= share:
         return piece
     while share and piece[share] & 0xC0 == 0x80:
@@ -129,7 +129,7 @@ def _cut(piece: bytes, share: int) -> bytes:
 
 
 def root_of(folder: str) -> str:
-    """``folder`` with one final slash, for relative_paths; "" for none, for "/" and for one beyond 512."""
+    """Return ``folder`` with one final slash, for relative_paths; "" if empty, "/" or over 512 characters."""
     root = folder.rstrip("/")
     return f"{root}/" if root and len(root) <= _MAX_ROOT_CHARS else ""
 

@@ -186,7 +186,7 @@ class _Reader:
         return sign == "." and len(sentence) == 1 and sentence[0].word.isdigit()
 
     def _is_quiet(self, sign: str, at: int) -> bool:
-        """Whether a sign only sets the text: markup, an exclamation, what has no form of its own."""
+        """Whether a sign only formats the text: punctuation, markup, a zero-width sign."""
         if sign in _QUIET or unicodedata.category(sign) in ("Cf", "Mn"):
             return True
         before, after = self._text[at - 1 : at], self._text[at + 1 : at + 2]
@@ -237,7 +237,7 @@ class _Reader:
             self._content(token, lower)
 
     def _counted(self) -> bool:
-        """Whether a number stands before: what follows is its unit."""
+        """Whether a number comes before, so that the next word is its unit."""
         return bool(self._sentences[-1]) and self._sentences[-1][-1].word[-1:].isdigit()
 
     def _content(self, token: str, lower: str) -> None:

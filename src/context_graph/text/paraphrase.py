@@ -296,7 +296,7 @@ def _is_next(words: Words, at: int) -> bool:
 
 
 def opposition(one: str, other: str) -> str | None:
-    """What contradicts between two otherwise equal texts; None if they don't contradict plainly.
+    """Return the contradiction between two otherwise equal texts; None if they don't contradict plainly.
 
     Found: a negation in one of them, another number in an assertion, an opposite word (enabled / disabled).
     """

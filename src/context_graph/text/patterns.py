@@ -39,7 +39,7 @@ class Linear:
         self.groups: int = self._regexp.groups
 
     def found(self, text: str) -> bool:
-        """Whether it is found anywhere. Cost: about 1 us and 1 ns a character."""
+        """Whether the pattern matches anywhere. Cost: about 1 us and 1 ns a character."""
         return self._run("search", text) is not None
 
     def fullmatch(self, text: str) -> Any:
@@ -55,7 +55,7 @@ class Linear:
         return self._run("match", text)
 
     def finditer(self, text: str) -> Iterator[Any]:
-        """All matches, one behind the other. Cost: some 4 us each."""
+        """Yield all matches in order. Cost: some 4 us each."""
         return self._regexp.finditer(_whole(text))  # type: ignore[no-any-return]
 
     def sub(self, replacement: str | Callable[[Any], str], text: str) -> str:

@@ -122,7 +122,7 @@ def path_of(input_text: str, output_text: str = "") -> str:
 
 
 def command_of(input_text: str, limit: int = 90) -> str:
-    """The shell command in a Bash tool's flattened input, on one line, without what stands around it.
+    """Return the shell command in a Bash tool's flattened input, on one line and without its surroundings.
 
     The tool's own description of the command follows it there, divided by a blank alone: a last run of plain
     words with a capital is taken for it.
@@ -261,7 +261,7 @@ class Unquoted:
         """The author's own words; `whole` puts the quotations back."""
 
     def whole(self, part: str) -> str:
-        """``part`` of `text` as it was written."""
+        """Return ``part`` of `text` as it was written."""
         return "".join(
             self._quoted[ord(letter) - _FIRST_MARK] if _FIRST_MARK <= ord(letter) <= _LAST_MARK else letter
             for letter in part

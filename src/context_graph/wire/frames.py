@@ -121,7 +121,7 @@ def encode_request(request: Request) -> bytes:
     """
     foreign = set(request.env) - ENV_NAMES
     if foreign:
-        raise MalformedFrameError(f"request: {sorted(foreign)} may not travel; only {sorted(ENV_NAMES)} may")
+        raise MalformedFrameError(f"request: {sorted(foreign)} can't be sent; only {sorted(ENV_NAMES)}")
     parts: list[bytes] = []
     for tag, name, encode, _ in _REQUEST:
         value = getattr(request, name)
@@ -232,7 +232,7 @@ def _text(raw: bytes, tag: int, limit: int) -> str:
 def _verb(raw: bytes, tag: int) -> str:
     verb = _text(raw, tag, _VERB_BYTES)
     if not verb.isprintable() or not verb:
-        raise MalformedFrameError(f"request: {verb!r} is no verb")
+        raise MalformedFrameError(f"request: {verb!r} is not a verb")
     return verb
 
 
@@ -258,7 +258,7 @@ def _path(raw: bytes, tag: int) -> Path | None:
     if not raw:
         return None
     if len(raw) > _PATH_BYTES or not raw.startswith(b"/") or b"\0" in raw:
-        raise MalformedFrameError(f"request: field {tag} is no absolute path: {raw[:80]!r}")
+        raise MalformedFrameError(f"request: field {tag} is not an absolute path: {raw[:80]!r}")
     return Path(os.fsdecode(raw))
 
 

@@ -151,10 +151,10 @@ _TEXT_CHARS: Final = 200
 _WHERE_CHARS: Final = 600
 _READ_TRIES: Final = 5
 _STATES: Final = {
-    "T": "stopped (SIGSTOP or a debugger); SIGCONT lets it go on",
+    "T": "stopped (SIGSTOP or a debugger); SIGCONT resumes it",
     "t": "stopped by a debugger",
     "D": "waiting for a disk that does not answer",
-    "Z": "dead, and its parent has not noticed",
+    "Z": "dead, but its parent has not collected it yet",
 }
 
 

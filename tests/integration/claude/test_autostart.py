@@ -48,7 +48,7 @@ def test_nothing_is_written_unasked_or_over_somebody_else_s_unit(cli: Cli) -> No
     units(cli).mkdir(parents=True)
     (units(cli) / UNIT).write_text("[Service]\nExecStart=/bin/true\n")
     done = cli.run("setup", "--autostart", "--yes")
-    assert done.returncode == 1 and "not ours" in done.stderr
+    assert done.returncode == 1 and "was not made by setup" in done.stderr
     cli.run("setup", "--autostart", "--remove", "--yes")
     assert (units(cli) / UNIT).read_text().endswith("/bin/true\n")
 

@@ -182,7 +182,7 @@ def test_a_program_that_no_terminal_finds_is_linked_and_the_link_taken_away(cli:
     assert cli.run("setup", "--link", "--remove", env=on_path).stdout == f"removed {link}\n"
     assert not link.exists()
     link.write_text("another program\n")
-    assert "not ours; it stays" in cli.run("setup", "--link", env={"PATH": plain}).stdout
+    assert "was not made by setup" in cli.run("setup", "--link", env={"PATH": plain}).stdout
     assert cli.run("setup", "--link", "--remove").stdout == "nothing to change\n"
     assert link.read_text() == "another program\n"
     link.unlink()
@@ -374,7 +374,7 @@ def test_settings_that_can_t_be_merged_are_refused_and_named(cli: Cli, broken: s
     (cli.project / ".claude/settings.json").write_text(broken)
     before = tree(cli.project)
     refused = cli.run("setup", "--yes")
-    assert refused.returncode == 1 and "settings.json" in refused.stderr and "mend" in refused.stderr
+    assert refused.returncode == 1 and "settings.json" in refused.stderr and "fix" in refused.stderr
     assert tree(cli.project) == before
 
 
@@ -401,7 +401,7 @@ def test_a_skill_of_the_user_s_own_is_not_touched(cli: Cli) -> None:
     own = cli.project / ".claude/skills/recall/SKILL.md"
     own.parent.mkdir(parents=True)
     own.write_text("my own\n")
-    assert "not ours; it stays" in cli.run("setup", "--yes").stdout
+    assert "so it stays as it is" in cli.run("setup", "--yes").stdout
     cli.run("setup", "--remove", "--yes")
     assert own.read_text() == "my own\n"
 

@@ -237,7 +237,7 @@ def test_a_time_that_no_answer_could_tell_is_refused_before_it_is_stored(peer: P
 
 @pytest.mark.parametrize(
     ("tags", "limit"),
-    [(["x" * 65], "1 to 64 characters"), ([f"t{number}" for number in range(33)], "at most 32 are taken")],
+    [(["x" * 65], "1 to 64 characters"), ([f"t{number}" for number in range(33)], "at most 32 are allowed")],
 )
 def test_a_tag_too_long_or_too_many_meet_one_limit(peer: Peer, tags: list[str], limit: str) -> None:
     error = peer.fail("store_memory", content="x", rationale=WHY, tags=tags)

@@ -54,7 +54,7 @@ def test_a_consolidation_whose_process_is_killed_says_so_to_who_asked(cli: Cli) 
         os.kill(running_pid(owner), signal.SIGKILL)
         worker.join(60)
     (error,) = found
-    for words in ("consolidate_memories", "killed by signal 9", "nothing was changed", "ask again"):
+    for words in ("consolidate_memories", "killed by signal 9", "nothing was changed", "try again"):
         assert words in error.message, error
 
 

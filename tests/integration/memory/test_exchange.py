@@ -236,7 +236,7 @@ def test_an_id_that_is_there_is_skipped_or_replaced_and_one_that_is_twice_in_the
         assert memex.get(UUID(node_id)).content == "x"  # type: ignore[union-attr]
         assert import_jsonl(memex, io.BytesIO(changed), overwrite=True)["replaced"] == 1
         assert memex.get(UUID(node_id)).content == "changed" and memex.count() == 1  # type: ignore[union-attr]
-        with pytest.raises(InvalidInputError, match=r"line 2: .* is there twice"):
+        with pytest.raises(InvalidInputError, match=r"line 2: .* appears twice"):
             import_jsonl(memex, io.BytesIO("\n".join([line(id=node_id)] * 2).encode()))
 
 

@@ -106,7 +106,9 @@ def test_stop_does_nothing_to_who_holds_the_lock_and_is_no_owner(owner: OwnerHar
     lock = run_folder.take_lock(lock_path(owner.root))
     assert lock is not None
     try:
-        with pytest.raises(OwnerUnavailableError, match=f"process {os.getpid()}, which is no owner"):
+        with pytest.raises(
+            OwnerUnavailableError, match=f"process {os.getpid()} holds the owner's lock but is not an owner"
+        ):
             stop_owner(owner.root, timeout_s=0.2)
     finally:
         os.close(lock)

@@ -201,6 +201,6 @@ def test_vectors_of_a_later_provider_are_not_taken_for_another_s(sound: Path, tm
         engine.compact_range(family, b"", b"\xff" * 20)
     engine.close()
     report = repaired(tmp_path / "later", tmp_path, META, _gone)
-    assert any("who made the vectors" in note for note in report["notes"])
+    assert any("what made the vectors" in note for note in report["notes"])
     with open_memex(tmp_path / "store") as memex:
         works(memex)

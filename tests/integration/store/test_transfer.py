@@ -207,12 +207,12 @@ def test_fields_the_seed_lets_out_have_its_defaults() -> None:
 def test_an_unknown_field_is_named_with_the_known_ones() -> None:
     document = exported("one")
     document["sessions"][0]["lastIc"] = 1
-    with pytest.raises(InvalidInputError, match=r"sessions\[0\]\.lastIc is no field.*last_ic"):
+    with pytest.raises(InvalidInputError, match=r"sessions\[0\]\.lastIc is not a field.*last_ic"):
         transfer.read_document(document)
 
 
 def test_one_session_twice_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"sessions\[1\]\.session_id 'one' is there twice"):
+    with pytest.raises(InvalidInputError, match=r"sessions\[1\]\.session_id 'one' appears twice"):
         transfer.read_document(exported("one", "one"))
 
 

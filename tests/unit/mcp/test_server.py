@@ -197,7 +197,7 @@ class Some(msgspec.Struct, forbid_unknown_fields=True):
 
 def test_arguments_that_nobody_reads_are_an_error_that_names_the_known_ones() -> None:
     assert read(Some, {"known": 1.0, "absent": None}, "tool").known == 1
-    with pytest.raises(InvalidParamsError, match="unknown - is no parameter of tool; it has at, known"):
+    with pytest.raises(InvalidParamsError, match="unknown - is not a parameter of tool; it has at, known"):
         read(Some, {"known": 1, "unknown": 2, "absent": None}, "tool")
 
 

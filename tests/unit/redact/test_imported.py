@@ -149,7 +149,7 @@ def test_without_the_detector_our_own_rules_hold_and_the_problem_is_told(
     """No silent loss: the owner logs and reports `problems`."""
     monkeypatch.setattr(rules, "installed_version", lambda: None)
     made = Redactor.load(tmp_path)
-    assert "detect-secrets is not installed; our own rules alone hold" in made.problems[0]
+    assert "detect-secrets is not installed; only our own rules are used" in made.problems[0]
     assert "Tr0ub4dor" not in made.redact("password=Tr0ub4dor")
 
 
@@ -163,7 +163,7 @@ def test_a_failing_helper_is_told_and_does_not_stop_the_owner(
     script.write_text("#!/bin/sh\necho 'it broke' >&2\nexit 3\n")
     script.chmod(0o700)
     monkeypatch.setattr("sys.executable", str(script))
-    assert "it broke; our own rules alone hold" in load_imported(tmp_path / "c", timeout_s=20).problems[0]
+    assert "it broke; only our own rules are used" in load_imported(tmp_path / "c", timeout_s=20).problems[0]
     assert not (tmp_path / "c").exists()
 
 

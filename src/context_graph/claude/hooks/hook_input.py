@@ -348,7 +348,9 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
     if actual is EventKind.POST_TOOL:
         given.success = True  # the client fires PostToolUse for nothing else
     if given.truncated:
-        given.notes.append("stdin: above the launcher's limit; only its top-level scalars came")
+        given.notes.append(
+            "stdin: larger than the launcher's limit; only its top-level plain values were read"
+        )
     return given
 
 
@@ -393,7 +395,7 @@ def _from_nested(kind: EventKind, wire: Wire) -> HookInput:
 
 
 def _missing(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{name}: missing from the specification's HookInput; {_CURE}")
+    return InvalidInputError(f"{name}: missing from the hook input; {_CURE}")
 
 
 def _take_data(given: HookInput, data: object) -> None:
@@ -460,7 +462,7 @@ def _fill_from_params(given: HookInput, params: Mapping[str, object]) -> None:
     if "duration-ms" in params and not given.duration_ms:
         text = _text(params, "duration-ms")
         if not (text.isascii() and text.isdigit() and len(text) <= 15):
-            raise InvalidInputError(f"--duration-ms: {text!r} is no number of milliseconds, 0 or more")
+            raise InvalidInputError(f"--duration-ms: {text!r} is not a number of milliseconds, 0 or more")
         given.duration_ms = int(text)
     if "success" in params:
         given.success = _truth(params, "success")
@@ -485,7 +487,7 @@ def _settle_success(kind: EventKind, given: HookInput) -> None:
 def _text(params: Mapping[str, object], name: str) -> str:
     value = params.get(name, "")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise InvalidInputError(f"--{name}: {value!r} is no text")
+        raise InvalidInputError(f"--{name}: {value!r} is not text")
     return str(value)
 
 

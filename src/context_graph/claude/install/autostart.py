@@ -55,7 +55,7 @@ def plan_autostart(command: Sequence[str], root: Path, env: Mapping[str, str]) -
     words = [*command, "--root", str(root), "--foreground"]
     made = Autostart(Change(path, read_text(path), unit_text(words)), wanted=True)
     if _is_foreign(made):
-        raise ConfigError(f"{path} is not ours; move it away first")
+        raise ConfigError(f"{path} was not made by setup; move it away first")
     if shutil.which("systemctl", path=env.get("PATH")) is None:
         made.notes.append("systemctl is not on PATH; without systemd the unit has no effect")
     made.notes.append(f"the owner starts at the next login; to start it now: systemctl --user start {UNIT}")
@@ -73,7 +73,7 @@ def plan_no_autostart(env: Mapping[str, str]) -> Autostart:
     if _is_foreign(made):
         stays = Autostart(Change(path, None, None), wanted=False)
         stays.wanted = os.path.lexists(stays.link)
-        stays.notes.append(f"{path} is not ours, so it stays")
+        stays.notes.append(f"{path} was not made by setup, so it stays")
         return stays
     made.notes.append("a running owner keeps running; `context-graph-cli owner stop` ends it")
     return made
@@ -129,7 +129,7 @@ WantedBy={_WANTED_BY}
 
 def _unit_path(env: Mapping[str, str]) -> Path:
     if sys.platform != "linux":
-        raise ConfigError(f"--autostart needs systemd, so Linux; this is {sys.platform!r}")
+        raise ConfigError(f"--autostart needs systemd, which only Linux has; this is {sys.platform!r}")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if shared.startswith("/"):
         return Path(shared) / "systemd" / "user" / UNIT

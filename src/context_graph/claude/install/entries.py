@@ -25,7 +25,7 @@ _UNASKED: Final = (
     *("get_memetic_status", "get_identity", "discover_goals", "set_verbosity"),
 )
 _APPROVED: Final = "enabledMcpjsonServers"
-_FIX: Final = "mend the file; it was not changed"
+_FIX: Final = "fix the file; it was not changed"
 
 Path = tuple[str | int, ...]
 

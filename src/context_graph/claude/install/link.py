@@ -40,7 +40,7 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
     if any(os.access(folder / _PROGRAM, os.X_OK) for folder in _lasting_folders(env)):
         return Link(path, launcher, False)
     if os.path.lexists(path) and not _is_ours(path):
-        note = f"{path} is not ours; it stays, so hooks may not find {launcher}"
+        note = f"{path} was not made by setup, so it stays; hooks may not find {launcher}"
         return Link(path, launcher, False, note)
     return Link(path, launcher, True, _unless_on_path(path, env))
 

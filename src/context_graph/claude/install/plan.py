@@ -162,7 +162,7 @@ def _plan_skill(made: Setup, record: Record, path: Path, text: str) -> None:
     if now is None or now == text or record.original(path, now)[0]:
         made.changes.append(Change(path, now, text))
     else:
-        made.notes.append(f"{path} is not ours; it stays as it is")
+        made.notes.append(f"{path} has other content than ours, so it stays as it is")
 
 
 def _merged(path: Path, merge: Callable[[str], str]) -> Change:

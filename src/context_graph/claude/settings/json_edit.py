@@ -170,7 +170,7 @@ def parse_json_text(text: str) -> Node:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _skip(text: str, at: int) -> int:

@@ -83,7 +83,7 @@ def _hook_problems(path: str, hook: Any) -> Iterator[str]:
         return
     for name in _REQUIRED_TEXTS[kind]:
         if not isinstance(hook.get(name), str) or not hook[name]:
-            yield f"{path}.{name}: must be a text that is not empty, not {hook.get(name)!r}"
+            yield f"{path}.{name}: must be text that is not empty, not {hook.get(name)!r}"
     if "timeout" in hook and not _is_seconds(hook["timeout"]):
         yield f"{path}.timeout: must be a number of seconds above 0, not {hook['timeout']!r}"
     if hook.get("onFailure", "block") not in ("continue", "block"):

@@ -66,9 +66,9 @@ def merge_settings(
         root = parse_json_text(text)
     except ValueError as error:
         raise InvalidInputError(
-            f"settings are not JSON: {error}; mend the file; it was not changed"
+            f"settings are not JSON: {error}; fix the file; it was not changed"
         ) from error
-    _refuse_problems(root.value, "Claude Code would ignore the whole file as it is; mend it first")
+    _refuse_problems(root.value, "Claude Code would ignore the whole file as it is; fix it first")
     kept = is_strict(root.value) if strict is None else strict
     merged = _Editor(text, root, strict=kept).merged(events, matcher)
     _refuse_problems(json.loads(merged), "Claude Code would ignore the result; please report this")

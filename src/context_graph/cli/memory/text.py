@@ -138,7 +138,7 @@ def forget_text(found: Mapping[str, Any]) -> str:
     ]
     if "still_on_disk" in found:
         lines.append(
-            f"its text is still in files of the store and leaves them later: {found['still_on_disk']}"
+            f"its text is still in these store files and is removed from them later: {found['still_on_disk']}"
         )
     return "\n".join(line for line in lines if line)
 
@@ -234,7 +234,7 @@ def undone_text(found: Mapping[str, Any]) -> str:
         "links put back": found["edges"],
     }
     told = ", ".join(f"{count} {what}" for what, count in did.items() if count)
-    lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing of it was left to undo'}"]
+    lines = [f"undone: run {found['undone'][:_ID_CHARS]}; {told or 'nothing was left to undo'}"]
     if found["kept_count"]:
         kept = ", ".join(found["kept"][:_SHOWN]) + (", …" if found["kept_count"] > _SHOWN else "")
         lines.append(f"{found['kept_count']} left as they are, changed since: {kept}")
@@ -266,7 +266,7 @@ def runs_text(found: Mapping[str, Any]) -> str:
 def history_text(found: Mapping[str, Any]) -> str:
     """One line a change, newest first."""
     if not found["versions"]:
-        return f"{found['id']}: unchanged for as long as history is kept"
+        return f"{found['id']}: no changes in the history that is kept"
     lines = [f"memory {found['id']}"]
     for version in found["versions"]:
         run = f" by run {version['run'][:_ID_CHARS]}" if version["run"] else ""

@@ -271,7 +271,7 @@ def _named(word: str, after: list[str]) -> Action | None:
 
 
 def _of_object(action: Action, after: list[str]) -> Action | None:
-    """For running something, the action of what is run, if that is more specific."""
+    """Return the action of the thing that is run, if that is more specific than `run`."""
     if action.word not in RUNNERS:
         return action
     for place, word in enumerate(after[:6]):

@@ -125,7 +125,7 @@ def _causal(
 
 
 def _chained(causes: F32, effects: F32, block: tuple[I64, I64]) -> Chained:
-    """Pairs of a block whose direction is clear."""
+    """Select the pairs of a block whose direction is clear."""
     sources, targets = block
     forward = effects[sources] @ causes[targets].T
     at = np.flatnonzero(forward >= LEAST_FORWARD)

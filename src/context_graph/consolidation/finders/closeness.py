@@ -50,7 +50,7 @@ class Bound:
 
     @classmethod
     def of(cls, rows: F32) -> Bound:
-        """The bound that tells most of these rows apart; some 30 ms for 256 dimensions."""
+        """Choose the axes and step that bound these rows' products tightly; some 30 ms for 256 dimensions."""
         sample = rows[:: max(1, len(rows) // SAMPLE_ROWS)]
         _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
         axes = np.zeros((kernel.CODES, rows.shape[1]), np.float32)
@@ -66,7 +66,7 @@ class Bound:
         return kernel.Block(rows, *self.codes(rows))
 
     def codes(self, rows: F32) -> tuple[NDArray[np.int8], I32]:
-        """(int8[n, 64], int32[n]): what bounds the products of these rows with any."""
+        """Return (int8[n, 64], int32[n]): codes and slacks that bound these rows' products with any row."""
         head = rows @ self.axes.T
         codes = np.clip(np.rint(head / self.step), -127, 127).astype(np.int8)
         lost = head - codes * np.float32(self.step)
@@ -77,7 +77,7 @@ class Bound:
         return codes, np.ceil(slack / self.step**2).astype(np.int32)
 
     def limit(self, threshold: float) -> int:
-        """What the codes' product and both slacks reach for every pair of at least ``threshold``."""
+        """Bound the codes' product plus both slacks from below, for pairs of at least ``threshold``."""
         return math.floor(threshold / self.step**2)
 
 

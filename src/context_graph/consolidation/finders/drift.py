@@ -94,7 +94,7 @@ def _older(snap: Snapshot, telling: I64, recent: I64, goals: Sequence[Goal]) -> 
 
 
 def _whitened(older: F32, recent: F32) -> tuple[F32, F32]:
-    """Both without the mean of the older, its directions of great variance weighed down, of length 1."""
+    """Subtract the older rows' mean from both, weaken its directions of high variance, and normalise."""
     mean = older.mean(axis=0)
     centred = older - mean
     values, vectors = np.linalg.eigh((centred.T @ centred / len(older)).astype(np.float64))

@@ -81,7 +81,7 @@ _STARTS: Final = np.array([SLICES[name].start for name in SPACES])
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The sum of some embeddings, and how many of them say something in each space."""
+    """Holds the sum of some embeddings, and how many have a vector in each space."""
 
     members: int
     sums: F64

@@ -77,7 +77,7 @@ def find(
 
 
 def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
-    """What recurs by kinds of actions, and what only recurs by the names of tools; most surprising first."""
+    """Find runs that recur by kind of action, and those only by tool name; most surprising first."""
     kinds = _read(lists, by_tools=False)
     tools = _read(lists, by_tools=True)
     known = {run.symbols for run in kinds.search.runs}
@@ -91,7 +91,7 @@ def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """All lists as symbols, and what recurs in them."""
+    """Holds all lists as symbols, and the runs that recur in them."""
 
     by_tools: bool
     """Whether tools of one kind are different symbols."""
@@ -146,7 +146,7 @@ class _Selection:
         return {number: at for number, at in places.items() if self._claimed[number].isdisjoint(at)}
 
     def _alike(self, places: Places) -> dict[int, tuple[int, ...]]:
-        """The occurrences whose memories are about what the others are about in E10."""
+        """Select the occurrences whose memories are close to the others in E10."""
         numbers = np.fromiter(places, np.int64, len(places))
         vectors = self._vectors[numbers]
         cosines = vectors @ _unit(vectors.sum(axis=0))

@@ -178,7 +178,7 @@ class _Chance:
 
 @lru_cache(maxsize=4096)
 def _ways(length: int, run: int) -> int:
-    """How many places there are for a run in a list."""
+    """Count the places where a run fits in a list."""
     ways = [1] * length
     for _ in range(run - 1):
         ways = [sum(ways[at + 1 : at + 3]) for at in range(length)]

@@ -46,7 +46,7 @@ _STUBS: Final = frozenset(["n/a", "[x]", "[ ]", "w/e", "+1", "-1", "(y)", ":)", 
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of ``text``, which spaces part."""
+    """Return the set of words in ``text``, split at spaces."""
     return frozenset(text.split())
 
 
@@ -137,7 +137,7 @@ def telling(text: str) -> float:
 
 
 class _Word(NamedTuple):
-    """What stands between two spaces."""
+    """Holds the text between two spaces."""
 
     key: str
     worth: float

@@ -111,7 +111,7 @@ def _add_counts(target: list[float], text: Text) -> None:
 
 
 def _add_lines(target: list[float], text: Text) -> int:
-    """Kinds of lines, and lines that end as code does; returns how many lines there are."""
+    """Count kinds of lines, and lines that end as code does; return the number of lines."""
     breaks = [i for i, kind in enumerate(text.kinds) if kind & NEWLINE]
     for start, end in zip([0, *(i + 1 for i in breaks)], [*breaks, len(text)], strict=True):
         kind = _line_kind(text, start, end)
@@ -154,7 +154,7 @@ def _key_value(text: Text, i: int, end: int) -> int | None:
 
 
 def _add_ends(target: list[float], text: Text) -> None:
-    """How the text opens and ends."""
+    """Add features of how the text opens and ends."""
     start, end = 0, len(text)
     while start < end and text.kinds[start] & BLANK:
         start += 1

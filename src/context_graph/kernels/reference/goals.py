@@ -44,7 +44,7 @@ SPACE: Final = Struct("<IHddd")
 
 
 class Sparse(Protocol):
-    """What of EventFeatures is read here."""
+    """The part of EventFeatures that this module reads."""
 
     @property
     def counts(self) -> array[int]: ...
@@ -97,7 +97,7 @@ class GoalVectors:
         self._events = [min(events, limit) for events in self._events]
 
     def measure(self, event: Sparse, likeness: array[float], confidence: array[float]) -> None:
-        """How like the event is to each goal as it stands, and how far to trust that.
+        """Measure the similarity of the event to each goal, and how far to trust it.
 
         Args:
             event: An EventFeatures, or its three arrays under the same names.
@@ -175,7 +175,7 @@ class GoalVectors:
             self._rescale(k)
 
     def _rescale(self, k: int) -> None:
-        """Put the scale into the entries, forget the faintest, sum anew: rounding errors end here."""
+        """Apply the scale to the entries, drop the smallest and sum again, which removes rounding errors."""
         floor = FORGET_BELOW * math.sqrt(self._squares[k])
         entries = (raw * self._scale[k] for raw in self._raw[k])
         goal = array("f", [entry if entry >= floor else 0.0 for entry in entries])
@@ -227,7 +227,7 @@ class GoalVectors:
             raise ValueError(f"{len(packed) - at} bytes after the goals")
 
     def _check(self, k: int, buckets: tuple[int, ...], entries: tuple[float, ...]) -> None:
-        """Refuse what to_bytes can't have written."""
+        """Reject bytes that to_bytes can't have written."""
         if any(left >= right for left, right in zip((-1, *buckets), (*buckets, BUCKETS), strict=True)):
             raise ValueError(f"buckets of space {k} are not ascending below {BUCKETS}")
         if not all(0.0 < entry < math.inf for entry in entries):

@@ -227,7 +227,7 @@ def add_signed(target: list[float], hashed: int, weight: float) -> None:
 
 
 def finish(vector: Vector) -> list[float]:
-    """The spaces side by side, each of its length."""
+    """Scale each space to its length and join them."""
     for name, weight in (("Counterfactual", 1.0), ("Teleological", 3.0)):
         values = vector[name]
         vector[name] = [*_scaled(values[:KINDS], 1.0), *_scaled(values[KINDS:], weight)]

@@ -81,7 +81,7 @@ _CLITICS: Final = frozenset((b"s", b"t", b"d", b"m", b"re", b"ve", b"ll"))
 
 
 class Encoded:
-    """What a text became.
+    """Holds the result of encoding a text.
 
     Attributes:
         embedding: 1536 float32, little-endian: the thirteen spaces side by side (model/spaces.py).
@@ -247,7 +247,7 @@ class Encoder:
         pieces.ends.extend([end] * len(ids))
 
     def _cut_word(self, word: bytes) -> list[int]:
-        """The longest piece first, again and again."""
+        """Cut the word by repeatedly taking the longest piece from its start."""
         characters = word.decode()
         unknown = [self._ids[b"[UNK]"]]
         if len(characters) > _LONGEST_WORD:
@@ -355,7 +355,7 @@ class Encoder:
 
 
 def _words(text: Text) -> Iterator[tuple[int, int]]:
-    """Where BERT's words are."""
+    """Return the positions of BERT's words."""
     i = 0
     while i < len(text):
         if text.kinds[i] & BLANK:

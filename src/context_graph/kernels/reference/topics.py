@@ -169,7 +169,7 @@ class _Row:
 
 
 class Topics:
-    """Memories in topics. Not thread-safe.
+    """Sorts memories into topics. Not thread-safe.
 
     A memory belongs to the topic whose centre is nearest, if its cosine is at least ``join``, else it starts
     one; when all slots are taken it joins the nearest whatever the cosine.
@@ -331,7 +331,7 @@ class Topics:
         return [(i, topic.members, topic.likeness) for i, topic in enumerate(self._topics) if topic.members]
 
     def to_bytes(self) -> bytes:
-        """All of it, removed memories left out."""
+        """Serialise all topics, without removed memories."""
         used = [(i, topic) for i, topic in enumerate(self._topics) if topic.members]
         alive = [row for row in self._rows if row.alive]
         parts = [HEAD.pack(MAGIC, len(used), len(alive))]
@@ -347,7 +347,7 @@ class Topics:
         return b"".join(parts)
 
     def load_bytes(self, packed: bytes) -> None:
-        """Become what `to_bytes` wrote.
+        """Load what `to_bytes` wrote.
 
         Raises:
             ValueError: Not such bytes, or from more slots than these; nothing has changed then.

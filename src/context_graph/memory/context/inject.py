@@ -151,7 +151,7 @@ def _checked(
     for name in names:
         if name not in INSIGHTS:
             raise InvalidParamsError.of(
-                "include_metadata", f"names {name!r}, must be of {', '.join(INSIGHTS)}"
+                "include_metadata", f"names {name!r}, the known ones are {', '.join(INSIGHTS)}"
             )
     return _REACH[priority], Mode(mode), names
 

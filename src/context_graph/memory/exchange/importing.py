@@ -169,7 +169,7 @@ class Import:
             elif isinstance(thing, MemoryNode):
                 self._counts[0] += 1
                 if thing.id.bytes in self._ids:
-                    raise InvalidInputError(f"id {thing.id} is there twice")
+                    raise InvalidInputError(f"id {thing.id} appears twice")
                 self._ids.add(thing.id.bytes)
                 encode_json("metadata", thing.metadata)
                 redacted_node(thing, _NoRedaction())

@@ -130,8 +130,8 @@ def _losses(call: Call) -> str:
     if not lost:
         return ""
     return (
-        f"Some of what this project's store had recorded last is lost ({'; '.join(lost)}). "
-        "What is there is used; `context-graph-cli doctor` says more."
+        f"The newest records of this project's store are partly lost ({'; '.join(lost)}). "
+        "The rest is used; `context-graph-cli doctor` says more."
     )
 
 

@@ -38,7 +38,9 @@ _INSTRUCTION_CHARS: Final = 2048
 def _canary(call: Call) -> Reply:
     session_id = call.option("session")
     if not session_id.startswith(CANARY_PREFIX):
-        raise InvalidInputError(f"--session {session_id!r} is no canary's: those begin with {CANARY_PREFIX}")
+        raise InvalidInputError(
+            f"--session {session_id!r} is not a canary session; their ids begin with {CANARY_PREFIX}"
+        )
     call.context.sessions.shown_briefs.pop(session_id, None)
     events = call.context.sessions.canaries.take(session_id, call.began_ms)
     shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]

@@ -47,7 +47,7 @@ _SOON_S: Final = 5.0
 """An owner whose next run may begin so soon is not idle."""
 _LEFT_S: Final = 2.0
 """From removing what a dead owner's run left to looking whether that was all."""
-_LEAVING: Final = "the owner is leaving; nothing was changed: ask again"
+_LEAVING: Final = "the owner is stopping; nothing was changed, try again"
 
 
 class Stores(Protocol):
@@ -150,10 +150,10 @@ class Consolidations:
         )
 
     def job(self, job_id: str) -> Job:
-        """The job of that id. Raises GraphQueryError if it is unknown, or long over."""
+        """The job of that id. Raises GraphQueryError if it is unknown or ended long ago."""
         job = self._jobs.get(job_id)
         if job is None:
-            raise GraphQueryError(f"no consolidation {job_id!r}: it is unknown, or long over")
+            raise GraphQueryError(f"no consolidation {job_id!r}: it is unknown or ended long ago")
         return job
 
     def available(self, store: Path) -> bool:
@@ -284,7 +284,7 @@ class Consolidations:
         if request.store is None or not request.store.is_absolute():
             raise InvalidInputError("the request names no store; field 5 must be an absolute path")
         if len(self._queue) >= _WAITING_MOST:
-            raise OwnerError(f"{_WAITING_MOST} consolidations wait already; try again later")
+            raise OwnerError(f"{_WAITING_MOST} consolidations are waiting already; try again later")
         place = Place(request.store, request.project)
         job = self._admitted(self._stores.open_place(place), place, mode, params, **more)
         self._know(job)

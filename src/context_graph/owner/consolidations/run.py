@@ -121,7 +121,7 @@ class Execution:
             )
         except OSError as error:
             messages.discard(self.folder)
-            raise OwnerError(f"no process for the consolidation: {error}") from error
+            raise OwnerError(f"the consolidation's process can't be started: {error}") from error
 
     def cancel(self, then: Callable[[], None]) -> None:
         """End it; nothing of it stays. ``then`` is called when its process is gone."""
@@ -190,7 +190,7 @@ class Execution:
                 self._outcome = self._tried(lambda: self._committed(memex))
         except _OverdueError:
             self._outcome = TookTooLongError(
-                "the commit came to no end and was ended; `memory runs` says whether it is done all the same"
+                "the commit did not finish and was ended; `memory runs` says whether it was applied after all"
             )
         messages.discard(self.folder)
         with contextlib.suppress(RuntimeError):  # the loop is closed: `wait` hands the outcome over
@@ -200,7 +200,7 @@ class Execution:
         """End a commit that takes too long, between two steps; RocksDB's write is one step."""
         thread = self._committer
         if thread is not None and thread.ident is not None and thread.is_alive():
-            self._log.error("dream %s: its commit came to no end within %g s", self.job.name, limit_s)
+            self._log.error("dream %s: its commit did not finish within %g s", self.job.name, limit_s)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident), ctypes.py_object(_OverdueError)
             )
@@ -346,8 +346,8 @@ class _Process:
             self._watch = self._loop.call_later(self._limit_s / _LOOKS, self._look)
             return
         self._last = OwnerError(
-            f"the consolidation's process was ended: it used {used:.0f} s of processor time without getting "
-            "anywhere; nothing was changed: ask again"
+            f"the consolidation's process was ended: it used {used:.0f} s of processor time without any "
+            "progress; nothing was changed, try again"
         )
         self._end()
 
@@ -365,7 +365,7 @@ class _Process:
         *lines, self._held = (self._held + data).split(b"\n")
         try:
             if len(self._held) > _LINE_MAX:
-                raise OwnerError("the consolidation's process sent a line without end")
+                raise OwnerError("the consolidation's process sent a line that is too long")
             for line in lines:
                 self._take(messages.read_line(line))
         except OwnerError as error:
@@ -400,7 +400,7 @@ class _Process:
             return
         last = self._last
         if last is None or (code != 0 and isinstance(last, messages.Ready)):
-            last = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed: ask again")
+            last = OwnerError(f"the consolidation's process {_how(code)}; nothing was changed, try again")
             with contextlib.suppress(OSError):  # for the log: a traceback is nothing for a client
                 told = (self._folder / _ERRORS).read_text("utf-8", "replace").strip()[-_TOLD_CHARS:]
                 if told:

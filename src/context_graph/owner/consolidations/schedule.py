@@ -298,7 +298,7 @@ class Schedule:
             self.wishes.add(wish)
         else:
             name = wish.place.store.name
-            self._log.error("store %s: no more dreams of the owner's own, too many have failed", name)
+            self._log.error("store %s: no more automatic consolidations, too many have failed", name)
 
     def soon(self, seconds: float) -> bool:
         """Whether a run may begin within so many seconds if no request comes."""

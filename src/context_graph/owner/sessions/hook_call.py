@@ -59,7 +59,7 @@ class HookCall:
         try:
             kind = EventKind(request.verb.removeprefix("hooks."))
         except ValueError as error:
-            raise InvalidInputError(f"verb {request.verb!r} is no hook") from error
+            raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
         given = parse_hook_input(kind, request.body, request.params)
         named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
         session_id = named or cut_session_id(given.session_id)

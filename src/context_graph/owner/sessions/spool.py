@@ -318,9 +318,7 @@ def _shut(path: Path, error: OSError) -> str:
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         whose = f"; it belongs to user {found.st_uid} with mode {found.st_mode & 0o7777:04o}"
-    return (
-        f"{path} can't be read: {error.strerror}{whose}; give it to user {os.geteuid()}, whose owner this is"
-    )
+    return f"{path} can't be read: {error.strerror}{whose}; make user {os.geteuid()} its owner"
 
 
 def _appended(spool: Path) -> list[Path]:

@@ -184,7 +184,7 @@ class LineConnection(Channel):
                 self._stop_reading()
             return
         if self._splitter.too_long:
-            why = f"Invalid Request: a message may have {LINE_MAX} bytes, and less while others send much"
+            why = f"Invalid Request: a message may have {LINE_MAX} bytes, fewer while others send a lot"
             self._eof = True
             self._stop_reading()
             self._splitter.drop()

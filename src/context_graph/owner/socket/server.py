@@ -172,7 +172,7 @@ class OwnerServer:
         held = sum(connection.held for connection in self._connections)
         if held <= _HELD_BYTES:
             return None
-        return FrameTooLargeError(f"{held} bytes of unfinished frames are held already; try again")
+        return FrameTooLargeError(f"{held} bytes of unfinished frames are waiting already; try again")
 
     def plain(self, connected: socket.socket, data: bytes) -> None:
         """Serve a client that speaks JSON-RPC without attaching; its process tells which store it means."""
@@ -318,12 +318,12 @@ class OwnerServer:
         if number not in _REFUSALS:
             self._log.exception("%s failed", verb)
             return (
-                f"the owner failed to serve this: a defect of ours ({type(error).__name__} in {verb}); "
+                f"the owner failed to serve this: a bug in context-graph ({type(error).__name__} in {verb}); "
                 "log/owner.log in the data root says where"
             )
         self._log.error("%s failed: %s", verb, error)
         file = f": {error.filename}" if isinstance(error, OSError) and error.filename else ""
-        return f"the system refused the owner something ({os.strerror(number)}{file}); {_REFUSALS[number]}"
+        return f"a system call of the owner failed ({os.strerror(number)}{file}); {_REFUSALS[number]}"
 
     def _own(self, request: Request) -> tuple[Reply, Callable[[], None] | None]:
         if request.verb == "owner.ping":

@@ -158,7 +158,7 @@ def _check_files(path: Path) -> None:
         at = bad_frame(file)
         if at is not None:
             kind = DatabaseCorruptionError if file == manifest else LogReplayError
-            raise _corrupt(file, f"no record of RocksDB's at byte {at}", kind)
+            raise _corrupt(file, f"no RocksDB record at byte {at}", kind)
 
 
 def check_sequence(path: Path, sequence: int) -> None:
@@ -338,7 +338,7 @@ class Evidence(NamedTuple):
         begins = min((span[0] for span in spans.values() if span), default=0)
         found = [f"the log {one:06d}.log is gone" for one in needed if one not in spans]
         if not found and begins > begun + 1 and any(spans[one] is None for one in needed):
-            found.append(f"up to {begins - begun - 1} writes before the first in a log are gone")
+            found.append(f"up to {begins - begun - 1} writes before the first log are gone")
         found += _gaps(spans)
         return cls(sequence if sequence >= begun else 0, found)
 
@@ -363,7 +363,7 @@ def note_losses(folder: Path, found: list[str]) -> None:
     if not found:
         return
     for one in found:
-        _LOG.error("%s: %s; what is there is used", folder, one)
+        _LOG.error("%s: %s; the rest is used", folder, one)
     at_ms = time.time_ns() // 1_000_000
     kept = [*losses(folder), *({"at_ms": at_ms, "what": one, "told": False} for one in found)]
     _write_losses(folder, kept[-LOSSES_KEPT:])

@@ -248,6 +248,5 @@ def require_utf8(folder: Path) -> None:
         str(folder).encode()
     except UnicodeEncodeError as error:
         raise StoreError(
-            f"{str(folder)!r} is not UTF-8, which a store's folder must be; "
-            "set CONTEXT_GRAPH_HOME to one that is"
+            f"{str(folder)!r} is not valid UTF-8; set CONTEXT_GRAPH_HOME to a path that is"
         ) from error

@@ -140,7 +140,7 @@ def _decode_node_2(key: bytes, payload: bytes, access: Access | None) -> StoredN
     metadata, content = texts.raw(head[19]), texts.take(head[20])
     texts.end()
     if len(tags.split("\0") if head[11] else ()) != head[11]:
-        raise ValueError(f"{head[11]} tags, not as many texts")
+        raise ValueError(f"{head[11]} tags, but another number of texts")
     node = MemoryNode(
         id=UUID(bytes=key),
         content=content,

@@ -34,7 +34,7 @@ def encode_json(name: str, content: Mapping[str, Any]) -> bytes:
     try:
         text = orjson.dumps(content)
     except TypeError as error:
-        raise InvalidParamsError.of(name, f"is no JSON object: {error}") from error
+        raise InvalidParamsError.of(name, f"is not a JSON object: {error}") from error
     if not text.startswith(b"{"):
         raise InvalidParamsError.of(name, f"must be a JSON object, is {type(content).__name__}")
     if len(text) > MAX_METADATA_BYTES:
@@ -134,7 +134,7 @@ def json_object(raw: bytes) -> dict[str, Any]:
         return {}
     found = orjson.loads(raw)
     if not isinstance(found, dict):
-        raise ValueError("metadata that is no object")
+        raise ValueError("its metadata is not a JSON object")
     return found
 
 

@@ -176,7 +176,7 @@ class _Completion:
         batch.delete_range(EMBEDDINGS, b"", FORMAT_KEY)
         batch.delete_range(EMBEDDINGS, FORMAT_KEY + b"\0", b"\xff" * 9)
         self._target.write(batch)
-        self.notes.append("it is not known any more who made the vectors: they are made anew from the texts")
+        self.notes.append("the record of what made the vectors is lost: they are made anew from the texts")
 
     def second_vectors(self) -> None:
         """Begin the second vectors anew unless all that are noted are there."""
@@ -200,7 +200,7 @@ class _Completion:
                 there[change.subject] = change.op
         nodes = sum(op == Op.ADD and one not in self._ids for one, op in there.items())
         if nodes:
-            self.notes.append(f"{nodes} memories are lost: the log names them, their records are not there")
+            self.notes.append(f"{nodes} memories are lost: the log names them, but their records are missing")
         links = sum(
             op == Op.LINK and self._target.get(EDGES, layout.edge_key(one)) is None
             for one, op in there.items()

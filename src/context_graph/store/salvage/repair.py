@@ -265,7 +265,7 @@ class _Salvage:
             engine.close()
         for table in sorted((copy / "lost").glob("*.sst")):
             self._feared = True
-            self._report.notes.append(f"{self._source / table.name} can't be read whole")
+            self._report.notes.append(f"{self._source / table.name} can't be read completely")
 
     def _copy(self, name: str) -> Path:
         """A copy of the source that RocksDB can open without spinning on a foreign log record."""
@@ -364,7 +364,7 @@ class _Salvage:
             records.decode_event(key, record)
         elif family == EVENTS and prefix == b"d:":
             if len(record) != 8 or key[-_DIGEST_AT : -_DIGEST_AT + 1] != b"\0":
-                raise layout.damaged(key, "no mark of an applied event")
+                raise layout.damaged(key, "not the mark of an applied event")
         elif family == EVENTS and prefix == layout.REQUIREMENT_LOG_PREFIX:
             decode_entry(key, record)
         elif family == SYSTEM and prefix == layout.DREAM_PREFIX:
@@ -412,7 +412,7 @@ class _Salvage:
         for session_id in self._ids - found:
             self._unreadable.setdefault(
                 (SESSION_IDENTITY, layout.snapshot_key(session_id)),
-                "other records name it, its own was not found",
+                "other records name it, but its own is missing",
             )
 
     def _count(self, target: Engine) -> None:
@@ -438,7 +438,7 @@ class _Salvage:
 
 def _check_mark(key: bytes, record: bytes) -> bytes:
     if len(record) != 8:
-        raise layout.damaged(key, "no mark of a session that is to be captured")
+        raise layout.damaged(key, "not the mark of a session that is to be captured")
     return record
 
 

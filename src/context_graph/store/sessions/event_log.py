@@ -234,7 +234,7 @@ def decode_entry(key: bytes, record: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise damaged(key, f"entry of the requirement log: {error}") from error
     if not isinstance(entry, dict):
-        raise damaged(key, "an entry of the requirement log that is no object")
+        raise damaged(key, "the entry of the requirement log is not a JSON object")
     return entry
 
 

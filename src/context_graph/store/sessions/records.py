@@ -292,7 +292,7 @@ def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
     except ValueError as error:
         raise damaged(key, f"dream request: {error}") from error
     if not isinstance(request, dict):
-        raise damaged(key, "a dream request that is no object")
+        raise damaged(key, "the dream request is not a JSON object")
     return request
 
 

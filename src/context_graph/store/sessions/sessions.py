@@ -466,4 +466,4 @@ def _cursor_key(cursor: str) -> bytes:
             raise ValueError("no dot")
         return layout.time_key(int(time, 16), session_id)
     except (ValueError, InvalidInputError) as error:
-        raise InvalidInputError(f"cursor {cursor!r} is none that a listing gave; leave it out") from error
+        raise InvalidInputError(f"cursor {cursor!r} did not come from a listing; leave it out") from error

@@ -70,11 +70,11 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
     seen: set[str] = set()
     for index, snapshot in enumerate(snapshots):
         if snapshot.session_id in seen:
-            raise InvalidInputError(f"sessions[{index}].session_id {snapshot.session_id!r} is there twice")
+            raise InvalidInputError(f"sessions[{index}].session_id {snapshot.session_id!r} appears twice")
         seen.add(snapshot.session_id)
     if "checksum" in content and content["checksum"] != _checksum(snapshots):
         raise InvalidInputError(
-            "checksum does not fit the sessions: the file was changed or cut. "
+            "checksum does not match the sessions: the file was changed or cut. "
             "If that was on purpose, remove the checksum key"
         )
     return snapshots
@@ -93,7 +93,7 @@ def _snapshot(at: str, given: object) -> SessionIdentitySnapshot:
     unknown = sorted(set(content) - set(_FIELDS))
     if unknown:
         raise InvalidInputError(
-            f"{at}.{unknown[0]} is no field of a session; the fields are {', '.join(_FIELDS)}"
+            f"{at}.{unknown[0]} is not a field of a session; the fields are {', '.join(_FIELDS)}"
         )
     missing = [name for name in _FIELDS if name not in content and name not in _OPTIONAL]
     if missing:

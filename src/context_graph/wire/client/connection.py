@@ -34,7 +34,7 @@ def connect(root: Path, end: float) -> socket.socket | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise OwnerUnavailableError(f"{path.parent} can't be looked at: {error.strerror}") from error
+        raise OwnerUnavailableError(f"{path.parent} can't be checked: {error.strerror}") from error
     # Where the root's path is too long the socket is in /tmp, and anyone may have been there first.
     if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid():
         raise OwnerUnavailableError(f"{path.parent} is not a folder of yours; move it away")
@@ -49,7 +49,7 @@ def connect(root: Path, end: float) -> socket.socket | None:
     except OSError as error:
         connection.close()
         if isinstance(error, TimeoutError):
-            raise DeadlineExceededError(f"the owner at {path} accepts no connection") from error
+            raise DeadlineExceededError(f"the owner at {path} did not accept a connection in time") from error
         raise OwnerUnavailableError(f"{path} can't be used: {error.strerror}") from error
     except BaseException:
         connection.close()

@@ -72,7 +72,7 @@ def request(
             return reply
         if not autostart:
             raise OwnerUnavailableError(
-                f"the owner of {location.root} was older than {__version__} and has left; "
+                f"the owner of {location.root} was older than {__version__} and has stopped; "
                 "`context-graph-cli owner start` starts a new one"
             )
         if yielded:

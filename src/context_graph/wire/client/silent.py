@@ -36,7 +36,7 @@ class Silent:
         """One sentence, without its full stop."""
         who = f"the owner (pid {self.pid or 'unknown'})"
         if not self.is_owner:
-            return f"process {self.pid}, which is no owner, holds the owner's lock"
+            return f"process {self.pid} holds the owner's lock but is not an owner"
         parts = [f"{who} does not answer"]
         if self.state:
             parts.append(f"it is {self.state}")
@@ -44,13 +44,13 @@ class Silent:
             since = time.strftime("%H:%M:%S", time.localtime(self.since_ms / 1000))
             seconds = max(0.0, time.time() - self.since_ms / 1000)
             place = f" (store {Path(self.where).name})" if self.where else ""
-            parts.append(f"since {since}, {seconds:.0f} s ago, it has been at: {self.what}{place}")
+            parts.append(f"since {since}, {seconds:.0f} s ago, it has been busy with: {self.what}{place}")
         return "; ".join(parts)
 
     def cure(self) -> str:
         """The advice for the user."""
         if not self.is_owner:
-            return "see what that process is: nothing was done to it"
+            return "find out what that process is; it was left alone"
         return "`context-graph-cli owner stop` ends it, and loses nothing that was acknowledged"
 
     def view(self) -> dict[str, Any]:

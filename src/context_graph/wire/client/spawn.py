@@ -137,7 +137,7 @@ def wait_ready(root: Path, end: float, starting: Starting) -> None:
     seen = look_at(root)
     raise OwnerUnavailableError(
         f"no owner answered at {socket_path(root)} in time; "
-        f"{seen.text() if seen else 'nobody holds its lock'}; "
+        f"{seen.text() if seen else 'no process holds its lock'}; "
         f"see {log_dir(root) / 'owner.log'}, or try `context-graph-cli owner restart`"
     )
 
