@@ -75,6 +75,16 @@ VERBS: Final[dict[str, Verb]] = {
 """Every verb but `owner.*` and `mcp.attach`, which the server itself answers."""
 
 
+_PRELOAD_AFTER_S: Final = 0.01
+"""Behind a request that has come already."""
+
+
+def _preload() -> None:
+    """Import what the first hooks need before one waits for it: of its 100 ms this would take 30."""
+    import context_graph.gates.decide.hooks
+    import context_graph.store.graph.graph  # noqa: F401
+
+
 class OwnerService:
     """All verbs but `owner.*`, over at most ``settings.max_stores`` open stores. Single-threaded."""
 
@@ -92,6 +102,7 @@ class OwnerService:
     def begin(self, loop: AbstractEventLoop) -> None:
         """Start serving on ``loop``: the stores' own background work may begin."""
         self.dreams.begin(loop)
+        loop.call_later(_PRELOAD_AFTER_S, _preload)
 
     def handle(self, request: Request) -> Reply:
         """Serve one request. A hook's failure says `spool it`, so that the launcher keeps the event.

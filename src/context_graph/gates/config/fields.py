@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -56,6 +55,8 @@ class Problems:
             if key in elsewhere:
                 self.note(path, "a key of the original; it has no effect here")
                 continue
+            import difflib  # for a mistake alone
+
             near = difflib.get_close_matches(str(key), list(known), 1)
             self.warning(path, f"unknown key{f', did you mean {near[0]}?' if near else ''}")
 
