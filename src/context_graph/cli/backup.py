@@ -95,7 +95,7 @@ def restore(
 
 def _confirm(found: manifest.Manifest, store: Path) -> None:
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask on; give --yes to replace the store")
+        raise UsageError("this replaces the store, so it asks first: run it in a terminal")
     print(f"backup: {_line(found)}\nit replaces {store}, which is kept beside it")
     if not typer.confirm("Continue?"):
         raise typer.Exit(1)
