@@ -392,7 +392,7 @@ def test_an_opener_that_stopped_midway_is_told_from_damage(db: Path, monkeypatch
 
 
 def test_a_folder_that_is_not_utf8_is_refused_by_name_and_not_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"udcff.*not UTF-8.*CONTEXT_GRAPH_HOME") as refused:
+    with pytest.raises(StoreError, match=r"udcff.*not valid UTF-8.*CONTEXT_GRAPH_HOME") as refused:
         open_database(tmp_path / "a\udcffb" / "db")
     assert str(refused.value).encode()
     assert os.listdir(tmp_path) == []
