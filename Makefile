@@ -60,7 +60,7 @@ test-fast: build ## Unit and kernel tests alone, in under a minute
 pre-commit: build ## Install the hook that judges each commit: format, lint, types, imports, links
 	$(BIN)/pre-commit install
 
-check: fmt-check lint type rust test ## Everything CI judges
+check: fmt-check lint type rust test ## Format, lint, types, launcher, tests; CI runs benches and the real client too
 
 .PHONY: fmt-check
 fmt-check: build
