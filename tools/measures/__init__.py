@@ -1,0 +1,1 @@
+"""What tools/numbers.py measures: one module a number, each with ``tables(data)``."""
