@@ -21,7 +21,7 @@ class Data:
     """Where the data sets are. A measure whose data is missing returns no table."""
 
     folder: Path
-    """Holds drift_dev/, handover_dev.jsonl.gz, locomo10.json, cosqa/; or a user's transcripts (``*.jsonl``)."""
+    """Has drift_dev/, handover_dev.jsonl.gz, locomo10.json, cosqa/; or a user's transcripts (`*.jsonl`)."""
 
     @property
     def drift(self) -> Path:
