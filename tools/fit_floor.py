@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How often a prompt brings the memory that answers it, and how often one that is asked for by nobody.
 
+    python tools/fit_floor.py --fit DATA
     python tools/fit_floor.py [--locomo FILE] [--cosqa FOLDER] [--sessions FILE.jsonl.gz] [--held-back]
 
 Stores of different kinds, each asked as a prompt's hook asks, with the default floor:
@@ -77,7 +78,14 @@ def main() -> None:
     options.add_argument("--sessions", type=Path)
     options.add_argument("--held-back", action="store_true", help="the facts that nothing was chosen on")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--fit", type=Path, help="print likelihood.py's constants, fitted on this folder")
     given = options.parse_args()
+    if given.fit:
+        from relevance_cases import cases, fitted
+
+        constant, *weights = (round(float(one), 3) for one in fitted(cases(given.fit)))
+        print(f"_CONSTANT: Final = {constant}\n_WEIGHTS: Final = {tuple(weights)}")
+        return
     random.seed(given.seed)
     print(f"{'':>24}{'floor':>7}{'memories':>10}{'answered':>10}{'foreign':>9}{'requests':>10}")
     for size in (2, 8, 20, 0):

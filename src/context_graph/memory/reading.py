@@ -184,6 +184,7 @@ class Reading:
         filters: RecallFilters = _EVERYTHING,
         recency: float = 0.0,
         cursor: str | None = None,
+        floor: float = 0.0,
     ) -> Recall:
         """The memories that answer ``query`` best (REQ-CORE-015); finding none is not an error.
 
@@ -192,9 +193,12 @@ class Reading:
             top_k: 1 to 100 (EC-CORE-005).
             recency: [0, 1], how much newer memories are preferred.
             cursor: The last page's `next_cursor`.
+            floor: [0, 1], least probability that the best ten hold an answer; below it nothing is found.
         """
         with self._core.operation("recall") as core:
-            return core.recaller.recall(query, top_k=top_k, filters=filters, recency=recency, cursor=cursor)
+            return core.recaller.recall(
+                query, top_k=top_k, filters=filters, recency=recency, cursor=cursor, floor=floor
+            )
 
     def inject(
         self,

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
+from context_graph.memory import likelihood
 from context_graph.memory.embed import EmbeddingProvider, dense_part
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
@@ -71,7 +72,8 @@ class Recalled:
 
     node: MemoryNode
     score: float
-    """relevance_score in [0, 1]; falls with the rank."""
+    """relevance_score in [0, 1]. The best one's is the probability that the best ten hold an answer; the
+    others' fall from it with the rank."""
     parts: dict[str, float] = field(compare=False)
     """Why: ``cosine`` of the vectors, [-1, 1]; ``terms``, the idf-weighted share of the query's terms that it
     has, [0, 1]; ``bm25``; ``own`` and ``others``, its own score and what neighbours, session and edges add.
@@ -89,6 +91,8 @@ class Recall:
     """None when there is no next page."""
     followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
     """Edges that were followed from one of these memories to another."""
+    evidence: tuple[float, ...] = field(default=(), compare=False)
+    """What ``likelihood.probability`` was computed from; empty where nothing was ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +102,16 @@ class _Order:
     rows: list[int]
     scores: array[float]
     """What they were ranked by."""
-    whole: float
-    """How well the best match by themselves, [0, 1]."""
+    evidence: tuple[float, ...]
+    """That the best ten hold an answer, as `likelihood` reads it."""
     sweeps: int
     """The index's count when it was made; another one means other row numbers."""
     seconds: int
     """The commit up to which second vectors were used, -1 for none; a first page wants the newest."""
 
     def relevance(self, place: int) -> float:
-        """Falls from ``whole`` with the score, never below 0."""
-        return self.whole * _grade(self.scores[place]) / _grade(self.scores[0])
+        """Falls from the probability of an answer with the score, never below 0."""
+        return likelihood.probability(self.evidence) * _grade(self.scores[place]) / _grade(self.scores[0])
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
@@ -170,6 +174,7 @@ class Recaller:
         filters: RecallFilters | None = None,
         recency: float = 0.0,
         cursor: str | None = None,
+        floor: float = 0.0,
     ) -> Recall:
         """The ``top_k`` memories that fit best, or those after a cursor.
 
@@ -181,6 +186,7 @@ class Recaller:
             top_k: 1 to 100.
             recency: 0 to 1: how much newer memories are preferred.
             cursor: ``next_cursor`` of the page before, with the same query and filters.
+            floor: 0 to 1: least probability that the best ten hold an answer; below it nothing is found.
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -188,6 +194,7 @@ class Recaller:
         check_query(query)
         check_top_k(top_k)
         check_unit("recency", recency)
+        check_unit("min_relevance", floor)
         filters = filters or RecallFilters()
         key = _key(query, filters, recency)
         start, watermark = _read_cursor(cursor, key)
@@ -209,11 +216,14 @@ class Recaller:
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(key, watermark, wanted, live, mask, first=start == 0)
+            if likelihood.probability(order.evidence) < floor:
+                return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page])
         nodes = self._nodes(page, parts)
         cursor = _cursor(after, watermark, key) if after < len(order.rows) else None
-        return Recall(nodes, total, cursor, tuple(between(followed, (one.node.id for one in nodes))))
+        edges = tuple(between(followed, (one.node.id for one in nodes)))
+        return Recall(nodes, total, cursor, edges, order.evidence)
 
     def _known(self, watermark: int | None) -> int:
         """How many rows there were at the commit that a cursor names."""
@@ -319,19 +329,21 @@ class Recaller:
             total = self._scores.total
             best = ranking.top(total, mask, MAX_DEPTH)
             scores = array("f", [total[row] for row in best])
-            whole = self._whole(best[:_EXPANDED], wanted, live)
-            order = _Order(best, scores, whole, self.index.sweeps, seconds)
+            found = self._evidence(best[:_EXPANDED], wanted, live)
+            order = _Order(best, scores, found, self.index.sweeps, seconds)
         self._orders[name] = order
         while len(self._orders) > _LISTS_KEPT:
             self._orders.popitem(last=False)
         return order
 
-    def _whole(self, best: list[int], wanted: Wanted, live: bytearray) -> float:
-        shares = self.index.postings.shares(wanted.terms, live, array("I", best))
-        return max(
-            1.0 - (1.0 - min(share, 1.0)) * (1.0 - max(self._cosine(row), 0.0))
-            for row, share in zip(best, shares, strict=True)
-        )
+    def _evidence(self, best: list[int], wanted: Wanted, live: bytearray) -> tuple[float, ...]:
+        """What speaks for it that these rows hold an answer, after their ranking: `likelihood.NAMES`."""
+        rows, shares = array("I", best), self.index.postings.shares
+        near = max((self._cosine(row) for row in best), default=0.0)
+        if wanted.extra is not None:
+            near = max(near, max((self._scores.extra[row] for row in best), default=0.0))
+        words = likelihood.informative(wanted.text, self.provider)
+        return likelihood.evidence(words, lambda terms: shares(terms, live, rows), near, live.count(1))
 
     def _cosine(self, row: int) -> float:
         return max(-1.0, min(1.0, self._scores.dense[row] / _SEMANTIC))

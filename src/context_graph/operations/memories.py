@@ -10,6 +10,7 @@ from context_graph.model.memory import (
     MAX_CONTENT_CHARS,
     MAX_RATIONALE_CHARS,
     MIN_RATIONALE_CHARS,
+    MIN_RELEVANCE,
     JohariQuadrant,
     Modality,
     check_content,
@@ -175,6 +176,13 @@ class Recall(Shown, kw_only=True):
     recency: Annotated[
         float, unit("How strongly newer memories are preferred, 0 to 1.", tool="Weight of recency")
     ] = 0.0
+    min_relevance: Annotated[
+        float,
+        unit(
+            "Find nothing where an answer is less likely than this, 0 to 1; 0 shows the best in any case.",
+            tool="0 shows the best even if unlikely",
+        ),
+    ] = MIN_RELEVANCE
     cursor: _Cursor | None = None
 
 

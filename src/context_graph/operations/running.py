@@ -112,7 +112,12 @@ def _decoded(given: str, most: int) -> bytes:
 def _recall(context: Context, given: memories.Recall) -> Answer:
     memex, filters = context.host.memory(), RecallFilters.parse(given.filters)
     found = memex.recall(
-        given.query, top_k=given.top_k, filters=filters, recency=given.recency, cursor=given.cursor
+        given.query,
+        top_k=given.top_k,
+        filters=filters,
+        recency=given.recency,
+        cursor=given.cursor,
+        floor=given.min_relevance,
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     view = views.recall_view(memex, found, context.verbosity)

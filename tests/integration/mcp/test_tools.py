@@ -456,3 +456,16 @@ def test_a_tool_that_says_it_only_reads_changes_nothing(peer: Peer, cli: Cli) ->
         before = kept()
         peer.ask(name, **arguments)
         assert (kept() == before) is bool(hints[name].get("readOnlyHint")), name
+
+
+def test_recall_memory_is_empty_and_says_explore_where_nothing_fits(peer: Peer) -> None:
+    """EC-CORE-004: also where the ranking has a best memory; min_relevance 0 shows it."""
+    for fact in FACTS:
+        peer.store(fact)
+    for query in ("!!!", "xqzvk wpfjt", "How do alpacas keep warm on a glacier?"):
+        found = peer.ask("recall_memory", query=query)
+        assert found["nodes"] == [] and found["note"]
+        assert found["pulse"]["suggested_action"] == "explore"
+    query = "which branch has the rarest orchid of Borneo"
+    assert peer.ask("recall_memory", query=query)["nodes"] == []
+    assert peer.ask("recall_memory", query=query, min_relevance=0)["nodes"]

@@ -16,7 +16,7 @@ from context_graph.memory.metrics.metrics import Metrics
 from context_graph.memory.metrics.review_tasks import Reader
 from context_graph.memory.recall import Recall, between, check_query
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import MIN_RELEVANCE, MemoryNode
 
 MIN_TOKENS: Final = 100
 MAX_TOKENS: Final = 8192
@@ -47,7 +47,7 @@ _REACH: Final = {
 class Store(Reader, Protocol):
     """The methods of Memex that an injection needs."""
 
-    def recall(self, query: str, *, top_k: int, filters: RecallFilters) -> Recall: ...
+    def recall(self, query: str, *, top_k: int, filters: RecallFilters, floor: float) -> Recall: ...
 
     def embedding(self, node_id: UUID, /) -> bytes | None: ...
 
@@ -110,7 +110,8 @@ def inject(
     """
     check_query(query)
     reach, how, names = _checked(max_tokens, mode, priority, include)
-    recalled = store.recall(query, top_k=reach.candidates, filters=filters)
+    floor = MIN_RELEVANCE if reach.least or reach.floor else 0.0
+    recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor)
     least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
     found = [Candidate(one.node, one.score) for one in recalled.nodes if one.score >= least]
     nodes = [candidate.node for candidate in found]

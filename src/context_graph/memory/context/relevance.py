@@ -13,13 +13,12 @@ probably meant.
 
 from __future__ import annotations
 
-import math
-import re
 import struct
 from collections.abc import Mapping
 from typing import Final
 
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.likelihood import SIGNS, WORD, rarity
 from context_graph.text.phrases import plain
 
 _TERMS: Final = 0.75
@@ -52,12 +51,6 @@ _WORKADAY_WORTH: Final = 0.2
 _ENOUGH: Final = 5.0
 """Weight of the informative words that a prompt needs to be answered in full; `run the tests` has less."""
 _ASKED_CHARS: Final = 400
-_FIRST_WORD: Final = 1996
-"""The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
-_RARE: Final = 8.0
-_WORD: Final = re.compile(r"[^\W_][\w./:\-]*")
-_SIGNS: Final = "./:-"
-"""Inside a word they are part of it, at its end they are not."""
 _TERM: Final = struct.Struct("<QHH")
 
 
@@ -75,9 +68,9 @@ class Asked:
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
         if not self._weights:
-            for word in dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(self.text)):
+            for word in dict.fromkeys(found.rstrip(SIGNS) for found in WORD.findall(self.text)):
                 encoded = self._provider.encode(word)
-                weight = _rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
+                weight = rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
                 for term in _terms(encoded.terms):
                     self._weights[term] = max(weight, self._weights.get(term, 0.0))
         whole = sum(self._weights.values())
@@ -127,19 +120,6 @@ def asked_in(prompt: str) -> str:
 
 def _terms(packed: bytes) -> set[int]:
     return {term for term, _, _ in _TERM.iter_unpack(packed)}
-
-
-def _rarity(packed: bytes) -> float:
-    """How informative a word is, by its pieces: up to 8 for rare words and for words that are not English.
-
-    By Zipf's law the word of rank k has a share of about 1 / (10 k); the value is the logarithm of its
-    inverse, less 5.
-    """
-    pieces = memoryview(packed).cast("H")
-    if len(pieces) != 1:
-        return _RARE
-    rank = pieces[0] - _FIRST_WORD + 1
-    return min(_RARE, max(1.0, math.log(10.0 * rank) - 5.0)) if rank > 0 else 1.0
 
 
 def _unit(value: float) -> float:

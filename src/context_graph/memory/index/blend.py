@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.25
 """Cosine from which a memory that shares no word with the query may still answer it."""
-_FUNCTION_WORDS: Final = frozenset(word.decode() for word in STOP_WORDS) | frozenset(
+FUNCTION_WORDS: Final = frozenset(word.decode() for word in STOP_WORDS) | frozenset(
     """
     about above after again all also am any around because before below between both but can could down each
     either else ever few he here hers if into just let may me might more most must neither no nor not off once
@@ -37,7 +37,7 @@ _LEAST_CHARS: Final = 3
 
 def asks_nothing(query: str) -> bool:
     """Whether ``query`` has only function words. Cost: one pass over it."""
-    return all(word in _FUNCTION_WORDS for word in _words(query))
+    return all(word in FUNCTION_WORDS for word in _words(query))
 
 
 def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
@@ -47,7 +47,7 @@ def has_known_word(query: str, provider: EmbeddingProvider) -> bool:
         or (
             len(word) >= _LEAST_CHARS
             and word.isalpha()
-            and word not in _FUNCTION_WORDS
+            and word not in FUNCTION_WORDS
             and len(memoryview(provider.encode(word).pieces).cast("H")) == 1
         )
         for word in _words(query)
