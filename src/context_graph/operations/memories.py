@@ -180,7 +180,7 @@ class Recall(Shown, kw_only=True):
         float,
         unit(
             "Find nothing where an answer is less likely than this, 0 to 1; 0 shows the best in any case.",
-            tool="0 shows the best even if unlikely",
+            only="command",
         ),
     ] = MIN_RELEVANCE
     cursor: _Cursor | None = None

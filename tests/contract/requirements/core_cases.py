@@ -43,6 +43,7 @@ CORE_CASES: dict[str, Requirement] = {
             "tests/integration/memory/test_inject_context.py::test_finding_nothing_is_no_error",
             "tests/integration/memory/test_introspection.py::test_finding_nothing_suggests_exploring_whatever_the_state",
             "tests/integration/mcp/test_tools.py::test_an_empty_recall_is_a_success_that_says_explore",
+            "tests/integration/mcp/test_tools.py::test_recall_memory_is_empty_and_says_explore_where_nothing_fits",
             "tests/integration/cli/test_memory.py::test_a_wrong_argument_is_named_with_its_cure_and_ends_with_1",
             "tests/integration/memory/test_recall.py::test_no_match_is_an_empty_list",
             "tests/unit/memory/test_distill.py::test_nothing_found_is_nothing_told",

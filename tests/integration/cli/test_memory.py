@@ -32,6 +32,9 @@ def test_store_prints_the_id_and_recall_finds_it(cli: Cli) -> None:
     assert table[0].split() == ["ID", "SCORE", "AGE", "SOURCE", "CONTENT"]
     assert table[1].startswith(node_id[:8]) and "Staging listens" in table[1]
     assert cli.run("memory", "recall", "xylophone").returncode == 0
+    unlikely = "which rare orchid grows on the port of Borneo"
+    assert memory(cli, "recall", unlikely)["nodes"] == []
+    assert memory(cli, "recall", unlikely, "--min-relevance", "0")["nodes"][0]["id"] == node_id
 
 
 def test_all_options_of_store_are_kept(cli: Cli) -> None:
