@@ -10,7 +10,7 @@ own continuation (control), three of the same project (near) and three of other 
 ``off`` are the mean likeness of controls and of the first two foreign events. ``weight`` is a logistic
 regression of foreign (near and splice) against own on the 13 smoothed alignments, without negative weights
 and with a strong ridge on standardised alignments: it keeps all spaces in use, where a free fit would lean
-on the few that serve these projects best.
+on the few that serve these projects best. ``middle`` is a low quantile of the controls' weighted mean alignment.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ BEFORE, AFTER, LEAST = 20, 20, 8
 WINDOW = 6
 """Events before and after a cut that a drop is measured over, as score.py does."""
 RIDGE, ROUNDS, STEP, MOMENTUM = 0.3, 500, 0.3, 0.9
+BELOW_MIDDLE = 0.0075
+"""Share of the events of undisturbed work that may fall below ``middle``; they alarm, so it is small."""
 LEAST_WEIGHT = 0.05
 """A purpose vector needs all its components: differentiation is their entropy."""
 
@@ -112,7 +114,7 @@ def fit(trials: Iterable[Trial]) -> Calibration:
     trials = list(trials)
     on = _mean(c for t in trials if t.kind == "control" for c in t.compared[WINDOW:])
     off = _mean(c for t in trials if t.kind == "splice" for c in t.compared[t.at : t.at + 2])
-    coded = Calibration(on, off, (1.0,) * len(SPACES))
+    coded = Calibration(on, off, (1.0,) * len(SPACES), 0.0)
     own, foreign = [], []
     for trial in trials:
         alignments = smoothed(trial, coded)
@@ -120,8 +122,10 @@ def fit(trials: Iterable[Trial]) -> Calibration:
             own.append(alignments[WINDOW:])
         else:
             foreign.append(alignments[trial.at + 1 : trial.at + WINDOW])
-    weight = _separate(np.concatenate(own), np.concatenate(foreign))
-    return Calibration(on, off, tuple(round(float(w), 3) for w in weight))
+    undisturbed = np.concatenate(own)
+    weight = _separate(undisturbed, np.concatenate(foreign)).round(3)
+    middle = np.quantile(undisturbed @ weight / weight.sum(), BELOW_MIDDLE)
+    return Calibration(on, off, tuple(map(float, weight)), round(float(middle), 3))
 
 
 def _mean(compared: Iterable[Comparison | None]) -> tuple[float, ...]:
@@ -219,7 +223,7 @@ def _aucs(drops: dict[str, list[float]]) -> str:
 
 
 def _literal(calibration: Calibration) -> str:
-    lines = [f"    {name}={getattr(calibration, name)}," for name in ("on", "off", "weight")]
+    lines = [f"    {name}={getattr(calibration, name)}," for name in ("on", "off", "weight", "middle")]
     return "\n".join(["CALIBRATION: Final = Calibration(", *lines, ")"])
 
 
