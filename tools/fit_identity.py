@@ -19,9 +19,10 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ BEFORE, AFTER, LEAST = 20, 20, 8
 WINDOW = 6
 """Events before and after a cut that a drop is measured over, as score.py does."""
 RIDGE, ROUNDS, STEP, MOMENTUM = 0.3, 500, 0.3, 0.9
-BELOW_MIDDLE = 0.0075
+BELOW_MIDDLE = 0.01
 """Share of the events of undisturbed work that may fall below ``middle``; they alarm, so it is small."""
 LEAST_WEIGHT = 0.05
 """A purpose vector needs all its components: differentiation is their entropy."""
@@ -164,16 +165,26 @@ def _separate(own: Array, foreign: Array) -> Array:
     return result
 
 
-def continuity(trial: Trial, calibration: Calibration) -> list[float]:
-    """IC after each event of a trial."""
-    purpose, network, values = Purpose(calibration), KuramotoNetwork.synchronised(), [1.0]
+class Parts(NamedTuple):
+    """What is known after an event; 1 before anything was compared."""
+
+    ic: float
+    r: float
+    cosine: float
+    """IC without r."""
+
+
+def continuity(trial: Trial, calibration: Calibration) -> list[Parts]:
+    """IC and its two factors after each event of a trial."""
+    purpose, network, values = Purpose(calibration), KuramotoNetwork.synchronised(), [Parts(1.0, 1.0, 1.0)]
     for comparison in trial.compared:
         if comparison is None:
             purpose.prompt()
         elif not comparison.is_empty:
             reading = purpose.observe(comparison)
             r = network.advance(coupling_for(reading.coherence))
-            values.append(identity_continuity(reading.purpose_vector, reading.identity, r))
+            vectors = reading.purpose_vector, reading.identity
+            values.append(Parts(identity_continuity(*vectors, r), r, identity_continuity(*vectors, 1.0)))
             continue
         values.append(values[-1])
     return values[1:]
@@ -188,7 +199,8 @@ def leave_one_out(data: Path, sessions: dict[str, Session], trials: list[Trial],
         print(f"{project:>16} {len(held):>5} trials  {_table(held, fits[project])}")
     pooled: dict[str, list[float]] = {}
     for trial in trials:
-        pooled.setdefault(trial.kind, []).append(_drop(continuity(trial, fits[trial.project]), trial.at))
+        values = [after.ic for after in continuity(trial, fits[trial.project])]
+        pooled.setdefault(trial.kind, []).append(drop(values, trial.at))
     print(f"{'pooled':>16} {len(trials):>5} trials  {_aucs(pooled)}")
     if out is None:
         return
@@ -197,18 +209,20 @@ def leave_one_out(data: Path, sessions: dict[str, Session], trials: list[Trial],
         for case in load_cases(data, "dev"):
             events = [(sessions[name], sessions[name].events[index]) for name, index in case.refs]
             trial = recorder.trial(case.kind, events, 0)
-            for t, ic in enumerate(continuity(trial, fits[trial.project])):
-                file.write(json.dumps({"case": case.name, "t": t, "signal": round(ic, 6)}) + "\n")
+            for t, after in enumerate(continuity(trial, fits[trial.project])):
+                file.write(json.dumps({"case": case.name, "t": t, "signal": round(after.ic, 6)}) + "\n")
 
 
 def _table(trials: list[Trial], calibration: Calibration) -> str:
     drops: dict[str, list[float]] = {}
     for trial in trials:
-        drops.setdefault(trial.kind, []).append(_drop(continuity(trial, calibration), trial.at))
+        values = [after.ic for after in continuity(trial, calibration)]
+        drops.setdefault(trial.kind, []).append(drop(values, trial.at))
     return _aucs(drops)
 
 
-def _drop(values: list[float], at: int) -> float:
+def drop(values: Sequence[float], at: int) -> float:
+    """How far the signal falls behind a cut: the least of six events less the mean of the six before."""
     return min(values[at : at + WINDOW]) - float(np.mean(values[max(0, at - WINDOW) : at]))
 
 

@@ -36,7 +36,7 @@ ROOT = KIND_ROOT
 MAGIC = b"CGG\x01"
 SPACE = Struct("<IHddd")  # events, nonzeros, scale, mass, squares: never renumber
 
-cdef double SCANT = 3.0
+cdef double SCANT = 1.0
 cdef double YOUNG = 2.0
 cdef double PROMPT_SHARE = 0.5
 cdef double COVERED = 0.003

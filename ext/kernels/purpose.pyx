@@ -2,7 +2,7 @@
 context_graph/kernels/reference/purpose.py: change both.
 """
 
-from libc.math cimport fmin, sqrt, tanh
+from libc.math cimport sqrt, tanh
 
 from _types cimport N, doubles, require_length
 
@@ -17,7 +17,6 @@ cdef enum:  # of the coding
     LEVEL_MIN
     LEVEL_MAX
     IDENTITY_SHARE
-    RISE
     SHARPEN_ZERO
     SHARPEN_GAIN
     N_CODING
@@ -38,7 +37,7 @@ def observe(likeness, confidence, on, off, weight, coding, double share, alignme
     cdef double length = 0.0
     cdef double total = 0.0
     cdef double whole = 0.0
-    cdef double coded, step
+    cdef double coded
     cdef int k
     require_length("coding", code.shape[0], N_CODING)
     require_length("alignment", m.shape[0], N)
@@ -48,10 +47,7 @@ def observe(likeness, confidence, on, off, weight, coding, double share, alignme
     for k in range(N):
         if like[k] == like[k]:  # not NaN
             coded = _coded(like[k], high[k], low[k], running[k], &code[0])
-            step = share * sure[k]
-            if coded > m[k]:
-                step = fmin(code[RISE] * step, 1.0)
-            m[k] += step * (coded - m[k])
+            m[k] += share * sure[k] * (coded - m[k])
             running[k] += code[LEVEL_RATE] * sure[k] * (like[k] - running[k])
         pv[k] = sqrt(w[k]) * tanh(code[SHARPEN_GAIN] * (m[k] - code[SHARPEN_ZERO]))
         length += pv[k] * pv[k]

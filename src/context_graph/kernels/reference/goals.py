@@ -26,7 +26,7 @@ ROOT: Final = 2
 """Cosine of the event's vector and the goal's square root: a few frequent tokens don't drown the rest."""
 
 N: Final = 13
-SCANT: Final = 3.0
+SCANT: Final = 1.0
 """Tokens at which confidence is halved: one word says less than twenty."""
 YOUNG: Final = 2.0
 """Events in a goal at which confidence is halved: work can't look like a goal that has hardly begun."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 N: Final = 13
-N_CODING: Final = 11
+N_CODING: Final = 10
 
 
 def observe(
@@ -41,10 +41,9 @@ def observe(
         on: Positive likeness that is usual for on-goal work.
         off: Likeness that is usual for foreign work, below ``on``.
         weight: Positive.
-        coding: 11 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
+        coding: 10 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
             as a share of their distance, and at least; how far the level shifts both, its rate, and the
-            bounds of its ratio to on; the identity's share; how many times the share an alignment rises by;
-            the alignment at which a component of the vector is 0, and how steeply it rises there.
+            bounds of its ratio to on; the identity's share; the alignment at which a component of the vector is 0, and how steeply it rises there.
         share: Of this event, in [0, 1].
         alignment: Changed in place.
         level: Changed in place.
@@ -80,12 +79,9 @@ def observe(
     for k in range(N):
         if not math.isnan(like[k]):
             coded = _coded(like[k], high[k], low[k], level[k], code)
-            step = share * sure[k]
-            if coded > alignment[k]:
-                step = min(code[8] * step, 1.0)
-            alignment[k] += step * (coded - alignment[k])
+            alignment[k] += share * sure[k] * (coded - alignment[k])
             level[k] += code[4] * sure[k] * (like[k] - level[k])
-        vector[k] = math.sqrt(w[k]) * math.tanh(code[10] * (alignment[k] - code[9]))
+        vector[k] = math.sqrt(w[k]) * math.tanh(code[9] * (alignment[k] - code[8]))
     length = math.sqrt(sum(value * value for value in vector))
     if length > 1e-9:
         for k in range(N):
