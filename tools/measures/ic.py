@@ -26,7 +26,7 @@ SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A case and one signal after each of its events."""
+    """A case and one signal after each of its events, to six digits: what differs less is a tie."""
 
     case: Case
     values: Sequence[float]
@@ -60,7 +60,10 @@ def tables(data: Data) -> list[Table]:
             "IC",
             f"drift_dev: {len(sessions)} sessions, {len(cases)} cases cut and spliced. swe: benchmark agents; "
             "cc: Claude Code.",
-            (*("signal", "sessions", "splice", "95 %", "near", "95 %"), *("alarms/100", "hit", "delay", "hit 2 %")),
+            (
+                *("signal", "sessions", "splice", "95 %", "near", "95 %"),
+                *("alarms/100", "hit", "delay", "hit 2 %"),
+            ),
             rows,
             (
                 "left out: constants fitted without the project that the case begins in. shipped: fitted on all.",
@@ -84,7 +87,7 @@ def _signals(sessions: dict[str, Session], cases: Sequence[Case]) -> Iterator[tu
         return [continuity(trial, calibration(trial)) for trial in trials]
 
     def one(values: list[list[Parts]], part: int) -> list[Traced]:
-        return [Traced(c, [v[part] for v in row]) for c, row in zip(cases, values, strict=True)]
+        return [Traced(c, [round(v[part], 6) for v in row]) for c, row in zip(cases, values, strict=True)]
 
     yield "IC, shipped", one(traced(lambda _: CALIBRATION), 0)
     held_out = traced(lambda trial: fits[trial.project])
@@ -133,8 +136,8 @@ def _baseline(
 ) -> list[float]:
     """The plain form of the idea: each event's cosine with the mean of those before, smoothed by half."""
     mean: dict[str, float] = {}
-    values, smooth, n = [], 1.0, 0
-    for name, i in case.refs:
+    values, smooth = [], 1.0
+    for n, (name, i) in enumerate(case.refs):
         event, prompt = words[name][i], sessions[name].events[i].kind is EventKind.PROMPT_SUBMIT
         if mean and event and not prompt:
             length = math.sqrt(sum(weight * weight for weight in mean.values()))
@@ -145,5 +148,4 @@ def _baseline(
         mean = {word: (1.0 - share) * weight for word, weight in mean.items()}
         for word, weight in event.items():
             mean[word] = mean.get(word, 0.0) + share * weight
-        n += 1
     return values
