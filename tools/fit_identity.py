@@ -10,7 +10,8 @@ own continuation (control), three of the same project (near) and three of other 
 ``off`` are the mean likeness of controls and of the first two foreign events. ``weight`` is a logistic
 regression of foreign (near and splice) against own on the 13 smoothed alignments, without negative weights
 and with a strong ridge on standardised alignments: it keeps all spaces in use, where a free fit would lean
-on the few that serve these projects best. ``middle`` is a low quantile of the controls' weighted mean alignment.
+on the few that serve these projects best. ``middle`` is a low quantile of the
+controls' weighted mean alignment.
 """
 
 from __future__ import annotations

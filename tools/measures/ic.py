@@ -58,18 +58,18 @@ def tables(data: Data) -> list[Table]:
     return [
         Table(
             "IC",
-            f"drift_dev: {len(sessions)} sessions, {len(cases)} cases cut and spliced. swe: benchmark agents; "
-            "cc: Claude Code.",
+            f"drift_dev: {len(sessions)} sessions, {len(cases)} cases cut and spliced. "
+            "swe: benchmark agents; cc: Claude Code.",
             (
                 *("signal", "sessions", "splice", "95 %", "near", "95 %"),
                 *("alarms/100", "hit", "delay", "hit 2 %"),
             ),
             rows,
             (
-                "left out: constants fitted without the project that the case begins in. shipped: fitted on all.",
-                "splice, near: AUC of the fall after a cut to another project, to another task of the same one.",
-                "alarms: undisturbed events below 0.7. hit: splices that fall below within 12 events; hit 2 %: below "
-                "what 2 % of undisturbed events do.",
+                "left out: constants fitted without the project that a case begins in. shipped: on all.",
+                "splice, near: AUC of the fall after a cut to another project, to another task of one.",
+                "alarms: undisturbed events below 0.7. hit: splices that fall below within 12 events; "
+                "hit 2 %: below what 2 % of undisturbed events do.",
                 f"IC of undisturbed events, quantiles 1, 5, 25, 50 %: {spread}",
             ),
         )

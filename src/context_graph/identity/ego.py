@@ -96,8 +96,8 @@ WARM_UP: Final = 2.0
 IDENTITY_SHARE: Final = 0.05
 """Share of an event in the identity that the next one is compared with."""
 
-# A component of the purpose vector: tanh(3 * (alignment + 0.5)) is near 1 for all usual work, so that the vector
-# keeps its direction there, and turns when a view has been foreign for some events.
+# A component of the purpose vector: tanh(3 * (alignment + 0.5)) is near 1 for all usual work, so that the
+# vector keeps its direction there, and turns when a view has been foreign for some events.
 SHARPEN_ZERO: Final = -0.5
 SHARPEN_GAIN: Final = 3.0
 
@@ -268,7 +268,7 @@ class Purpose:
         return alignment
 
     def weighted(self, alignment: Sequence[float]) -> list[float]:
-        """13 alignments times the square roots of the weights: in their cosine a space counts by its weight."""
+        """13 alignments times the square roots of the weights: a space counts by its weight in a cosine."""
         return [math.sqrt(weight) * m for weight, m in zip(self._weight, alignment, strict=True)]
 
     def observe(self, comparison: Comparison) -> Reading:
