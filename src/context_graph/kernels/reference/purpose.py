@@ -43,8 +43,8 @@ def observe(
         weight: Positive.
         coding: 10 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
             as a share of their distance, and at least; how far the level shifts both, its rate, and the
-            bounds of its ratio to on; the identity's share; the alignment at which a component of the vector is
-            0, and how steeply it rises there.
+            bounds of its ratio to on; the identity's share; the alignment at which a component of the vector
+            is 0, and how steeply it rises there.
         share: Of this event, in [0, 1].
         alignment: Changed in place.
         level: Changed in place.
