@@ -363,6 +363,17 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
             core.derived.metrics.touched(node)
 
 
+def reward(core: Core, worth: Sequence[tuple[UUID, float]]) -> None:
+    """Add to the mean worth of each edge that is there."""
+    changed: dict[UUID, GraphEdge] = {}
+    for edge_id, one in worth:
+        edge = changed.get(edge_id) or core.store.edges.get(edge_id.bytes)
+        if edge is not None:
+            changed[edge_id] = edge.rewarded(one)
+    if changed:
+        core.store.put_uses((), changed.values())
+
+
 def _traversals(
     core: Core, ids: Sequence[UUID], at_ms: int, followed: Sequence[GraphEdge]
 ) -> tuple[list[GraphEdge], list[Way]]:

@@ -366,6 +366,16 @@ class Memex(Reading):
                 editing.put_edges(core, edges, new=False)
             return edges
 
+    def reward(self, worth: Iterable[tuple[UUID, float]]) -> None:
+        """Note what edges were worth to the sessions that they brought a memory, [-1, 1]; skips unknown ids.
+
+        A use and no change: it has no commit and no history. Raises InvalidParamsError, StoreError.
+        """
+        noted = list(worth)
+        if noted:
+            with self._core.operation("touch", writes=True) as core:
+                editing.reward(core, noted)
+
     # Consolidations
 
     def undo(self, token: UUID | str | None = None) -> Undone:

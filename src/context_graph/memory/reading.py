@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from context_graph.memory.core import Core, now_ms
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.health import Health, health_of, numbers_of
 from context_graph.memory.history import AsOf, Version
+from context_graph.memory.index.blend import hashes
 from context_graph.memory.metrics.insights import Insights
 from context_graph.memory.metrics.metrics import MemeticStatus, Metrics
 from context_graph.memory.metrics.timings import prometheus_text
@@ -113,6 +115,17 @@ class Reading:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+
+    def names_file(self, path: str) -> int:
+        """How many live memories have all words of this path. Cost: some 10 ms at 100,000 memories."""
+        with self._core.operation("get") as core:
+            index = core.derived.index
+            terms = hashes(core.provider.encode(path).terms)
+            with index.lock:
+                rows = array("I", range(len(index.rows)))
+                shares = index.postings.shares(terms, index.rows.live, rows)
+                live = index.rows.live
+                return sum(share > 0.999 and live[row] != 0 for row, share in enumerate(shares))
 
     @property
     def core(self) -> Core:
