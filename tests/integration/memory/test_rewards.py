@@ -59,7 +59,7 @@ def test_the_edge_that_led_to_a_memory_gets_a_reward_when_a_session_touches_the_
 
 
 def test_an_edge_whose_memory_a_session_did_not_use_gets_none_and_loses_of_what_it_had(cli: Cli) -> None:
-    one, other = linked(cli)
+    one, _ = linked(cli)
     edit(cli, "deploy/routes/staging.yaml")
     wait_until(lambda: edge_of(cli, one)["steering_reward"] > 0.0, "the reward")
     hook(cli, "prompt-submit", "s-2", prompt=ASK, prompt_id="p-2")

@@ -31,6 +31,8 @@ USE_WINDOW: Final = 40
 USED_POINTS: Final = 3
 USED_SHARE: Final = 0.3
 """Of all points of a memory's words: a long text has three of them in any work on the same program."""
+_FEW_NAME: Final = 2
+_COMMON: Final = 0.2
 SHOWN_ID_CHARS: Final = 8
 """Of a memory's id, in the context and in tables; commands take any unique prefix."""
 _MAX_SESSIONS: Final = 64
@@ -316,6 +318,11 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
     # Names first: they tell most, and the number of words is bounded.
     ranked = sorted(found.items(), key=lambda item: -item[1])
     return dict(ranked[:_MAX_WORDS])
+
+
+def is_common(naming: int, memories: int) -> bool:
+    """Whether a path that so many of all memories name tells none of them, as the test runner's."""
+    return naming > max(_FEW_NAME, _COMMON * memories)
 
 
 def _is_path(word: str) -> bool:

@@ -36,9 +36,6 @@ CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.S
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _RECALLED: Final = 12
 """Candidates for a prompt; those above the floor that the budget holds are shown."""
-_FEW_NAME: Final = 2
-_COMMON: Final = 0.2
-"""A file that more memories name, and more than this share of all, tells none of them."""
 
 
 class MemoryHooks:
@@ -190,8 +187,10 @@ class MemoryHooks:
         return self._shown(event, "prompt", quotes, budget, asked.text, found)
 
     def _is_common(self, path: str) -> bool:
+        from context_graph.memory.context.ledger import is_common
+
         memex = self._memex()
-        return memex.names_file(path) > max(_FEW_NAME, _COMMON * memex.count())
+        return is_common(memex.names_file(path), memex.count())
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         if event.source == "compact" and self._has_memory():
