@@ -32,7 +32,7 @@ USED_POINTS: Final = 3
 USED_SHARE: Final = 0.3
 """Of all points of a memory's words: a long text has three of them in any work on the same program."""
 _FEW_NAME: Final = 2
-_COMMON: Final = 0.2
+_MOST_SHARE: Final = 0.2
 SHOWN_ID_CHARS: Final = 8
 """Of a memory's id, in the context and in tables; commands take any unique prefix."""
 _MAX_SESSIONS: Final = 64
@@ -322,7 +322,7 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
 
 def is_common(naming: int, memories: int) -> bool:
     """Whether a path that so many of all memories name tells none of them, as the test runner's."""
-    return naming > max(_FEW_NAME, _COMMON * memories)
+    return naming > max(_FEW_NAME, _MOST_SHARE * memories)
 
 
 def _is_path(word: str) -> bool:
