@@ -23,13 +23,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph import kernels
 from context_graph.consolidation.finders.summaries import summary_facts
 from context_graph.consolidation.finders.words import telling
 from context_graph.consolidation.plan import Goal, Prune
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, F64, Snapshot
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.kernels import salience as kernel
 from context_graph.model.memory import Modality
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 
@@ -82,8 +82,8 @@ def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = si
 
     ``goals`` are what the store's owner is after; their centroids are compared with in every space.
 
-    Cost: two passes over the vectors (one where no memory was used or rated), some 5 us for each memory of
-    few words. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
+    Cost: two passes over the vectors (one where no memory was used or rated), some 20 us for each text that
+    is read. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
     """
     scores = by_space(snap, goals, progress=progress)
     held = (scores > 0.0) @ _WEIGHTS
@@ -99,6 +99,7 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
     worth = np.clip(2.0 * snap.importance, 0.0, 1.0)
     centres, most = _centres(snap, used, goals)
     scores = np.zeros((count, len(SPACES)))
+    kernel = kernels.salience_for(count * len(centres))
     for start, block in snap.blocks():
         rows = slice(start, start + len(block))
         words = _telling(snap, start, block)
@@ -187,7 +188,9 @@ def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
         return total, 0.0
     value -= value.mean()
     for start, block in snap.blocks():
-        kernel.add_weighted(np.ascontiguousarray(block), value[start : start + len(block)], total)
+        kernels.salience_for(0).add_weighted(
+            np.ascontiguousarray(block), value[start : start + len(block)], total
+        )
     evidence = float(np.abs(value).sum()) ** 2 / float(value @ value)
     return total, evidence / (evidence + PRIOR)
 
