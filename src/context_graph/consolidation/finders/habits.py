@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from context_graph.consolidation.finders.sequences import CHANCE, MAX_LENGTH, surprise
+from context_graph.consolidation.finders.sequences import MAX_LENGTH, surprise
 
 MIN_SESSIONS: Final = 3
+CHANCE: Final = 0.05
+"""How likely any habit at all may be by chance in a store."""
 MIN_SHARE: Final = 0.08
 """Of all sessions that have a run."""
 MIN_FOLLOWS: Final = 0.25
@@ -38,7 +40,7 @@ class Habit:
     follows: float
     """How often the last step came when the others had come, (0, 1), shrunk towards `usual`."""
     usual: float
-    """How often a step that differs from the one before it is the last one anyway, [0, 1]."""
+    """How often it would come if each session's steps were in random order, [0, 1]."""
     worth: float
     """For the order: sessions times the logarithm of follows / usual."""
 
@@ -58,7 +60,7 @@ def find(lists: Sequence[Sequence[str]]) -> list[Habit]:
 
 
 def _with_whole_paths(lists: Sequence[Sequence[str]]) -> list[list[str]]:
-    """``lists`` with "runtests.py" told as "tests/runtests.py" where only one script of that name has a path."""
+    """``lists`` with "runtests.py" as "tests/runtests.py" where only one script of that name has a path."""
     paths = defaultdict(set)
     for step in {step for one in lists for step in one if "/" in step}:
         paths[step.rsplit("/", 1)[1]].add(step)
@@ -71,7 +73,8 @@ class _Counts:
 
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
         self.after: dict[Run, Counter[str]] = defaultdict(Counter)
-        self.lists: dict[Run, set[int]] = defaultdict(set)
+        self.lists: dict[Run, Counter[int]] = defaultdict(Counter)
+        self._own = [Counter(steps) for steps in lists]
         for number, steps in enumerate(lists):
             for end in range(len(steps)):
                 for length in range(1, min(MAX_LENGTH, end + 1) + 1):
@@ -79,14 +82,20 @@ class _Counts:
                     if len(set(run)) < length:
                         break
                     self.after[run[:-1]][run[-1]] += 1
-                    self.lists[run].add(number)
-        self.steps = sum(self.after[()].values())
+                    self.lists[run][number] += 1
         self.tried = sum(len(one) >= MIN_SESSIONS for one in self.lists.values())
 
-    def usual(self, before: str, step: str) -> float:
-        """How often ``step`` comes, among the steps that are not ``before``."""
-        alone = self.after[()]
-        return alone[step] / max(1, self.steps - alone[before])
+    def usual(self, run: Run, step: str) -> float:
+        """How often ``step`` would follow ``run`` if each session's own steps came in random order.
+
+        By each session's own steps, because sessions differ in what they are made of.
+        """
+        before, places = run[-1], self.lists[run]
+        expected = sum(
+            count * self._own[number][step] / max(1, self._own[number].total() - self._own[number][before])
+            for number, count in places.items()
+        )
+        return expected / places.total()
 
 
 def _grow(counts: _Counts, run: Run, least: int, found: dict[Run, Habit]) -> None:
@@ -95,10 +104,13 @@ def _grow(counts: _Counts, run: Run, least: int, found: dict[Run, Habit]) -> Non
         return
     total = sum(following.values())
     for step, count in following.items():
-        longer, usual = (*run, step), counts.usual(run[-1], step)
+        longer = (*run, step)
         sessions = counts.lists[longer]
+        if len(sessions) < least:
+            continue
+        usual = counts.usual(run, step)
         follows = (count + PRIOR * usual) / (total + PRIOR)
-        if len(sessions) < least or follows < max(MIN_FOLLOWS, usual):
+        if follows < max(MIN_FOLLOWS, usual):
             continue
         if surprise(count, total * usual) <= math.log(counts.tried / CHANCE):
             continue
