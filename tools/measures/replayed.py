@@ -11,6 +11,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,8 +123,12 @@ def _replayed(replay: Replay, memex: Memex, moments: set[int]) -> Replay:
             used = {one["id"] for one in ledger.recent(1)[0]["memories"] if one["used"]} if brought else set()
             replay.brought += [(number, of[one], one in used) for one in brought]
         numbered = list(enumerate(session.events, 1))
-        capture(memex, session.name, lambda after, all_=numbered: all_[after:], project=replay.project)
+        capture(memex, session.name, partial(_after, numbered), project=replay.project)
     return replay
+
+
+def _after(numbered: list[tuple[int, HookEvent]], number: int) -> list[tuple[int, HookEvent]]:
+    return numbered[number:]
 
 
 def _bring(memex: Memex, ledger: Ledger, session: Recorded) -> list[str]:

@@ -149,7 +149,8 @@ def _evidence(snap: Snapshot) -> F64:
     """log(1 + x) of each kind that these stores have, float64[n, 5]: salience is linear in them."""
     facts = summary_facts(snap)
     words = [telling(snap.text(row)) for row in range(len(snap))]
-    return np.log1p(np.stack([facts.shared, facts.calls, snap.used, snap.accesses, np.array(words)], axis=1))
+    kinds = [facts.shared, facts.calls, snap.used, snap.accesses, np.array(words)]
+    return np.asarray(np.log1p(np.stack(kinds, axis=1)))
 
 
 def _refitted(judged: Sequence[_Judged]) -> list[F64]:
@@ -366,7 +367,8 @@ def formerly(snap: Snapshot) -> F64:
 def _formerly_used(snap: Snapshot, row: int) -> float:
     accesses = int(snap.accesses[row])
     left = 1.0 - 0.4 * max(0.0, 2.0 * float(snap.importance[row]) - 1.0)
-    left *= 1.0 - 0.4 * (1.0 - 2.0 ** (-accesses / 2.0))
-    left *= 1.0 - 0.3 * (1.0 - 2.0 ** -float(snap.degree[row]))
+    left *= 1.0 - 0.4 * (1.0 - math.exp2(-accesses / 2.0))
+    left *= 1.0 - 0.3 * (1.0 - math.exp2(-float(snap.degree[row])))
     since = max(0, snap.taken_ms - int(snap.accessed_ms[row]))
-    return 1.0 - left * (1.0 - (0.15 * 2.0 ** (-since / (14 * 86_400_000)) if accesses else 0.0))
+    recent = 0.15 * math.exp2(-since / (14 * 86_400_000)) if accesses else 0.0
+    return 1.0 - left * (1.0 - recent)
