@@ -87,6 +87,10 @@ class Snapshot:
     """text, image, audio or video."""
     source: list[str]
     """Who stored each: tool, capture, import, cli, library."""
+    utl: F64
+    """float64[n, 4]: delta_s, delta_c, w_e, phi."""
+    tags: NDArray[np.uint8]
+    """How many tags each has."""
     degree: I32
     """Edges of each memory, of both directions."""
     links: Links
@@ -200,6 +204,8 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         project=numbered(row.project for row in rows),
         modality=[_MODALITY_NAMES[number] for number in fixed["modality"].tolist()],
         source=[sources.setdefault(row.source, row.source.decode("utf-8", "replace")) for row in rows],
+        utl=fixed["utl"].astype(np.float64),
+        tags=fixed["tags"].copy(),
         degree=degree,
         links=links,
         node=partial(_node, store, rows),

@@ -376,6 +376,13 @@ class Get(Shown, kw_only=True):
     """Show one whole memory."""
 
     node_id: Annotated[str, node_named(NODE_ID)]
+    accept: Annotated[
+        bool,
+        about(
+            "Mark it as fine as it is, although nothing is connected to it: no review asks for it again.",
+            tool="Fine as it is: ends its orphan task",
+        ),
+    ] = False
 
 
 @operation(

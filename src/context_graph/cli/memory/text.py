@@ -191,15 +191,17 @@ def consolidation_text(found: Mapping[str, Any]) -> str:
     """What a run did or would do, the first few of each kind, and how to take it back."""
     would, will = ("would be ", "would be left") if found["dry_run"] else ("", "are left")
     level, state = found["consciousness"]["consciousness_level"], found["consciousness"]["dream_state"]
+    consciousness = "C unknown" if level is None else f"C {level:.2f}, {state}"
     lines = [
         f"{found['mode']}{' (dry run)' if found['dry_run'] else ''}: {found['merged_count']} {would}merged, "
         f"{found['pruned_count']} {would}forgotten; {found['final_memory_count']} memories {will} "
-        f"({found['duration_ms'] / 1000.0:.1f} s; C {level:.2f}, {state})"
+        f"({found['duration_ms'] / 1000.0:.1f} s; {consciousness})"
     ]
     more = {
         "clusters": found["clusters_discovered"],
         "links made": found.get("links_made_count", 0),
         "links reweighted": found.get("reweighted_count", 0),
+        "connections measured anew": found.get("remeasured_count", 0),
         "patterns": len(found["new_patterns"]),
         "goals": found.get("goals_count", 0),
     }
