@@ -87,10 +87,6 @@ class Snapshot:
     """text, image, audio or video."""
     source: list[str]
     """Who stored each: tool, capture, import, cli, library."""
-    utl: F64
-    """float64[n, 4]: delta_s, delta_c, w_e, phi."""
-    tags: NDArray[np.uint8]
-    """How many tags each has."""
     degree: I32
     """Edges of each memory, of both directions."""
     links: Links
@@ -100,6 +96,10 @@ class Snapshot:
     """Row -> content; some 1 us if it is short, 8 us else."""
     read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
     """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
+    utl: F64 = field(default_factory=lambda: np.zeros((0, 4)))
+    """float64[n, 4]: delta_s, delta_c, w_e, phi."""
+    tags: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """How many tags each has."""
     paths: list[TraversedPath] = field(default_factory=list)
     """Ways along edges that answers took; may lead through memories that are not in here."""
     unreadable: set[int] = field(default_factory=set)

@@ -19,7 +19,10 @@ NOTHING = Pending(pairs=False, orphans=False)
 PLACES = ("login", "billing", "search", "export", "mail")
 FAULTS = ("signs tokens", "refuses tokens", "renews tokens", "logs tokens", "caches tokens")
 ONE_SUBJECT = [f"The {place} service {fault} of its users" for place, fault in product(PLACES, FAULTS)]
-STRANGE = (*SUBJECTS, *(f"{text} too, as {name} said" for text, name in zip(SUBJECTS, PLACES * 3, strict=False)))
+STRANGE = (
+    *SUBJECTS,
+    *(f"{text} too, as {name} said" for text, name in zip(SUBJECTS, PLACES * 3, strict=False)),
+)
 
 
 def grown(memex: Memex) -> None:
@@ -116,7 +119,11 @@ def test_a_value_is_kept_for_each_64th_of_growth() -> None:
 # Memory's Johari
 
 
-SHARED = ("The gateway Frankfurt-7 drops packets", "Replace the fan of Frankfurt-7", "Frankfurt-7 runs FlintOS")
+SHARED = (
+    "The gateway Frankfurt-7 drops packets",
+    "Replace the fan of Frankfurt-7",
+    "Frankfurt-7 runs FlintOS",
+)
 
 
 def test_what_a_memory_shares_with_few_others_connects_it(tmp_path: Path) -> None:
