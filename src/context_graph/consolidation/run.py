@@ -24,6 +24,7 @@ from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
+from context_graph.errors import ProviderMismatchError
 from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
@@ -187,19 +188,25 @@ class _Search:
     def _measure(self) -> None:
         """Every mode: how well each memory is connected now. What is rare needs the whole store to tell."""
         snap, plan = self._snap, self.plan
-        if len(snap) < snap.total:
+        provider = self._provider()
+        if len(snap) < snap.total or provider is None:
             return
         survivors = snap.rows_of(merge.survivor for merge in plan.merges)
         progress = self._stages.begin("connections")
         rows = self._remaining()
-        found = connections.changed(snap, self._provider(), rows, plan.links, progress=progress)
+        found = connections.changed(snap, provider, rows, plan.links, progress=progress)
         merged = {snap.ids[row] for row in survivors.tolist()}
         plan.connections = tuple(one for one in found if one.id not in merged)
 
-    def _provider(self) -> EmbeddingProvider:
-        """The store's, by which its memories' words were told apart."""
+    def _provider(self) -> EmbeddingProvider | None:
+        """The store's, by which its memories' words are told apart; None for one that this process lacks."""
         recorded = self._store.meta(PROVIDER)
-        return default_provider() if recorded is None else recorded_provider(str(recorded["name"]))
+        if recorded is None:
+            return default_provider()
+        try:
+            return recorded_provider(str(recorded["name"]))
+        except ProviderMismatchError:
+            return None
 
     def _remaining(self) -> I64:
         """Rows that are neither merged nor forgotten."""

@@ -19,6 +19,8 @@ from context_graph.model.memory import Modality
 
 LEAST_CHANGE: Final = 0.05
 """A smaller change of delta_c is only written where it changes the quadrant."""
+LEAST_ROWS: Final = 4
+"""Fewer memories have nothing that only few of them share."""
 MOST: Final = 1000
 """Memories that one run changes, those with the greatest change; others wait for the next. Some 0.1 s."""
 _TERM: Final = np.dtype([("term", "<u8"), ("often", "<u2"), ("reserved", "<u2")])
@@ -42,6 +44,8 @@ def changed(
 
     Cost: some 40 us a memory.
     """
+    if len(rows) < LEAST_ROWS:
+        return []
     anchors = _anchors(snap, provider, rows, progress)
     ties, disputed = _ties(snap, rows, links)
     found: list[tuple[float, int, NewConnection]] = []
