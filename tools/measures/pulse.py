@@ -1,8 +1,8 @@
 """Measures the pulse's suggestions and memory's Johari on real stores, through the product's own API.
 
-Stores are the ten LoCoMo conversations (cut to 20, 100 and 500 turns) and the session summaries of each project
-of the handover data. None of the constants was fitted to a store. "Followed": what the pulse asks for is done as
-docs/memory-metrics.md says, up to ten times in a row, on a store that nothing else comes into.
+Stores are the ten LoCoMo conversations (cut to 20, 100 and 500 turns) and the session summaries of each
+project of the handover data. None of the constants was fitted to a store. "Followed": what the pulse asks for
+is done as docs/memory-metrics.md says, up to ten times in a row, on a store that nothing else comes into.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _shares(name: str, counts: Counter[SuggestedAction]) -> list[object]:
 
 
 def _followed(stores: Stores) -> Table:
-    """Each store is a month old, so that its lone memories are orphans, and changes its subject at the end."""
+    """Each store is a month old, so that lone memories are orphans, and changes its subject last."""
     ended, steps, chains = Counter[SuggestedAction](), Counter[SuggestedAction](), []
     left = Counter[SuggestedAction]()
     names = list(stores)
@@ -193,7 +193,7 @@ def _followed(stores: Stores) -> Table:
     rows.append(["all", total, sum(ended.values()), sum(ended.values()) / total if total else 1.0])
     return Table(
         "pulse: an action that is followed changes or ends (goal: 1.0)",
-        f"{len(stores)} stores of {min(SIZES)} to {max(SIZES)} memories with an eighth of another subject last; "
+        f"{len(stores)} stores of {min(SIZES)} to {max(SIZES)} memories, an eighth of another subject last; "
         f"up to {STEPS} steps each, the store closed and opened after each",
         ("action", "followed", "changed or ended", "share"),
         rows,

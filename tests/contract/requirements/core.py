@@ -37,7 +37,7 @@ CORE: dict[str, Requirement] = {
         ),
     ),
     "REQ-CORE-004": Requirement(
-        "Seven suggested actions, from the store's own past; the first rule that matches wins, a followed one is over",
+        "Seven suggested actions, from the store's past; the first that matches wins, a followed one is over",
         (
             "tests/integration/memory/test_pulse_past.py::test_a_store_that_leaves_its_usual_state_is_to_be_consolidated_once",
             "tests/integration/memory/test_pulse_past.py::test_each_action_ends_by_what_follows_it_and_by_nothing_else",

@@ -1,4 +1,4 @@
-"""What a pulse suggests comes from the store's own past, and is over once it was followed; on real databases."""
+"""A pulse suggests from the store's own past, and what was followed is over; on real databases."""
 
 from __future__ import annotations
 
