@@ -20,6 +20,7 @@ from context_graph.memory.history import AsOf, Version
 from context_graph.memory.index.blend import hashes
 from context_graph.memory.metrics.insights import Insights
 from context_graph.memory.metrics.metrics import MemeticStatus, Metrics
+from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.metrics.timings import prometheus_text
 from context_graph.memory.recall import Recall
 from context_graph.memory.writing import as_uuid
@@ -111,7 +112,7 @@ _EVERYTHING: Final = RecallFilters()
 
 
 class Reading:
-    """The part of Memex that reads. Thread-safe; nothing here changes a store."""
+    """The part of Memex that reads. Thread-safe; nothing here changes a memory."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -319,12 +320,29 @@ class Reading:
     def pulse(self, *, empty_recall: bool = False) -> CognitivePulse:
         """The header of every answer (REQ-CORE-019); after an empty recall it says explore (EC-CORE-004)."""
         with self._core.operation("pulse") as core:
-            return core.derived.metrics.pulse(self, now_ms(), empty_recall=empty_recall)
+            derived = core.derived
+            arrived = derived.index.arrived_after
+            found = derived.metrics.pulse(self, now_ms(), core.past, arrived, empty_recall=empty_recall)
+            core.keep_past()
+            return found
 
     def status(self, *, dream_available: bool = False) -> MemeticStatus:
         """Metrics, the most used memories, and review tasks (REQ-CORE-017)."""
         with self._core.operation("status") as core:
-            return core.derived.metrics.status(self, now_ms(), dream_available=dream_available)
+            derived = core.derived
+            found = derived.metrics.status(
+                self, now_ms(), core.past, derived.index.arrived_after, dream_available=dream_available
+            )
+            core.keep_past()
+            return found
+
+    def did(self, deed: Deed) -> None:
+        """Note what was done with the answers, for what the pulse suggests: that memories were looked up.
+
+        What changes memories is noted by itself.
+        """
+        with self._core.operation("pulse") as core:
+            core.did(deed)
 
     def provider_record(self) -> dict[str, Any] | None:
         """The provider of this store's embeddings (name, digest, dim); None before the first embedding."""

@@ -214,6 +214,7 @@ def _what_was_done(found: Mapping[str, Any]) -> str:
         "forgotten": found["pruned_count"],
         "linked": found.get("links_made_count", 0),
         "reweighted": found.get("reweighted_count", 0),
+        "measured anew": found.get("remeasured_count", 0),
     }
     dry = found["dry_run"]
     would = "would be " if dry else ""
