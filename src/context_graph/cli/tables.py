@@ -14,6 +14,8 @@ _CHAIN_ENDS: Final = {
     "cycle": " <- (a cycle)",
     "limit": " <- ...",
 }
+_SHORT_ID: Final = 12
+"""A longer id is cut to the eight characters that commands take as its alias."""
 _LEAST_WIDTH: Final = 40
 _TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -42,10 +44,10 @@ def counted(count: int, thing: str, things: str = "") -> str:
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a session: id, saved, IC, C, the session it continues."""
+    """One line a session: id, saved, IC, C, the session before it and what they have to do with each other."""
     if not rows:
         return "no sessions yet"
-    head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
+    head = ("SESSION", "SAVED", "IC", "C", "BEFORE")
     return table([head, *map(_row, rows)], whole=True)
 
 
@@ -57,8 +59,25 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
         age(row["timestamp_ms"]),
         _number(row.get("last_ic")),
         _number(row.get("consciousness")),
-        row.get("previous_session_id") or "-",
+        _relation(row) or "-",
     )
+
+
+def _relation(row: Mapping[str, Any]) -> str:
+    """`continues 2ad3d41e… (0.91)`, `new work (0.28) after …`, `after …, not measured`; "" without one before."""
+    before = row.get("previous_session_id")
+    if not before:
+        return ""
+    named = before if len(before) <= _SHORT_ID else f"{before[:8]}…"
+    if row.get("cross_session_ic") is None:
+        return f"after {named}, not measured"
+    if row["relation"] == "new work":
+        return f"{_measured(row)} after {named}"
+    return f"continues {named} ({_number(row['cross_session_ic'])})"
+
+
+def _measured(row: Mapping[str, Any]) -> str:
+    return f"{row['relation']} ({_number(row['cross_session_ic'])})"
 
 
 def session_text(shown: Mapping[str, Any]) -> str:
@@ -68,12 +87,9 @@ def session_text(shown: Mapping[str, Any]) -> str:
     history = shown.get("ic_history", [])
     lines = [
         ("session", shown["session_id"]),
-        ("continues", shown.get("previous_session_id") or "nothing"),
+        ("before it", _relation(shown) or "nothing"),
         ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
-        (
-            "identity continuity",
-            f"{_number(shown['last_ic'])} (since the last session: {_number(shown['cross_session_ic'])})",
-        ),
+        ("identity continuity", _number(shown["last_ic"])),
         ("consciousness", _number(shown["consciousness"])),
         ("  integration r", _number(shown["integration"])),
         ("  reflection", _number(shown["reflection"])),
@@ -92,8 +108,11 @@ def session_text(shown: Mapping[str, Any]) -> str:
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
-    """The sessions that this one continues, newest first."""
-    links = " <- ".join(row["session_id"] for row in chain)
+    """The sessions before this one, newest first, each with what it has to do with the one before it."""
+    links = " <- ".join(
+        row["session_id"] + (f" ({_measured(row)})" if row.get("cross_session_ic") is not None else "")
+        for row in chain
+    )
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
 
 
