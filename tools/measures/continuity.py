@@ -40,7 +40,7 @@ from context_graph.redact import Redactor
 from measures.report import Data, Table, auc, interval, quantiles
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from drift_data import load_event, load_sessions  # noqa: E402  # beside this package, as scripts find it
+from drift_data import load_event, load_sessions  # beside this package, as scripts find it
 
 Array = NDArray[np.float64]
 

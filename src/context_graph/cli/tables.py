@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 _CHAIN_ENDS: Final = {
@@ -14,8 +15,6 @@ _CHAIN_ENDS: Final = {
     "cycle": " <- (a cycle)",
     "limit": " <- ...",
 }
-_SHORT_ID: Final = 12
-"""A longer id is cut to the eight characters that commands take as its alias."""
 _LEAST_WIDTH: Final = 40
 _TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -44,10 +43,10 @@ def counted(count: int, thing: str, things: str = "") -> str:
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a session: id, saved, IC, C, the session before it and what they have to do with each other."""
+    """One line a session: id, saved, IC, C, the session that it continues or comes after."""
     if not rows:
         return "no sessions yet"
-    head = ("SESSION", "SAVED", "IC", "C", "BEFORE")
+    head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
     return table([head, *map(_row, rows)], whole=True)
 
 
@@ -64,20 +63,26 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _relation(row: Mapping[str, Any]) -> str:
-    """`continues 2ad3d41e… (0.91)`, `new work (0.28) after …`, `after …, not measured`; "" without one before."""
-    before = row.get("previous_session_id")
+    """`s-1 (0.91)`, `new work (0.28), after s-1`, `s-1 (?)` if unknown; "" without a session before."""
+    before, measured = row.get("previous_session_id"), _number(row.get("cross_session_ic"))
     if not before:
         return ""
-    named = before if len(before) <= _SHORT_ID else f"{before[:8]}…"
-    if row.get("cross_session_ic") is None:
-        return f"after {named}, not measured"
-    if row["relation"] == "new work":
-        return f"{_measured(row)} after {named}"
-    return f"continues {named} ({_number(row['cross_session_ic'])})"
+    new = row.get("relation") == "new work"
+    return f"new work ({measured}), after {before}" if new else f"{before} ({measured})"
 
 
-def _measured(row: Mapping[str, Any]) -> str:
-    return f"{row['relation']} ({_number(row['cross_session_ic'])})"
+def _before(shown: Mapping[str, Any]) -> tuple[str, str]:
+    before, measured = shown.get("previous_session_id"), shown.get("cross_session_ic")
+    if not before:
+        return "continues", "nothing"
+    if measured is None:
+        return "follows", f"{before} (not compared yet)"
+    new = shown.get("relation") == "new work"
+    return (
+        ("new work", f"({measured:.2f}), after {before}")
+        if new
+        else ("continues", f"{before} ({measured:.2f})")
+    )
 
 
 def session_text(shown: Mapping[str, Any]) -> str:
@@ -87,7 +92,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
     history = shown.get("ic_history", [])
     lines = [
         ("session", shown["session_id"]),
-        ("before it", _relation(shown) or "nothing"),
+        _before(shown),
         ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
         ("identity continuity", _number(shown["last_ic"])),
         ("consciousness", _number(shown["consciousness"])),
@@ -108,12 +113,17 @@ def session_text(shown: Mapping[str, Any]) -> str:
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
-    """The sessions before this one, newest first, each with what it has to do with the one before it."""
-    links = " <- ".join(
-        row["session_id"] + (f" ({_measured(row)})" if row.get("cross_session_ic") is not None else "")
-        for row in chain
-    )
+    """The sessions before this one, newest first; each link with what was measured between the two."""
+    links = "".join(f" <- {before['session_id']}{_link(after)}" for after, before in pairwise(chain))
+    links = f"{chain[0]['session_id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
+
+
+def _link(row: Mapping[str, Any]) -> str:
+    measured = row.get("cross_session_ic")
+    if measured is None:
+        return ""
+    return f" (new work, {measured:.2f})" if row.get("relation") == "new work" else f" ({measured:.2f})"
 
 
 def status_text(status: Mapping[str, Any]) -> str:

@@ -114,9 +114,11 @@ class CommonTerms:
 class Opening:
     """What a session has begun with: sums of its prompts' and its events' terms, view by view."""
 
-    __slots__ = ("events", "prompts", "terms")
+    __slots__ = ("asked", "events", "prompts", "terms")
 
     def __init__(self) -> None:
+        self.asked = False
+        """There was a prompt, even if it had no terms ("go on")."""
         self.prompts = self.events = 0
         self.terms: tuple[tuple[dict[int, float], ...], ...] = tuple(
             tuple({} for _ in VIEWS) for _ in range(2)
@@ -127,6 +129,7 @@ class Opening:
         """Add the text just read, unless there is nothing in it. Cost: some 0.3 ms for 4 KB."""
         bags = reader.bags
         counts, buckets, values = bags.counts, bags.buckets, bags.values
+        self.asked |= prompt
         if not counts[_BAGS[0]]:
             return
         self.prompts, self.events = self.prompts + prompt, self.events + (not prompt)
@@ -137,7 +140,7 @@ class Opening:
 
     @property
     def suffices(self) -> bool:
-        return self.prompts > 0 and self.events >= EVENTS_NEEDED
+        return self.asked and self.events >= EVENTS_NEEDED
 
     def mixed(self, view: int) -> dict[int, float]:
         """The mean event and the mean prompt together, in one view."""
@@ -206,6 +209,7 @@ class SessionLink:
                 works=self.common.works,
                 common=[_packed("H", {b: n for b, n in enumerate(c) if n}) for c in self.common.counts],
                 theirs=None if self.theirs is None else [(b.tobytes(), v.tobytes()) for b, v in self.theirs],
+                asked=opening.asked,
                 prompts=opening.prompts,
                 events=opening.events,
                 opening=[_packed("d", terms) for part in opening.terms for terms in part],
@@ -228,6 +232,7 @@ class SessionLink:
                 counts[bucket] = int(count)
         if stored.theirs is not None:
             link.theirs = tuple(_unpacked("f", pair) for pair in stored.theirs)
+        link.opening.asked = stored.asked
         link.opening.prompts, link.opening.events = stored.prompts, stored.events
         bags = [terms for part in link.opening.terms for terms in part]
         for terms, pair in zip(bags, stored.opening, strict=True):
@@ -238,11 +243,12 @@ class SessionLink:
 class _Stored(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A link on disk. Fields by position: append only. Each pair is buckets (uint16) and numbers."""
 
-    works: int
+    works: Annotated[int, msgspec.Meta(ge=0)]
     common: list[tuple[bytes, bytes]]
     theirs: list[tuple[bytes, bytes]] | None
-    prompts: int
-    events: int
+    asked: bool
+    prompts: Annotated[int, msgspec.Meta(ge=0)]
+    events: Annotated[int, msgspec.Meta(ge=0)]
     opening: list[tuple[bytes, bytes]]
 
 
@@ -256,7 +262,7 @@ def _packed(code: Literal["H", "d"], terms: dict[int, float] | dict[int, int]) -
 
 def _unpacked(code: Literal["H", "f", "d"], pair: tuple[bytes, bytes]) -> Terms:
     buckets: array[int] = array("H", pair[0])
-    values: array[float] = array(code, pair[1])  # type: ignore[arg-type,assignment]  # "H" too, of whole numbers
+    values: array[float] = array(code, pair[1])  # of whole numbers for H
     if len(buckets) != len(values) or (buckets and max(buckets) >= _BUCKETS):
         raise ValueError("link to the session before: terms without their weights")
     if not all(0.0 <= value < math.inf for value in values):

@@ -24,7 +24,6 @@ from context_graph.identity.consciousness import (
     command_head,
     coupling_for,
     measure,
-    order_of,
 )
 from context_graph.identity.continuity import (
     ICMonitor,
@@ -175,7 +174,7 @@ class LiveSession:
 
     @classmethod
     def begin_afresh(cls, previous: LiveSession | None, snapshot: SessionIdentitySnapshot) -> LiveSession:
-        """A session that continues nothing; from ``previous`` it only knows what the project's work shares."""
+        """A session that continues nothing; ``previous`` only tells it what the project's work shares."""
         snapshot.cross_session_ic = None
         live = cls(snapshot)
         if previous is not None:
@@ -372,7 +371,7 @@ class LiveSession:
             ) from error
 
     def _absorb(self, *, prompt: bool = False) -> None:
-        """Take the text just read into the goals, and compare it with the session before while that is open."""
+        """Take the text just read into the goals, and compare it with the session before if that is open."""
         self._goals.absorb(_READER, prompt=prompt)
         found = self._link.absorb(_READER, prompt=prompt)
         if found is not None:

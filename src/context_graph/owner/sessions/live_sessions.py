@@ -342,7 +342,7 @@ def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
 
 
 def _restored_text(source: LiveSession) -> str:
-    """The line of seed 000 REQ-SESSION-12: the session that was taken up or is followed, and its own last IC."""
+    """The line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last IC."""
     told = f"Identity restored from {source.snapshot.session_id}. IC:"
     if not source.has_evidence:
         return f"{told} ? (no events yet)"
