@@ -133,8 +133,10 @@ class SessionIdentityManager:
         wanted = next(reversed(self._cache)) if session_id is None else cut_session_id(session_id)
         return copy.deepcopy(self._cache.get(wanted))
 
-    def link_sessions(self, current_id: str, previous_id: str) -> float:
+    def link_sessions(self, current_id: str, previous_id: str) -> float | None:
         """Make ``current_id`` continue ``previous_id`` and return its cross-session IC (REQ-HOOKS-27).
+
+        None where it continues it already and has no vector of its own to compare yet.
 
         Raises SessionNotFoundError if one of them is not there. Raises InvalidInputError: The link would
         close a circle.
@@ -146,6 +148,8 @@ class SessionIdentityManager:
                 f"session {current.session_id!r} can't continue {previous.session_id!r}, which continues it"
             )
         current.previous_session_id = previous.session_id
+        if current.previous_session_id == previous.session_id and current.cross_session_ic is None:
+            return None
         found = current.cross_session_ic = cross_session_ic(current, previous)
         self._store.save_snapshot(current)
         self._remember(current)
