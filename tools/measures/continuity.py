@@ -35,7 +35,8 @@ from context_graph.identity.across import (
     terms_of,
 )
 from context_graph.identity.ego import EventReader, Goals
-from context_graph.model import EventKind, HookEvent
+from context_graph.identity.live import LiveSession
+from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.redact import Redactor
 from measures.report import Data, Table, auc, interval, quantiles
 
@@ -50,11 +51,15 @@ FAMILIAR_WITH: Final = (0, 1, 2, 4, 10)
 SHOWN: Final = (0, 2, 10)
 NEAR, FAR = 4, 3
 """Other sessions of the project, and of others, that each is compared with; Claude Code's few with all."""
+CHAIN: Final = 12
+"""Sessions of a project that follow each other, in two halves each."""
 FITTED: Final = frozenset({"on", "restated", "task", "task, mid"})
 POSITIVE: Final = frozenset({"on", "restated", "next"})
 RIDGE, ROUNDS, STEP = 0.02, 500, 0.5
 MEASURED: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
 CONTINUE: Final = ("continue", "")
+
+Texts = tuple[str, str]
 
 _READER: Final = EventReader()
 
@@ -68,7 +73,7 @@ class Work:
     kind: str
     """cc: Claude Code's own; swe: bash-only agents, recast."""
     task: str
-    texts: list[tuple[bool, tuple[str, str]]]
+    texts: list[tuple[bool, Texts]]
     """(prompt?, (input, output))."""
     terms: tuple[Terms, ...] = field(init=False)
 
@@ -83,7 +88,7 @@ class Work:
     def half(self) -> int:
         return len(self.texts) // 2
 
-    def opening(self, start: int, prompt: tuple[str, str]) -> list[tuple[bool, tuple[str, str]]] | None:
+    def opening(self, start: int, prompt: tuple[str, str]) -> list[tuple[bool, Texts]] | None:
         """``prompt`` and what follows ``start``, until there is enough to measure."""
         taken, events = [(True, prompt)], 0
         for is_prompt, texts in self.texts[start:]:
@@ -94,16 +99,16 @@ class Work:
         return None
 
     @property
-    def fresh(self) -> list[tuple[bool, tuple[str, str]]] | None:
+    def fresh(self) -> list[tuple[bool, Texts]] | None:
         at = next((i for i, (is_prompt, _) in enumerate(self.texts) if is_prompt), None)
         return None if at is None else self.opening(at + 1, self.texts[at][1])
 
     @property
-    def later(self) -> list[tuple[bool, tuple[str, str]]] | None:
+    def later(self) -> list[tuple[bool, Texts]] | None:
         return self.opening(self.half, CONTINUE)
 
     @property
-    def restated(self) -> list[tuple[bool, tuple[str, str]]] | None:
+    def restated(self) -> list[tuple[bool, Texts]] | None:
         prompt = next((texts for is_prompt, texts in self.texts if is_prompt), None)
         return None if prompt is None else self.opening(self.half, prompt)
 
@@ -145,6 +150,12 @@ def tables(data: Data) -> list[Table]:
     return [
         Table("continuity", source, _COLUMNS, _rows(cases, held_out), notes),
         Table(
+            "continuity: sessions in a row",
+            "Through live sessions with the constants in the code, which were fitted on the same sessions.",
+            ("sessions", "seams", "AUC", ">= .5", "< .5", "unknown"),
+            _in_a_row(works),
+        ),
+        Table(
             "continuity: values", source, ("sessions", "what follows", *_QUANTILES), _spread(cases, held_out)
         ),
     ]
@@ -170,6 +181,48 @@ _PAIRS: Final = (
     ("next", "task"),
     ("on", "project"),
 )
+
+
+def _in_a_row(works: Sequence[Work]) -> list[tuple[object, ...]]:
+    """Whole sessions, one after the other, through the owner's own live sessions."""
+    chains: dict[str, list[list[tuple[str, list[tuple[bool, Texts]]]]]] = {"swe": [], "cc": []}
+    for project in sorted({work.project for work in works}):
+        own = [w for w in works if w.project == project and "agent" not in w.task]
+        halves = [w for w in own if w.kind == "swe"][:CHAIN]
+        pieces = [
+            (w.task, part)
+            for w in halves
+            for part in (w.texts[: w.half], [(True, CONTINUE), *w.texts[w.half :]])
+        ]
+        chains["swe"].append(pieces)
+        # Two pieces of a task, then two of the next, so that both kinds of seams come often.
+        tasks = {w.task: [(w.task, v.texts) for v in own if v.task == w.task] for w in own if w.kind == "cc"}
+        taken = [queue[at : at + 2] for at in range(0, 8, 2) for queue in tasks.values()]
+        chains["cc"].append([piece for pair in taken for piece in pair])
+    rows = []
+    for kind, runs in chains.items():
+        found = [seam for run in runs for seam in _seams(run)]
+        yes, no = ([v for same, v in found if same is wanted and v is not None] for wanted in (True, False))
+        silent = sum(value is None for _, value in found)
+        right = (sum(v >= 0.5 for v in yes) / len(yes), sum(v < 0.5 for v in no) / len(no))
+        rows.append((kind, f"{len(yes)}/{len(no)}", auc(yes, no), *right, silent))
+    return rows
+
+
+def _seams(run: Sequence[tuple[str, list[tuple[bool, Texts]]]]) -> list[tuple[bool, float | None]]:
+    found: list[tuple[bool, float | None]] = []
+    before: LiveSession | None = None
+    task = ""
+    for at, (own, texts) in enumerate(run):
+        snapshot = SessionIdentitySnapshot(session_id=str(at), timestamp_ms=at)
+        live = LiveSession(snapshot) if before is None else LiveSession.continue_from(before, snapshot)
+        for prompt, (given, output) in texts:
+            kind = EventKind.PROMPT_SUBMIT if prompt else EventKind.POST_TOOL
+            live.apply(HookEvent(kind, str(at), "", at, input_text=given, output_text=output))
+        if before is not None:
+            found.append((own == task, live.continuity))
+        before, task = live, own
+    return found
 
 
 def _rows(cases: Sequence[Case], held_out: dict[int, Array]) -> list[tuple[object, ...]]:
@@ -242,7 +295,7 @@ def _works(data: Data) -> list[Work]:
     return works
 
 
-def _texts(events: Iterable[HookEvent]) -> list[tuple[bool, tuple[str, str]]]:
+def _texts(events: Iterable[HookEvent]) -> list[tuple[bool, Texts]]:
     return [
         (event.is_prompt, (event.input_text, event.output_text))
         for event in events
@@ -280,7 +333,7 @@ def _cases(works: Sequence[Work]) -> list[Case]:
 
 
 def _case(
-    kind: str, old: Work, new: Work, opening: Sequence[tuple[bool, tuple[str, str]]], works: Sequence[Work]
+    kind: str, old: Work, new: Work, opening: Sequence[tuple[bool, Texts]], works: Sequence[Work]
 ) -> Case:
     link = SessionLink(())
     for prompt, texts in opening:
@@ -319,7 +372,7 @@ def _backgrounds(places: tuple[int, ...]) -> list[CommonTerms]:
     return made
 
 
-def _word_cosine(old: Work, opening: Sequence[tuple[bool, tuple[str, str]]]) -> float:
+def _word_cosine(old: Work, opening: Sequence[tuple[bool, Texts]]) -> float:
     before = _word_counts(tuple(texts for _, texts in old.texts[: old.half]))
     after = _word_counts(tuple(texts for _, texts in opening))
     product = sum(count * before.get(word, 0) for word, count in after.items())
