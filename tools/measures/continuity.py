@@ -41,7 +41,7 @@ from context_graph.redact import Redactor
 from measures.report import Data, Table, auc, interval, quantiles
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from drift_data import load_event, load_sessions  # beside this package, as scripts find it
+from drift_data import hook_event, load_sessions  # beside this package, as scripts find it
 
 Array = NDArray[np.float64]
 
@@ -290,7 +290,7 @@ def _works(data: Data) -> list[Work]:
                     name.rsplit("-", 1)[-1] == str(raw["num"]) and raw["project"] in name for name in known
                 ):
                     continue
-                events = [load_event(task, i, event, redactor) for i, event in enumerate(raw["events"])]
+                events = [hook_event(task, i, event, redactor) for i, event in enumerate(raw["events"])]
                 works.append(Work(task, raw["project"], "swe", task, _texts(events)))
     return works
 
