@@ -70,7 +70,7 @@ def database(cli: Cli) -> Path:
 
 
 def test_a_session_on_the_same_task_continues_the_last_one(cli: Cli) -> None:
-    """REQ-SESSION-06, REQ-SESSION-12: unknown until a prompt and three results are there."""
+    """Unknown until a prompt and three results are there."""
     work(cli, "s-1", TARIFF, slice(6))
     last = show(cli, "s-1")["last_ic"]
     assert f"Identity restored from s-1. IC: {last:.2f} (" in start(cli, "s-2")
