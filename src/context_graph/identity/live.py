@@ -16,6 +16,8 @@ from typing import Annotated, Final
 import msgspec
 
 from context_graph.errors import CorruptedIdentityError
+from context_graph.identity.changes import Told, is_known
+from context_graph.identity.circles import Circles, CirclesState
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
@@ -43,6 +45,9 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.text.flattening import relative_paths, root_of
+
+SYNCHRONISED: Final = 0.95
+"""r above this is a part of going in circles; repeated calls have it, for nothing is as alike as they are."""
 
 PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
@@ -84,6 +89,7 @@ class LiveSession:
     """
 
     __slots__ = (
+        "_circles",
         "_goals",
         "_monitor",
         "_network",
@@ -95,6 +101,7 @@ class LiveSession:
         "has_evidence",
         "ic_history",
         "snapshot",
+        "told",
     )
 
     def __init__(self, snapshot: SessionIdentitySnapshot) -> None:
@@ -107,8 +114,11 @@ class LiveSession:
         self.events_duplicate = 0
         self.ic_history: deque[float] = deque(maxlen=IC_HISTORY)
         """The last IC values of this session, oldest first, as 32-bit floats."""
+        self.told: Told | None = None
+        """What the model was told last; None for nothing, or for what a compaction has dropped."""
         self._goals = Goals()
         self._purpose = Purpose()
+        self._circles = Circles()
         self._network = _network_of(snapshot)
         self._predictions = PredictionTracker()
         self._monitor = ICMonitor(snapshot.crisis_threshold)
@@ -175,7 +185,17 @@ class LiveSession:
     @property
     def metrics(self) -> Metrics:
         """The measures after the last event; a session without evidence has the snapshot's defaults."""
-        return Metrics.of_snapshot(self.snapshot)
+        return Metrics.of_snapshot(self.snapshot, circling=self.circling)
+
+    @property
+    def circling(self) -> bool:
+        """Whether the session goes in circles: the last tool results repeat each other, and r > 0.95."""
+        return self._circles.found and self.snapshot.integration > SYNCHRONISED
+
+    @property
+    def circle(self) -> str:
+        """What repeats, in a sentence (Circles.sentence); "" unless ``circling``."""
+        return self._circles.sentence() if self.circling else ""
 
     @property
     def measures(self) -> ConsciousnessMeasures | None:
@@ -217,12 +237,16 @@ class LiveSession:
             self._root = root_of(event.cwd)
         self.events_by_kind[event.counted_as] = self.events_by_kind.get(event.counted_as, 0) + 1
         self.snapshot.timestamp_ms = max(self.snapshot.timestamp_ms, event.at_ms)
+        if event.kind is EventKind.SESSION_START and event.source == "compact":
+            self.told = None
         if event.is_prompt:
             self._read(event)
             self._goals.absorb(_READER, prompt=True)
             self._purpose.prompt()
+            self._circles.prompt()
         elif event.kind in _MEASURED and not event.is_delegated:
             self._predict(event)
+            self._circles.observe(event)
             self._read(event)
             comparison = self._goals.compare(_READER)
             self._goals.absorb(_READER)
@@ -313,6 +337,8 @@ class LiveSession:
                 events_by_kind=self.events_by_kind,
                 events_duplicate=self.events_duplicate,
                 ic_history=array("f", self.ic_history).tobytes(),
+                circles=self._circles.to_state(),
+                told=self.told,
             )
         )
 
@@ -331,9 +357,11 @@ class LiveSession:
         self.events_duplicate = runtime.events_duplicate
         self.ic_history.extend(array("f", runtime.ic_history))
         self._root = runtime.root
+        self.told = runtime.told
         try:
             self._predictions = PredictionTracker.from_state(runtime.predictions)
             self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
+            self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
         except ValueError as error:
             raise CorruptedIdentityError(
                 f"runtime of session {self.snapshot.session_id!r} can't be read: {error}"
@@ -369,7 +397,7 @@ class LiveSession:
         change = self._monitor.observe(ic)
         return Outcome(
             measured=True,
-            metrics=metrics,
+            metrics=self.metrics,
             coupling=snapshot.coupling,
             crisis_entered=change.entered_crisis,
             warning_entered=change.entered_warning,
@@ -423,6 +451,10 @@ class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     events_duplicate: Count
     ic_history: bytes
     """32-bit floats, oldest first."""
+    circles: CirclesState | None = None
+    """Circles.to_state(); None in a record of an earlier version: nothing to repeat yet."""
+    told: Told | None = None
+    """LiveSession.told."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -449,6 +481,8 @@ def decode_runtime(packed: bytes) -> Runtime:
         raise CorruptedIdentityError(f"session runtime can't be read: {error}") from error
     for name in ("alignment", "level", "identity"):
         _require_numbers(name, getattr(runtime, name))
+    if runtime.told is not None and not is_known(runtime.told):
+        raise CorruptedIdentityError(f"session runtime: {runtime.told!r} is no state and level")
     if len(runtime.ic_history) % 4 or len(runtime.ic_history) > 4 * IC_HISTORY:
         raise CorruptedIdentityError(f"session runtime has {len(runtime.ic_history)} bytes of IC history")
     return runtime
