@@ -1,10 +1,11 @@
 """Notices when a session goes in circles: its last tool calls repeat earlier ones, and nothing new comes.
 
 A call repeats another if tool, input and success are the same, and so is the output but for its digits
-(times, process ids, addresses). One repeat is nothing: a test is run again. STREAK of them in a row, each of
-one of the WINDOW results before it, are a circle, whether one call comes again and again or several take
-turns. Any new call ends it, and so does a prompt: the user may want it all again. A call that waits for
-something counts like any other: what is said about it is a fact, and is said once.
+(times, process ids, addresses). Of a shell command the model's own description does not count. One repeat is
+nothing: a test is run again. STREAK of them in a row, each of one of the WINDOW results before it, are a
+circle, whether one call comes again and again or several take turns. Any new call ends it, and so does a
+prompt: the user may want it all again. A call that waits for something counts like any other: what is said of
+it is a fact, and is said once.
 
 After a new edit the usual checks come again with the same result, and that is no circle: the edit was new.
 They count as soon as an edit itself is repeated.
@@ -45,6 +46,7 @@ class _Result:
     stale: bool
     """It came before the last new edit."""
     label: str
+    """The call in words, from its first repeat on."""
 
 
 class Circles:
@@ -85,14 +87,15 @@ class Circles:
             if event.tool_name in _EDITING and success:
                 for one in self._results:
                     one.stale = True
-            self._results.append(_Result(sign, 1, success, False, _label(event)))
+            self._results.append(_Result(sign, 1, success, False, ""))
             return
         self._streak += 1
         if event.tool_name in _EDITING:
             self._stale = 0  # what was checked in this streak was no new edit
         elif before.stale:
             self._stale += 1
-        self._results.append(_Result(sign, before.times + 1, success, False, before.label))
+        label = before.label or _label(event)
+        self._results.append(_Result(sign, before.times + 1, success, False, label))
 
     def sentence(self) -> str:
         """What repeats, as one line of at most 400 characters; "" if the session does not go in circles.
@@ -140,17 +143,23 @@ class Circles:
 
 def _sign(event: HookEvent, success: bool) -> int:
     """A checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
-    call = f"{event.tool_name}\0{event.input_text}\0{int(success)}\0".encode("utf-8", "replace")
+    from context_graph.text.phrases import without_description  # late: an owner's start does without it
+
+    given = without_description(event.input_text) if event.tool_name == "Bash" else event.input_text
+    call = f"{event.tool_name}\0{given}\0{int(success)}\0".encode("utf-8", "replace")
     output = event.output_text.encode("utf-8", "replace")
     passing = _HEX_DIGITS if b"0x" in output else _DIGITS  # addresses of objects differ from run to run
     return zlib.crc32(output.translate(None, passing), zlib.crc32(call))
 
 
 def _label(event: HookEvent) -> str:
-    """The call in at most _LABEL_CHARS characters of one line: a shell's command, else tool and input."""
-    words = event.input_text[: 4 * _LABEL_CHARS].replace("`", "'").split()
-    text = " ".join(words if event.tool_name == "Bash" and words else [event.tool_name[:40], *words])
-    shown = "".join(char if char.isprintable() else "?" for char in text)
+    """The call in at most _LABEL_CHARS characters of one line: a command, else the tool and its file."""
+    from context_graph.text.phrases import command_of, path_of
+
+    command = command_of(event.input_text) if event.tool_name == "Bash" else ""
+    given = path_of(event.input_text, event.output_text) or event.input_text[: 4 * _LABEL_CHARS]
+    words = (command or f"{event.tool_name[:40]} {given}").split()
+    shown = "".join(char if char.isprintable() else "?" for char in " ".join(words).replace("`", "'"))
     return shown if len(shown) <= _LABEL_CHARS else shown[: _LABEL_CHARS - 1] + "…"
 
 
