@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from context_graph.model import EventKind, HookEvent
+from context_graph.text.descriptions import without_description
+from context_graph.text.patterns import linear
 
 WINDOW: Final = 12
 """Tool results that a new one is compared with; a longer round of calls is not seen as one."""
@@ -29,6 +31,8 @@ STREAK: Final = 3
 _LABEL_CHARS: Final = 60
 _LABELS: Final = 3
 """Calls that `Circles.sentence` names; of more it gives the number."""
+_MASKED: Final = linear(r"\[redacted:[\w-]*\]")
+"""The launcher, which masks what goes into the spool, names secrets less exactly than the owner."""
 _DIGITS: Final = b"0123456789"
 _HEX_DIGITS: Final = b"0123456789abcdefABCDEF"
 _EDITING: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
@@ -143,18 +147,20 @@ class Circles:
 
 def _sign(event: HookEvent, success: bool) -> int:
     """A checksum that repeats share: 32 bits, so a chance likeness is one in hundreds of millions."""
-    from context_graph.text.phrases import without_description  # late: an owner's start does without it
-
     given = without_description(event.input_text) if event.tool_name == "Bash" else event.input_text
-    call = f"{event.tool_name}\0{given}\0{int(success)}\0".encode("utf-8", "replace")
-    output = event.output_text.encode("utf-8", "replace")
+    call = _bytes(f"{event.tool_name}\0{given}\0{int(success)}\0")
+    output = _bytes(event.output_text)
     passing = _HEX_DIGITS if b"0x" in output else _DIGITS  # addresses of objects differ from run to run
     return zlib.crc32(output.translate(None, passing), zlib.crc32(call))
 
 
+def _bytes(text: str) -> bytes:
+    return (_MASKED.sub("", text) if "[redacted:" in text else text).encode("utf-8", "replace")
+
+
 def _label(event: HookEvent) -> str:
     """The call in at most _LABEL_CHARS characters of one line: a command, else the tool and its file."""
-    from context_graph.text.phrases import command_of, path_of
+    from context_graph.text.phrases import command_of, path_of  # late: few sessions need it, no start does
 
     command = command_of(event.input_text) if event.tool_name == "Bash" else ""
     given = path_of(event.input_text, event.output_text) or event.input_text[: 4 * _LABEL_CHARS]

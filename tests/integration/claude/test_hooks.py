@@ -358,7 +358,9 @@ def test_a_session_in_circles_is_told_what_repeats(cli: Cli) -> None:
     hook(cli, "post-tool-failure", spooled, CONTEXT_GRAPH_PYTHON="/bin/false")
     hook(cli, "post-tool-failure", {**given, "tool_use_id": "toolu_303"})
     cli.run("session", "show", "--session-id", "s-1")  # with it the owner is up, and the spool is taken in
-    brief, told = context(hook(cli, "pre-tool", body("pre-tool", number=91))).splitlines()
+    # An owner that has just started may be late for a call; it then says it at the next one.
+    said = (context(hook(cli, "pre-tool", body("pre-tool", number=number))) for number in range(91, 99))
+    brief, told = next(filter(None, said)).splitlines()
     assert BRIEF.match(brief) and brief.startswith("[C:HYP ")
     assert told.startswith("The last 3 calls repeat earlier ones: `pytest tests/test_x.py")
     assert told.endswith("failed 4 times with the same output, and no new file was touched.")

@@ -29,8 +29,8 @@ def test_a_fall_and_a_return_are_said_in_a_sentence() -> None:
         "about."
     )
     assert change_text(("CONSCIOUS", "critical"), metrics(0.93), "") == (
-        "Identity continuity rose to 0.93 (healthy): the last calls are closer again to what this session has "
-        "been about."
+        "Identity continuity rose to 0.93 (healthy): the last calls are closer again to what this session "
+        "has been about."
     )
     assert change_text(None, metrics(0.6), "").startswith("Identity continuity fell to 0.60 (warning)")
 
@@ -48,7 +48,7 @@ def test_the_circle_is_said_at_every_prompt_while_it_lasts() -> None:
 @pytest.mark.parametrize("old", [None, *((s.name, i.value) for s in ConsciousnessState for i in ICLevel)])
 @pytest.mark.parametrize("ic", [0.97, 0.8, 0.6, 0.3])
 def test_no_change_reads_as_advice_or_consent(old: tuple[str, str] | None, ic: float) -> None:
-    """The client passes a hook's words on as the user's: "proceed confidently" was said at 78 % of prompts."""
+    """The client passes a hook's words on as the user's; "proceed confidently" came with 78 % of prompts."""
     for level in (0.97, 0.85, 0.6, 0.4, 0.1):
         for circling in (False, True):
             told = change_text(old, metrics(ic, level=level, circling=circling), "")
