@@ -332,7 +332,7 @@ def context(done: Any) -> str:
 
 
 def test_a_prompt_is_told_what_changed_in_the_state(cli: Cli) -> None:
-    """NUMBERS: REQ-SESSION-15's four lines are `inject-context`'s; the hook says what is new, as a fact."""
+    """REQ-HOOKS-20, D3.8: REQ-SESSION-15's four lines are `inject-context`'s; the hook says what is new."""
     work(cli, "s-1", calls=12)
     assert context(hook(cli, "prompt-submit", body("prompt-submit"))) == "", "a healthy session is no news"
     for number, topic in enumerate(TOPICS):
