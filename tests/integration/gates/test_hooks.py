@@ -55,6 +55,15 @@ def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GatePro
     assert either.edit(B).decision == "deny", "a session's satisfaction is its own"
 
 
+def test_a_refusal_and_the_brief_are_in_one_document(project: GateProject) -> None:
+    for part in ("limits", "buckets", "keys", "windows"):
+        project.bash(f"cat src/rate/{part}.py", verb="post-tool")
+    refused = project.edit()
+    assert (refused.decision, refused.names) == ("deny", ["plan"])
+    assert refused.context.startswith("[C:") and "plan" not in refused.context
+    assert project.edit().context == "", "the refused call has told it"
+
+
 def test_stop_is_held_back_once_by_what_an_allowed_call_armed(either: GateProject) -> None:
     """Armed by allowed calls only; stop_hook_active always allows; no document without a block."""
     assert either.edit().decision == "deny"
