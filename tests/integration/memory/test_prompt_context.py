@@ -113,7 +113,7 @@ def test_hostile_memories_stay_data_in_one_valid_document(cli: Cli) -> None:
     assert set(document) == {"hookSpecificOutput"}
     text = context_of(document)
     assert text.count("<") == 2 and text.rstrip().endswith(FENCE_CLOSE)
-    assert len(text.splitlines()) == 4 + 3 + 3, "the state, the fence, one line a memory"
+    assert len(text.splitlines()) == 3 + 3, "the fence, one line a memory"
 
 
 def test_a_session_s_start_has_the_memory_loaded_before_its_first_prompt(cli: Cli) -> None:
