@@ -61,7 +61,7 @@ SESSION: dict[str, Requirement] = {
         ),
     ),
     "REQ-SESSION-06": Requirement(
-        "Capture, restore and cross-session IC = cos(PV, previous PV) * r",
+        "Capture, restore; cross-session IC: cos(PV, previous PV) * r of given vectors, else measured",
         (
             "tests/integration/identity/test_manager.py::test_a_captured_snapshot_is_the_present_state_and_not_saved",
             "tests/integration/identity/test_manager.py::test_restoring_begins_a_new_session_linked_to_the_latest",

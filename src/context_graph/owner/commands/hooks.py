@@ -25,7 +25,7 @@ from context_graph.identity.brief import brief_line, crisis_text
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import DriftMetrics, EventKind, HookEvent
+from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
@@ -77,7 +77,7 @@ class _Answering:
         text = render_output(output, self.format)
         return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
 
-    def output(self, live: LiveSession, text: str, drift: DriftMetrics | None = None) -> HookOutput:
+    def output(self, live: LiveSession, text: str) -> HookOutput:
         # A program that reads this answer may read the brief next; the client's own hooks never do.
         self.call.context.sessions.publish(live)
         return HookOutput(
@@ -85,7 +85,7 @@ class _Answering:
             consciousness_state=live.measures,
             ic_classification=live.classification,
             context_injection=text or None,
-            drift_metrics=drift,
+            drift_metrics=live.drift,
             execution_time_ms=self.call.elapsed_ms(),
         )
 
@@ -128,7 +128,7 @@ def _session_start(one: _Answering) -> Reply:
     warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
     if one.for_claude:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
-    return one.say(one.output(started.live, text, started.drift), stderr=warning)
+    return one.say(one.output(started.live, text), stderr=warning)
 
 
 def _losses(call: Call) -> str:
