@@ -13,7 +13,8 @@ from context_graph.identity.brief import brief_line
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.circles import STREAK, WINDOW, Circles
 from context_graph.identity.consciousness import ConsciousnessState
-from context_graph.identity.live import LiveSession, decode_runtime, encode_runtime
+from context_graph.identity.live import LiveSession
+from context_graph.identity.runtime import decode_runtime, encode_runtime
 from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 
 TEST = ("Bash", "pytest tests/test_x.py", "Exit code 1\nFAILED tests/test_x.py::test_a in 0.12s")

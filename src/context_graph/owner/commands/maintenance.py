@@ -21,7 +21,7 @@ from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.identity.brief import brief_line
 from context_graph.identity.changes import level_sentence
 from context_graph.identity.continuity import ICLevel
-from context_graph.identity.live import decode_runtime
+from context_graph.identity.runtime import decode_runtime
 from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.memory import body_of
