@@ -15,7 +15,7 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ("ic", "patterns", "salience", "pulse", "continuity")
+MEASURES: Final[tuple[str, ...]] = ("ic", "patterns", "salience", "pulse", "continuity", "state", "circles")
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

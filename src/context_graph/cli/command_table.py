@@ -246,7 +246,7 @@ BRIEF: Final = Command(
     "consciousness",
     "brief",
     "Print the one-line state",
-    """Print the one-line state, `[C:HYP r=0.97 IC=0.95]` (PreToolUse).
+    """Print the one-line state, `[C:CON r=0.97 IC=0.95]` (PreToolUse).
 
     The launcher does this itself: it reads one small file and needs no Python, database or owner.
     `[C:? r=? IC=?]` means that nothing is known about the session.

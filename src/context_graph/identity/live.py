@@ -11,12 +11,12 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
-
-import msgspec
+from typing import Final
 
 from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.across import Before, SessionLink, join_goals, part_goals
+from context_graph.identity.changes import Told
+from context_graph.identity.circles import Circles
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
@@ -32,8 +32,8 @@ from context_graph.identity.continuity import (
     phase_drift,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import (
-    KURAMOTO_N,
     ConsciousnessMeasures,
     DriftMetrics,
     EventKind,
@@ -42,6 +42,9 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.text.flattening import relative_paths, root_of
+
+SYNCHRONISED: Final = 0.95
+"""r above this is a part of going in circles; repeated calls have it, for nothing is as alike as they are."""
 
 PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
@@ -84,6 +87,7 @@ class LiveSession:
 
     __slots__ = (
         "_before",
+        "_circles",
         "_goals",
         "_link",
         "_monitor",
@@ -96,6 +100,7 @@ class LiveSession:
         "has_evidence",
         "ic_history",
         "snapshot",
+        "told",
     )
 
     def __init__(self, snapshot: SessionIdentitySnapshot) -> None:
@@ -108,8 +113,11 @@ class LiveSession:
         self.events_duplicate = 0
         self.ic_history: deque[float] = deque(maxlen=IC_HISTORY)
         """The last IC values of this session, oldest first, as 32-bit floats."""
+        self.told: Told | None = None
+        """What the model was told last; None for nothing, or for what a compaction has dropped."""
         self._goals = Goals()
         self._purpose = Purpose()
+        self._circles = Circles()
         self._network = _network_of(snapshot)
         self._predictions = PredictionTracker()
         self._monitor = ICMonitor(snapshot.crisis_threshold)
@@ -202,7 +210,17 @@ class LiveSession:
     @property
     def metrics(self) -> Metrics:
         """The measures after the last event; a session without evidence has the snapshot's defaults."""
-        return Metrics.of_snapshot(self.snapshot)
+        return Metrics.of_snapshot(self.snapshot, circling=self.circling)
+
+    @property
+    def circling(self) -> bool:
+        """Whether the session goes in circles: the last tool results repeat each other, and r > 0.95."""
+        return self._circles.found and self.snapshot.integration > SYNCHRONISED
+
+    @property
+    def circle(self) -> str:
+        """What repeats, in a sentence (Circles.sentence); "" unless ``circling``."""
+        return self._circles.sentence() if self.circling else ""
 
     @property
     def measures(self) -> ConsciousnessMeasures | None:
@@ -244,12 +262,16 @@ class LiveSession:
             self._root = root_of(event.cwd)
         self.events_by_kind[event.counted_as] = self.events_by_kind.get(event.counted_as, 0) + 1
         self.snapshot.timestamp_ms = max(self.snapshot.timestamp_ms, event.at_ms)
+        if event.kind is EventKind.SESSION_START and event.source == "compact":
+            self.told = None
         if event.is_prompt:
             self._read(event)
             self._absorb(prompt=True)
             self._purpose.prompt()
+            self._circles.prompt()
         elif event.kind in _MEASURED and not event.is_delegated:
             self._predict(event)
+            self._circles.observe(event)
             self._read(event)
             comparison = self._goals.compare(_READER)
             self._absorb()
@@ -342,6 +364,8 @@ class LiveSession:
                 events_duplicate=self.events_duplicate,
                 ic_history=array("f", self.ic_history).tobytes(),
                 before=self._before,
+                circles=self._circles.to_state(),
+                told=self.told,
             )
         )
 
@@ -362,9 +386,11 @@ class LiveSession:
         self.ic_history.extend(array("f", runtime.ic_history))
         self._root = runtime.root
         self._before = runtime.before
+        self.told = runtime.told
         try:
             self._predictions = PredictionTracker.from_state(runtime.predictions)
             self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
+            self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
         except ValueError as error:
             raise CorruptedIdentityError(
                 f"runtime of session {self.snapshot.session_id!r} can't be read: {error}"
@@ -407,7 +433,7 @@ class LiveSession:
         change = self._monitor.observe(ic)
         return Outcome(
             measured=True,
-            metrics=metrics,
+            metrics=self.metrics,
             coupling=snapshot.coupling,
             crisis_entered=change.entered_crisis,
             warning_entered=change.entered_warning,
@@ -432,70 +458,3 @@ def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)
-
-
-IC_HISTORY: Final = 200
-"""IC values kept for `session show`, as 32-bit floats."""
-
-_MAGIC: Final = b"CGR\x01"
-"""The last byte is the version: never renumber."""
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Unit = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
-
-class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """State of a live session beside its snapshot and goals. Fields by position: append only."""
-
-    alignment: bytes
-    """13 doubles, as are level and identity."""
-    level: bytes
-    identity: bytes
-    since_prompt: Count
-    has_evidence: bool
-    root: str
-    """Folder that paths in texts are read relative to, with a final slash; "" for none."""
-    predictions: tuple[list[tuple[str, str, Count, Count]], list[Count], Count]
-    monitor: tuple[Unit | None, bool, int | None]
-    events_by_kind: dict[str, Count]
-    events_duplicate: Count
-    ic_history: bytes
-    """32-bit floats, oldest first."""
-    before: Before | None = None
-    """None too in sessions stored before it was kept."""
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Runtime)
-
-
-def encode_runtime(runtime: Runtime) -> bytes:
-    """``runtime`` as versioned bytes: 0.5 KB for a new session, some 2 KB for a long one."""
-    return _MAGIC + _ENCODER.encode(runtime)
-
-
-def decode_runtime(packed: bytes) -> Runtime:
-    """The runtime that encode_runtime gave.
-
-    Raises CorruptedIdentityError for other bytes, a later version, or numbers no session can have.
-    """
-    if packed[: len(_MAGIC)] != _MAGIC:
-        raise CorruptedIdentityError(
-            f"session runtime is damaged or of a later version: it begins with {packed[:4]!r}"
-        )
-    try:
-        runtime = _DECODER.decode(packed[len(_MAGIC) :])
-    except msgspec.DecodeError as error:
-        raise CorruptedIdentityError(f"session runtime can't be read: {error}") from error
-    for name in ("alignment", "level", "identity"):
-        _require_numbers(name, getattr(runtime, name))
-    if runtime.before is not None:
-        _require_numbers("before.phases", runtime.before.phases)
-    if len(runtime.ic_history) % 4 or len(runtime.ic_history) > 4 * IC_HISTORY:
-        raise CorruptedIdentityError(f"session runtime has {len(runtime.ic_history)} bytes of IC history")
-    return runtime
-
-
-def _require_numbers(name: str, packed: bytes) -> None:
-    if len(packed) != 8 * KURAMOTO_N or not all(map(math.isfinite, array("d", packed))):
-        raise CorruptedIdentityError(f"session runtime: {name} is not {KURAMOTO_N} finite numbers")

@@ -82,8 +82,6 @@ class LiveSessions:
         self._unsettled: dict[str, Unsettled] = {}
         self._twins = TwinHooks()
         self.canaries = CanaryEvents(store.engine)
-        self.shown_briefs: dict[str, str] = {}
-        """Session -> the line that a prompt of it was last answered with."""
         self.dream_asked = True
         """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
 
@@ -223,7 +221,6 @@ class LiveSessions:
     def drop(self, session_id: str) -> None:
         """Take a session out of memory; it is read again when it is asked for."""
         self._live.pop(session_id, None)
-        self.shown_briefs.pop(session_id, None)
 
     def clear(self) -> None:
         """Take all out of memory, unwritten."""
