@@ -15,7 +15,16 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ("spaces",)
+MEASURES: Final[tuple[str, ...]] = (
+    "ic",
+    "patterns",
+    "salience",
+    "pulse",
+    "continuity",
+    "state",
+    "circles",
+    "spaces",
+)
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

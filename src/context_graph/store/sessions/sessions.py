@@ -48,6 +48,8 @@ class SessionRow:
     consciousness: float | None = None
     damaged: str = ""
     """Why its record can't be read; the three fields before are then None."""
+    cross_session_ic: float | None = None
+    """Measured likelihood that it goes on with the work of the session before; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,7 +445,8 @@ def newest_first(engine: Engine) -> Iterator[str]:
 
 def _row_of(head: records.SnapshotHead) -> SessionRow:
     return SessionRow(
-        head.session_id, head.timestamp_ms, head.previous_session_id, head.last_ic, head.consciousness
+        *(head.session_id, head.timestamp_ms, head.previous_session_id, head.last_ic, head.consciousness),
+        cross_session_ic=head.cross_session_ic if head.previous_session_id else None,
     )
 
 
