@@ -20,7 +20,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_data import _event
+from drift_data import hook_event
 from measures.report import Data, Table
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -148,7 +148,9 @@ def _handover(data: Data) -> Iterator[Outcome]:
                 matrix = np.stack(store.vectors)
                 yield store.ask(raw["prompt"], gold, ("handover", raw["project"]), matrix)
             name, work = f"{raw['project']}-{raw['num']}", SessionWork()
-            work.absorb((at, _event(name, at, event, redactor)) for at, event in enumerate(raw["events"], 1))
+            work.absorb(
+                (at, hook_event(name, at, event, redactor)) for at, event in enumerate(raw["events"], 1)
+            )
             store.add(work.text(), name)
             files.append(own)
 
