@@ -15,7 +15,7 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ()
+MEASURES: Final[tuple[str, ...]] = ("forecast",)
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

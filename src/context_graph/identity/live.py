@@ -19,8 +19,6 @@ from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
-    PredictionTracker,
-    command_head,
     coupling_for,
     measure,
     order_of,
@@ -33,6 +31,7 @@ from context_graph.identity.continuity import (
     identity_continuity,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.forecast import ForecastScore, PredictionTracker, TrackerState, command_head
 from context_graph.model import (
     KURAMOTO_N,
     ConsciousnessMeasures,
@@ -199,8 +198,13 @@ class LiveSession:
 
     @property
     def predictions_scored(self) -> int:
-        """Predictions of tool success scored so far, those of continued sessions included."""
+        """Forecasts of tool failure scored so far, those of continued sessions included."""
         return self._predictions.scored
+
+    @property
+    def forecast(self) -> ForecastScore:
+        """How good the last of those forecasts were."""
+        return ForecastScore(self._predictions.skill, self._predictions.window)
 
     def apply(self, event: HookEvent) -> Outcome:
         """Take in one event; the caller has made sure that it is not one applied before.
@@ -299,7 +303,7 @@ class LiveSession:
     def runtime_bytes(self) -> bytes:
         """The state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
-        rates, hits, scored = self._predictions.to_state()
+        rates, scored, forecasts, calls = self._predictions.to_state()
         return encode_runtime(
             Runtime(
                 alignment=purpose.alignment.tobytes(),
@@ -308,11 +312,12 @@ class LiveSession:
                 since_prompt=purpose.events,
                 has_evidence=self.has_evidence,
                 root=self._root,
-                predictions=(list(rates), list(hits), scored),
+                predictions=(list(rates), [], scored),
                 monitor=self._monitor.to_state(),
                 events_by_kind=self.events_by_kind,
                 events_duplicate=self.events_duplicate,
                 ic_history=array("f", self.ic_history).tobytes(),
+                forecasts=(list(forecasts), list(calls)),
             )
         )
 
@@ -332,7 +337,7 @@ class LiveSession:
         self.ic_history.extend(array("f", runtime.ic_history))
         self._root = runtime.root
         try:
-            self._predictions = PredictionTracker.from_state(runtime.predictions)
+            self._predictions = PredictionTracker.from_state(_predictions_of(runtime))
             self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
         except ValueError as error:
             raise CorruptedIdentityError(
@@ -351,7 +356,7 @@ class LiveSession:
     def _predict(self, event: HookEvent) -> None:
         success = event.kind is EventKind.POST_TOOL and event.success is not False
         head = command_head(event.input_text) if event.tool_name == "Bash" else ""
-        self._predictions.record(event.tool_name, head, success)
+        self._predictions.record(event.tool_name, head, success, event.input_text)
 
     def _measure(self, event: HookEvent, comparison: Comparison) -> Outcome:
         reading = self._purpose.observe(comparison)
@@ -381,6 +386,12 @@ class LiveSession:
         snapshot = self.snapshot
         snapshot.consciousness, snapshot.integration = metrics.consciousness, metrics.integration
         snapshot.reflection, snapshot.differentiation = metrics.reflection, metrics.differentiation
+
+
+def _predictions_of(runtime: Runtime) -> TrackerState:
+    rates, _, scored = runtime.predictions
+    forecasts, calls = runtime.forecasts or ([], [])
+    return tuple(rates), 0 if runtime.forecasts is None else scored, tuple(forecasts), tuple(calls)
 
 
 def _unit(vector: array[float]) -> list[float]:
@@ -418,11 +429,14 @@ class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     root: str
     """Folder that paths in texts are read relative to, with a final slash; "" for none."""
     predictions: tuple[list[tuple[str, str, Count, Count]], list[Count], Count]
+    """Rates, nothing any longer, forecasts scored: parts of PredictionTracker.to_state(), as is forecasts."""
     monitor: tuple[Unit | None, bool, int | None]
     events_by_kind: dict[str, Count]
     events_duplicate: Count
     ic_history: bytes
     """32-bit floats, oldest first."""
+    forecasts: tuple[list[tuple[Unit, bool]], list[tuple[Count, bool]]] | None = None
+    """None in sessions stored before forecasts had probabilities: the score begins afresh, the rates stay."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
