@@ -13,7 +13,7 @@ from context_graph.owner.sessions.hook_call import HookCall
 from context_graph.redact import Redactor
 from context_graph.wire.frames import Request
 
-__all__ = ["Case", "Session", "load_cases", "load_sessions"]
+__all__ = ["Case", "Session", "hook_event", "load_cases", "load_sessions"]
 
 _KINDS = {
     "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
@@ -50,7 +50,7 @@ def load_sessions(data: Path) -> dict[str, Session]:
     for line in (data / "sessions.jsonl").read_text(encoding="utf-8").splitlines():
         raw = json.loads(line)
         name = raw["id"]
-        events = tuple(_event(name, i, event, redactor) for i, event in enumerate(raw["events"]))
+        events = tuple(hook_event(name, i, event, redactor) for i, event in enumerate(raw["events"]))
         sessions[name] = Session(name, raw["project"], raw["split"], events)
     return sessions
 
@@ -66,7 +66,7 @@ def load_cases(data: Path, split: str) -> list[Case]:
     return cases
 
 
-def _event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
+def hook_event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
     body = {
         **{name: value for name, value in raw.items() if name != "event"},
         "hook_event_name": raw["event"],

@@ -15,7 +15,7 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ("forecast",)
+MEASURES: Final[tuple[str, ...]] = ("consciousness", "forecast", "patterns")
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

@@ -128,7 +128,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far recent memories are from the goals (E7)."""
+    """How far recent memories are from the goals (E7), or the newest sessions from those before."""
 
     similarity: float
     """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
@@ -140,7 +140,9 @@ class Drift:
     trend: float
     """Slope of the similarity over the recent memories, per memory; below 0 it falls."""
     recent: int
-    """Memories that were compared."""
+    """Memories that were compared; 0 if there were too few to judge."""
+    shifts: tuple[str, ...] = ()
+    """What the newest sessions work on more, or less, than those before, beyond chance."""
 
 
 @dataclass(slots=True, kw_only=True)

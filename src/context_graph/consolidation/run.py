@@ -7,10 +7,10 @@ are imported when such a mode runs, so that a light one starts fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -26,6 +26,10 @@ from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
+
+if TYPE_CHECKING:
+    from context_graph.consolidation.finders.areas import Area
+    from context_graph.consolidation.plan import Goal
 
 _KIB: Final = 1024
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
@@ -88,6 +92,7 @@ class _Search:
         self._request = request
         self._stages = stages
         self._kept_goals = decode_goals(store.meta(GOALS))
+        self._areas: Sequence[Area] = ()
         self._snap = snap = snapshot.read(
             store,
             newest=request.max_memories,
@@ -112,19 +117,12 @@ class _Search:
 
     def discover(self, wanted: GoalSearch) -> None:
         """The goals that the store shows now, and nothing else."""
-        from context_graph.consolidation.finders import clusters, goals
+        from context_graph.consolidation.finders import clusters
 
         snap, plan, begin = self._snap, self.plan, self._stages.begin
         if len(snap):
             plan.clusters = tuple(clusters.find(snap, np.arange(len(snap)), progress=begin("clusters")))
-            found = goals.discover(
-                snap,
-                plan.clusters,
-                min_confidence=wanted.min_confidence,
-                max_goals=wanted.max_goals,
-                progress=begin("goals"),
-            )
-            plan.goals = tuple(found)
+            plan.goals = tuple(self._goals(wanted.min_confidence, wanted.max_goals))
         plan.notes = tuple(self._notes())
 
     def _forget(self) -> None:
@@ -168,11 +166,12 @@ class _Search:
 
     def _aim(self) -> None:
         """Rem: find goals, measure how far recent memories are from them, and adjust the goals."""
-        from context_graph.consolidation.finders import drift, goals
+        from context_graph.consolidation.finders import areas, drift, goals
 
         snap, plan = self._snap, self.plan
-        found = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
-        plan.drift = drift.detect(snap, self._kept_goals or found)
+        found = self._goals(goals.MIN_CONFIDENCE, goals.MAX_GOALS)
+        change = areas.change(snap, self._remaining(), self._areas)
+        plan.drift = drift.of_areas(change) if change else drift.detect(snap, self._kept_goals or found)
         plan.goals = tuple(goals.adjusted(self._kept_goals, found, plan.drift))
         fact = encode_goals(plan.goals, snap.taken_ms)
         kept = {goal.goal_id: goal for goal in self._kept_goals}
@@ -181,6 +180,19 @@ class _Search:
         plan.goals_adjusted = sum(kept.pop(goal.goal_id, None) != goal for goal in made) + len(kept)
         if plan.goals_adjusted:
             self.facts[GOALS] = fact
+
+    def _goals(self, min_confidence: float, max_goals: int) -> list[Goal]:
+        """What sessions worked on and what other memories are about, most certain first."""
+        from context_graph.consolidation.finders import area_goals, areas, goals
+
+        snap, progress = self._snap, self._stages.begin("goals")
+        self._areas = areas.find(snap, self._remaining())
+        limits: Any = {"min_confidence": min_confidence, "max_goals": max_goals}
+        found = [
+            *area_goals.discover(snap, self._areas, **limits),
+            *goals.discover(snap, self.plan.clusters, progress=progress, **limits),
+        ]
+        return sorted(found, key=lambda goal: (-goal.confidence, goal.goal_id))[:max_goals]
 
     def _remaining(self) -> I64:
         """Rows that are neither merged nor forgotten."""

@@ -68,15 +68,9 @@ class ForecastScore:
     """How good the last forecasts of tool failures were."""
 
     skill: float | None
-    """PredictionTracker.skill."""
-    over: int
-    """The calls it is about, at most WINDOW."""
-
-    def sentence(self) -> str:
-        """`forecast skill 0.17 over 40 calls`; `not measured yet` with too few of them."""
-        if self.skill is None:
-            return f"forecast skill not measured yet ({self.over} of {LEAST_SCORED} calls)"
-        return f"forecast skill {self.skill:.2f} over {self.over} calls"
+    """Brier skill, at most 1, negative where the base rate did better; None for under LEAST_SCORED calls."""
+    calls: int
+    """The last calls that it is about, at most WINDOW."""
 
 
 class PredictionTracker:
@@ -99,20 +93,13 @@ class PredictionTracker:
         return self._scored
 
     @property
-    def window(self) -> int:
-        """Forecasts that ``skill`` is about, at most WINDOW."""
-        return len(self._forecasts)
-
-    @property
-    def skill(self) -> float | None:
-        """Brier skill of the last WINDOW forecasts, at most 1, negative where the base rate did better.
-
-        None while there are fewer than LEAST_SCORED.
-        """
-        if len(self._forecasts) < LEAST_SCORED:
-            return None
+    def score(self) -> ForecastScore:
+        """How good the last WINDOW forecasts were."""
+        calls = len(self._forecasts)
+        if calls < LEAST_SCORED:
+            return ForecastScore(None, calls)
         error, reference = self._errors()
-        return 1.0 - error / reference
+        return ForecastScore(1.0 - error / reference, calls)
 
     @property
     def accuracy(self) -> float:

@@ -182,8 +182,10 @@ class LiveSession:
         return self.metrics.reported() if self.has_evidence else None
 
     @property
-    def classification(self) -> ICClassification:
-        """Seed 001's ic_classification of the session's last IC."""
+    def classification(self) -> ICClassification | None:
+        """Seed 001's ic_classification of the session's last IC; None while nothing has been measured."""
+        if not self.has_evidence:
+            return None
         return classified(self.snapshot.last_ic, self.snapshot.crisis_threshold)
 
     @property
@@ -204,7 +206,7 @@ class LiveSession:
     @property
     def forecast(self) -> ForecastScore:
         """How good the last of those forecasts were."""
-        return ForecastScore(self._predictions.skill, self._predictions.window)
+        return self._predictions.score
 
     def apply(self, event: HookEvent) -> Outcome:
         """Take in one event; the caller has made sure that it is not one applied before.

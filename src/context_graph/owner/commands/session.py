@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Final
 
 import orjson
 
@@ -19,6 +20,8 @@ from context_graph.store.sessions.sessions import SessionRow
 from context_graph.wire.frames import Reply
 
 _CHAIN_LIMIT = 20
+_MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")
+"""What `session show` says of a session only once something was measured."""
 
 
 def _find_session(call: Call) -> LiveSession:
@@ -171,8 +174,12 @@ def _status(call: Call) -> Reply:
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     snapshot = live.snapshot
     chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
+    # A new session's defaults would read as measurements: IC 1.0, as healthy as can be.
+    unknown = {} if live.has_evidence else dict.fromkeys(_MEASURED)
     return {
         **asdict(snapshot),
+        **unknown,
+        "forecast": asdict(live.forecast),
         "events_applied": live.events_applied,
         "events_duplicate": live.events_duplicate,
         "events_by_kind": dict(live.events_by_kind),
@@ -204,7 +211,8 @@ def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, o
     view["previous_session_id"] = live.snapshot.previous_session_id
     view["has_evidence"] = live.has_evidence
     view["events_applied"] = live.events_applied
-    if state is not None:
+    view["forecast"] = asdict(live.forecast)
+    if state is not None and live.classification is not None:
         view["state"] = live.metrics.state.name
         view["consciousness_state"] = asdict(state)
         view["coupling"] = live.snapshot.coupling

@@ -45,6 +45,7 @@ class SessionRow:
     timestamp_ms: int
     previous_session_id: str | None = None
     last_ic: float | None = None
+    """None, as is consciousness, while nothing was measured in it."""
     consciousness: float | None = None
     damaged: str = ""
     """Why its record can't be read; the three fields before are then None."""
@@ -442,6 +443,9 @@ def newest_first(engine: Engine) -> Iterator[str]:
 
 
 def _row_of(head: records.SnapshotHead) -> SessionRow:
+    # These two together are a new session's defaults: C is 0 only where nothing has been measured.
+    if (head.last_ic, head.consciousness) == (1.0, 0.0):
+        return SessionRow(head.session_id, head.timestamp_ms, head.previous_session_id)
     return SessionRow(
         head.session_id, head.timestamp_ms, head.previous_session_id, head.last_ic, head.consciousness
     )
