@@ -16,6 +16,7 @@ import zlib
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 FEATURES: Final = (
@@ -79,12 +80,16 @@ class PredictionTracker:
     Deterministic, not thread-safe.
     """
 
-    __slots__ = ("_calls", "_forecasts", "_rates", "_scored")
+    __slots__ = ("_calls", "_errors", "_forecasts", "_rates", "_reference", "_scored")
 
     def __init__(self) -> None:
         self._rates: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
         self._calls: OrderedDict[int, bool] = OrderedDict()
         self._forecasts: deque[tuple[float, bool]] = deque(maxlen=WINDOW)
+        self._errors: deque[float] = deque(maxlen=WINDOW)
+        """Squared errors of the forecasts."""
+        self._reference: deque[float] = deque(maxlen=WINDOW)
+        """Squared errors of the base rate in their place."""
         self._scored = 0
 
     @property
@@ -98,29 +103,31 @@ class PredictionTracker:
         calls = len(self._forecasts)
         if calls < LEAST_SCORED:
             return ForecastScore(None, calls)
-        error, reference = self._errors()
+        error, reference = self._sums()
         return ForecastScore(1.0 - error / reference, calls)
 
     @property
     def accuracy(self) -> float:
         """0.5 plus the skill, with DOUBT, within [0, 1]; 0.5, knowing nothing, before any forecast."""
-        error, reference = self._errors()
+        error, reference = self._sums()
         skill = (reference - error) / (reference + DOUBT * BASE_RATE * (1.0 - BASE_RATE))
         return max(0.0, min(1.0, 0.5 + skill))
 
     def features(self, tool_name: str, head: str = "", text: str = "") -> tuple[float, ...]:
         """FEATURES of a call of ``tool_name`` with command ``head`` and input ``text``, not yet made."""
-        tool, head = _key(tool_name, head)
-        outcomes = [failed for _, failed in self._forecasts]
+        return self._features(*_key(tool_name, head), _checksum(tool_name, text))
+
+    def _features(self, tool: str, head: str, call: int) -> tuple[float, ...]:
+        latest = [failed for _, failed in islice(reversed(self._forecasts), 10)]
         of_session = self._failure_rate(_SESSION, BASE_RATE, _PRIOR_CALLS[0])
         of_tool = self._failure_rate((tool, ""), of_session, _PRIOR_CALLS[1])
         of_command = self._failure_rate((tool, head), of_tool, _PRIOR_CALLS[2]) if head else of_tool
-        before = self._calls.get(_checksum(tool, text))
+        before = self._calls.get(call)
         shell, edit = tool in _SHELL, tool in _EDITING
         return (
             1.0,
-            sum(outcomes[-3:]) / 3.0,
-            sum(outcomes[-10:]) / 10.0,
+            sum(latest[:3]) / 3.0,
+            sum(latest) / 10.0,
             _log_odds(of_tool),
             _log_odds(of_command),
             float(before is True),
@@ -131,18 +138,20 @@ class PredictionTracker:
         )
 
     def probability(self, tool_name: str, head: str = "", text: str = "") -> float:
-        """Probability in (0, 1), from the calls so far, that this call fails. Cost: some 5 us for 4 KB."""
-        return _logistic(math.fsum(map(operator.mul, WEIGHTS, self.features(tool_name, head, text))))
+        """Probability in (0, 1), from the calls so far, that this call fails."""
+        return _forecast(self.features(tool_name, head, text))
 
     def record(self, tool_name: str, head: str, success: bool, text: str = "") -> float:
-        """Score the forecast that stood before this result, then learn from it; returns that forecast."""
-        probability = self.probability(tool_name, head, text)
-        self._forecasts.append((probability, not success))
+        """Score the forecast that stood before this result, then learn from it; returns that forecast.
+
+        Cost: some 15 us for 4 KB.
+        """
+        (tool, head), call = _key(tool_name, head), _checksum(tool_name, text)
+        probability = _forecast(self._features(tool, head, call))
+        self._keep(probability, not success)
         self._scored += 1
-        tool, head = _key(tool_name, head)
         for key in dict.fromkeys(((tool, head), (tool, ""), _SESSION)):
             self._learn(key, success)
-        call = _checksum(tool, text)
         self._calls.pop(call, None)
         self._calls[call] = not success
         if len(self._calls) > MAX_CALLS:
@@ -172,7 +181,7 @@ class PredictionTracker:
             for probability, failed in forecasts:
                 if not 0.0 <= probability <= 1.0:
                     raise ValueError(f"probability {probability!r}")
-                tracker._forecasts.append((float(probability), bool(failed)))
+                tracker._keep(float(probability), bool(failed))
             tracker._calls.update((int(call), bool(failed)) for call, failed in calls)
             tracker._scored = int(scored)
             if len(rates) > MAX_KEYS or len(calls) > MAX_CALLS or not len(forecasts) <= min(scored, WINDOW):
@@ -181,12 +190,14 @@ class PredictionTracker:
             raise ValueError(f"not a prediction state: {error}") from error
         return tracker
 
-    def _errors(self) -> tuple[float, float]:
-        """Sums of squared errors, of the forecasts and of the base rate."""
-        error = math.fsum((p - failed) ** 2 for p, failed in self._forecasts)
-        failures = sum(failed for _, failed in self._forecasts)
-        successes = len(self._forecasts) - failures
-        return error, failures * (1.0 - BASE_RATE) ** 2 + successes * BASE_RATE**2
+    def _keep(self, probability: float, failed: bool) -> None:
+        self._forecasts.append((probability, failed))
+        self._errors.append((probability - failed) ** 2)
+        self._reference.append((BASE_RATE - failed) ** 2)
+
+    def _sums(self) -> tuple[float, float]:
+        """Of the squared errors: of the forecasts, and of the base rate."""
+        return math.fsum(self._errors), math.fsum(self._reference)
 
     def _failure_rate(self, key: tuple[str, str], prior: float, worth: float) -> float:
         good, trials = self._rates.get(key, (0, 0))
@@ -215,7 +226,8 @@ def _log_odds(rate: float) -> float:
     return math.log(bounded / (1.0 - bounded))
 
 
-def _logistic(score: float) -> float:
+def _forecast(features: tuple[float, ...]) -> float:
+    score = math.fsum(map(operator.mul, WEIGHTS, features))
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
 
 
