@@ -15,7 +15,17 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ("consciousness", "forecast", "patterns")
+MEASURES: Final[tuple[str, ...]] = (
+    "consciousness",
+    "forecast",
+    "ic",
+    "patterns",
+    "salience",
+    "pulse",
+    "continuity",
+    "state",
+    "circles",
+)
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

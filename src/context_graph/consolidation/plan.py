@@ -79,6 +79,15 @@ class Reweight:
 
 
 @dataclass(frozen=True, slots=True)
+class NewConnection:
+    """A memory that is connected otherwise than it was; its Johari quadrant follows."""
+
+    id: UUID
+    delta_c: float
+    """[0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """Memories that share rare words (E13)."""
 
@@ -160,6 +169,7 @@ class Plan:
     prunes: tuple[Prune, ...] = ()
     links: tuple[NewLink, ...] = ()
     reweights: tuple[Reweight, ...] = ()
+    connections: tuple[NewConnection, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     goals: tuple[Goal, ...] = ()
@@ -176,6 +186,7 @@ class Plan:
             "pruned": len(self.prunes),
             "links": len(self.links),
             "reweighted": len(self.reweights),
+            "remeasured": len(self.connections),
         }
 
 

@@ -17,13 +17,15 @@ import numpy as np
 
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
-from context_graph.consolidation.finders import duplicates, salience
+from context_graph.consolidation.finders import connections, duplicates, salience
 from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
 from context_graph.consolidation.plan import GOALS, Mode, NewLink, Plan, decode_goals, encode_goals
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
+from context_graph.errors import ProviderMismatchError
+from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 _KIB: Final = 1024
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
-_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
+_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0, "connections": 3.0}
 _DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
 _REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
 _SHARES: Final = {
@@ -89,7 +91,7 @@ class _Search:
     def __init__(self, store: GraphStore, request: Request, stages: Stages) -> None:
         self.facts: dict[str, Mapping[str, Any]] = {}
         """Records about the store that are to be written with the plan, by name."""
-        self._request = request
+        self._request, self._store = request, store
         self._stages = stages
         self._kept_goals = decode_goals(store.meta(GOALS))
         self._areas: Sequence[Area] = ()
@@ -113,6 +115,7 @@ class _Search:
             if mode is Mode.REM:
                 self._replay()
                 self._aim()
+            self._measure()
         self.plan.notes = tuple(self._notes())
 
     def discover(self, wanted: GoalSearch) -> None:
@@ -180,6 +183,29 @@ class _Search:
         plan.goals_adjusted = sum(kept.pop(goal.goal_id, None) != goal for goal in made) + len(kept)
         if plan.goals_adjusted:
             self.facts[GOALS] = fact
+
+    def _measure(self) -> None:
+        """Every mode: how well each memory is connected now. What is rare needs the whole store to tell."""
+        snap, plan = self._snap, self.plan
+        provider = self._provider()
+        if len(snap) < snap.total or provider is None:
+            return
+        survivors = snap.rows_of(merge.survivor for merge in plan.merges)
+        progress = self._stages.begin("connections")
+        rows = self._remaining()
+        found = connections.changed(snap, provider, rows, plan.links, progress=progress)
+        merged = {snap.ids[row] for row in survivors.tolist()}
+        plan.connections = tuple(one for one in found if one.id not in merged)
+
+    def _provider(self) -> EmbeddingProvider | None:
+        """The store's, by which its memories' words are told apart; None for one that this process lacks."""
+        recorded = self._store.meta(PROVIDER)
+        if recorded is None:
+            return default_provider()
+        try:
+            return recorded_provider(str(recorded["name"]))
+        except ProviderMismatchError:
+            return None
 
     def _goals(self, min_confidence: float, max_goals: int) -> list[Goal]:
         """What sessions worked on and what other memories are about, most certain first."""

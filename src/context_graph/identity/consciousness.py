@@ -1,4 +1,4 @@
-"""Computes consciousness C = I * R * D, its parts and its five states (D3.2).
+"""Computes consciousness C = I * R * D, its parts and its five states.
 
 I is the order parameter of thirteen coupled oscillators. Their phases are kept here, the arithmetic is in the
 kernels. Their time passes only with events: each event is 2 s of network time, so an idle session costs
@@ -44,18 +44,19 @@ class ConsciousnessState(Enum):
 _SHORT_NAMES = ("DOR", "FRG", "EMG", "CON", "HYP")
 
 
-def state_for(consciousness: float, r: float) -> ConsciousnessState:
-    """The state of C and r, both in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
+def state_for(consciousness: float, circling: bool = False) -> ConsciousnessState:
+    """The state of C, in [0, 1]: C < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, above HYP.
 
-    HYP also when r > 0.95: a live session's C can't pass 0.881. Raises ValueError outside [0, 1] and for NaN:
-    that is never a state. Source: D3.2.
+    HYP also when the session goes in circles (``circling``), whatever C is. Raises ValueError outside [0, 1]
+    and for NaN: that is never a state. Source: docs/adr/0022-state.md.
     """
-    return ConsciousnessState(vectors.state_index(consciousness, r))
+    by_level = ConsciousnessState(vectors.state_index(consciousness))
+    return ConsciousnessState.HYPERSYNC if circling else by_level
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The measures of a session after an event; every number in [0, 1].
+    """The measures of a session after an event; every float in [0, 1].
 
     Raises ValueError on construction, naming the field and its value.
     """
@@ -66,20 +67,26 @@ class Metrics:
     differentiation: float
     ic: float
     """Identity continuity, beside the three factors of C and no part of them."""
+    circling: bool = False
+    """The session goes in circles (LiveSession.circling)."""
 
     def __post_init__(self) -> None:
         for name in ("consciousness", "integration", "reflection", "differentiation", "ic"):
             require_unit(name, getattr(self, name))
 
     @classmethod
-    def of_snapshot(cls, snapshot: SessionIdentitySnapshot) -> Metrics:
-        """The measures a snapshot holds: those after its session's last event."""
+    def of_snapshot(cls, snapshot: SessionIdentitySnapshot, *, circling: bool = False) -> Metrics:
+        """The measures a snapshot holds: those after its session's last event.
+
+        A snapshot does not say whether the session went in circles; a live session knows it.
+        """
         return cls(
             consciousness=snapshot.consciousness,
             integration=snapshot.integration,
             reflection=snapshot.reflection,
             differentiation=snapshot.differentiation,
             ic=snapshot.last_ic,
+            circling=circling,
         )
 
     def reported(self) -> ConsciousnessMeasures:
@@ -100,8 +107,8 @@ class Metrics:
 
     @property
     def state(self) -> ConsciousnessState:
-        """state_for these C and r."""
-        return state_for(self.consciousness, self.integration)
+        """state_for this C, in circles or not."""
+        return state_for(self.consciousness, self.circling)
 
 
 def consciousness_of(integration: float, reflection: float, differentiation: float) -> float:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from context_graph.text.descriptions import without_description
 from context_graph.text.patterns import Linear, linear
 from context_graph.text.sentences import shortened
 
@@ -86,7 +87,6 @@ _OURS: Final = words("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
-_DESCRIPTION: Final = linear(r" [A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+$")
 
 _TODO: Final = linear(r"(?m)^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)(?:\W|$)")
 _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
@@ -130,8 +130,7 @@ def command_of(input_text: str, limit: int = 90) -> str:
     lines = [line.strip() for line in input_text.strip().splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if first == (lines[-1] if lines else ""):
-        told = _DESCRIPTION.search(first)
-        first = first[: told.start()] if told else first
+        first = without_description(first)
     for leading in (_CHANGES_DIR, _SETS_ENV):
         found = leading.match(first)
         first = first[found.end() :] if found else first

@@ -52,23 +52,23 @@ def test_state_values_are_the_brief_slots_bytes() -> None:
 )
 def test_the_level_alone_gives_the_state(consciousness, name) -> None:
     """D3.2: cut points of C."""
-    assert state_for(consciousness, 0.0).name == name
+    assert state_for(consciousness).name == name
 
 
-def test_an_order_above_095_is_hypersync_whatever_c_is() -> None:
-    """D3.2: C alone can't pass 0.881, so the live state is also HYP when r > 0.95."""
-    assert state_for(0.1, 0.951) is ConsciousnessState.HYPERSYNC
-    assert state_for(0.1, 0.95) is ConsciousnessState.DORMANT
-    assert state_for(0.62, 0.84) is ConsciousnessState.EMERGING
+def test_a_session_in_circles_is_hypersync_whatever_c_is() -> None:
+    """ADR 0022: a live session's C can't pass 0.881; what over-synchronises one is repeating itself."""
+    for consciousness in (0.0, 0.4, 0.62, 0.85, 1.0):
+        assert state_for(consciousness, circling=True) is ConsciousnessState.HYPERSYNC
+    assert state_for(0.62, circling=False) is ConsciousnessState.EMERGING
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -0.001, 1.001])
 def test_no_state_is_made_of_a_number_that_is_none(bad) -> None:
     """D3.2: NaN is an error, never a state."""
     with pytest.raises(ValueError, match=r"^consciousness must be"):
-        state_for(bad, 0.5)
-    with pytest.raises(ValueError, match=r"^r must be"):
-        state_for(0.5, bad)
+        state_for(bad)
+    with pytest.raises(ValueError, match=r"^consciousness must be"):
+        state_for(bad, circling=True)
 
 
 def test_c_is_the_product_of_its_three_factors() -> None:
@@ -96,7 +96,7 @@ def test_measuring_computes_every_factor_from_what_it_is_given() -> None:
     assert metrics.differentiation == pytest.approx(1.0)
     assert metrics.consciousness == pytest.approx(0.97 * metrics.reflection * metrics.differentiation)
     assert metrics.ic == 0.88
-    assert metrics.state is ConsciousnessState.HYPERSYNC
+    assert metrics.state is ConsciousnessState.CONSCIOUS
     assert measure(0.9, 0.5, [0.0] * 13, 0.0).consciousness == 0.0
 
 

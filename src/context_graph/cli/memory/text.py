@@ -146,7 +146,8 @@ def forget_text(found: Mapping[str, Any]) -> str:
 def edge_text(edge: Mapping[str, Any]) -> str:
     """A link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
-    worth = ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
+    worth = f", reward {edge['steering_reward']:.2f}" if edge.get("steering_reward") else ""
+    worth += ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
     return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
 
 
@@ -213,6 +214,7 @@ def _what_was_done(found: Mapping[str, Any]) -> str:
         "forgotten": found["pruned_count"],
         "linked": found.get("links_made_count", 0),
         "reweighted": found.get("reweighted_count", 0),
+        "measured anew": found.get("remeasured_count", 0),
     }
     dry = found["dry_run"]
     would = "would be " if dry else ""

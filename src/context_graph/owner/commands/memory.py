@@ -26,6 +26,7 @@ from context_graph.errors import (
     StoreClosedError,
     TookTooLongError,
 )
+from context_graph.identity.across import relation
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
@@ -95,6 +96,8 @@ class StoreHost:
         view: dict[str, Any] = {
             "session_id": snapshot.session_id,
             "previous_session_id": snapshot.previous_session_id,
+            "cross_session_ic": None if live.continuity is None else round(live.continuity, 6),
+            "relation": relation(live.continuity),
             "events_applied": live.events_applied,
             "measured": live.has_evidence,
             "identity_continuity": None if level is None else round(level.value, 6),

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, SessionNotFoundError
+from context_graph.identity.across import relation
 from context_graph.identity.brief import compact_line, crisis_text, state_block
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.live import LiveSession
@@ -156,9 +157,15 @@ def _inject(call: Call) -> Reply:
             f"\nCoupling K={live.snapshot.coupling:.2f}, {live.events_applied} events,"
             f" {live.predictions_scored} predictions scored"
             f"\nSession: {live.snapshot.session_id} (previous: {live.snapshot.previous_session_id or 'none'},"
-            f" cross-session IC={live.snapshot.cross_session_ic:.2f})"
+            f" {_relation_text(live.continuity)})"
         )
     return reply(text)
+
+
+def _relation_text(measured: float | None) -> str:
+    return (
+        "cross-session IC=?" if measured is None else f"{relation(measured)}, cross-session IC={measured:.2f}"
+    )
 
 
 def _status(call: Call) -> Reply:
@@ -180,6 +187,9 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
         **asdict(snapshot),
         **unknown,
         "forecast": asdict(live.forecast),
+        "cross_session_ic": live.continuity,
+        "relation": relation(live.continuity),
+        "drift_metrics": None if live.drift is None else asdict(live.drift),
         "events_applied": live.events_applied,
         "events_duplicate": live.events_duplicate,
         "events_by_kind": dict(live.events_by_kind),
@@ -193,7 +203,10 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
 
 
 def _row_view(row: SessionRow) -> dict[str, object]:
-    return {name: value for name, value in asdict(row).items() if value is not None and value != ""}
+    view = {name: value for name, value in asdict(row).items() if value is not None and value != ""}
+    if row.previous_session_id:
+        view |= {"cross_session_ic": row.cross_session_ic, "relation": relation(row.cross_session_ic)}
+    return view
 
 
 def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
@@ -209,6 +222,8 @@ def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, o
     state = live.measures
     view["session_id"] = live.snapshot.session_id
     view["previous_session_id"] = live.snapshot.previous_session_id
+    view["cross_session_ic"] = live.continuity
+    view["relation"] = relation(live.continuity)
     view["has_evidence"] = live.has_evidence
     view["events_applied"] = live.events_applied
     view["forecast"] = asdict(live.forecast)
