@@ -16,6 +16,8 @@ from typing import Final
 from measures.report import Data
 
 MEASURES: Final[tuple[str, ...]] = (
+    "consciousness",
+    "forecast",
     "ic",
     "patterns",
     "salience",

@@ -97,7 +97,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ("identity continuity", _number(shown["last_ic"])),
         ("consciousness", _number(shown["consciousness"])),
         ("  integration r", _number(shown["integration"])),
-        ("  reflection", _number(shown["reflection"])),
+        ("  reflection", f"{_number(shown['reflection'])} ({forecast_text(shown.get('forecast', {}))})"),
         ("  differentiation", _number(shown["differentiation"])),
         ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
         ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
@@ -108,7 +108,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ),
     ]
     if not shown.get("has_evidence", True):
-        lines.append(("note", "nothing measured yet: the numbers are a new session's defaults"))
+        lines.append(("note", "nothing measured yet"))
     return columns(lines)
 
 
@@ -143,7 +143,7 @@ def status_text(status: Mapping[str, Any]) -> str:
             ),
             (
                 "reflection",
-                f"{_number(state['reflection'])} ({status.get('predictions_scored', 0)} predictions scored)",
+                f"{_number(state['reflection'])} ({forecast_text(status.get('forecast', {}))})",
             ),
             ("differentiation", _number(state["differentiation"])),
             (
@@ -228,6 +228,14 @@ def _milliseconds(status: Mapping[str, Any]) -> str:
     if status.get("p50_ms") is None:
         return "none timed yet"
     return f"p50 {status['p50_ms']:.1f} ms, p95 {status['p95_ms']:.1f} ms"
+
+
+def forecast_text(forecast: Mapping[str, Any]) -> str:
+    """How good the session's forecasts of tool failures were, if there were enough of them."""
+    calls, skill = forecast.get("calls", 0), forecast.get("skill")
+    if skill is None:
+        return f"forecast of tool failures: not measured yet, {calls} calls"
+    return f"forecast of tool failures: skill {skill:.2f} over {calls} calls"
 
 
 def _number(value: object) -> str:

@@ -20,8 +20,6 @@ from context_graph.identity.circles import Circles
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
-    PredictionTracker,
-    command_head,
     coupling_for,
     measure,
 )
@@ -32,6 +30,7 @@ from context_graph.identity.continuity import (
     phase_drift,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.forecast import ForecastScore, PredictionTracker, TrackerState, command_head
 from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import (
     ConsciousnessMeasures,
@@ -228,8 +227,10 @@ class LiveSession:
         return self.metrics.reported() if self.has_evidence else None
 
     @property
-    def classification(self) -> ICClassification:
-        """Seed 001's ic_classification of the session's last IC."""
+    def classification(self) -> ICClassification | None:
+        """Seed 001's ic_classification of the session's last IC; None while nothing has been measured."""
+        if not self.has_evidence:
+            return None
         return classified(self.snapshot.last_ic, self.snapshot.crisis_threshold)
 
     @property
@@ -244,8 +245,13 @@ class LiveSession:
 
     @property
     def predictions_scored(self) -> int:
-        """Predictions of tool success scored so far, those of continued sessions included."""
+        """Forecasts of tool failure scored so far, those of continued sessions included."""
         return self._predictions.scored
+
+    @property
+    def forecast(self) -> ForecastScore:
+        """How good the last of those forecasts were."""
+        return self._predictions.score
 
     def apply(self, event: HookEvent) -> Outcome:
         """Take in one event; the caller has made sure that it is not one applied before.
@@ -349,7 +355,7 @@ class LiveSession:
     def runtime_bytes(self) -> bytes:
         """The state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
-        rates, hits, scored = self._predictions.to_state()
+        rates, scored, forecasts, calls = self._predictions.to_state()
         return encode_runtime(
             Runtime(
                 alignment=purpose.alignment.tobytes(),
@@ -358,7 +364,7 @@ class LiveSession:
                 since_prompt=purpose.events,
                 has_evidence=self.has_evidence,
                 root=self._root,
-                predictions=(list(rates), list(hits), scored),
+                predictions=(list(rates), [], scored),
                 monitor=self._monitor.to_state(),
                 events_by_kind=self.events_by_kind,
                 events_duplicate=self.events_duplicate,
@@ -366,6 +372,7 @@ class LiveSession:
                 before=self._before,
                 circles=self._circles.to_state(),
                 told=self.told,
+                forecasts=(list(forecasts), list(calls)),
             )
         )
 
@@ -388,7 +395,7 @@ class LiveSession:
         self._before = runtime.before
         self.told = runtime.told
         try:
-            self._predictions = PredictionTracker.from_state(runtime.predictions)
+            self._predictions = PredictionTracker.from_state(_predictions_of(runtime))
             self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
             self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
         except ValueError as error:
@@ -415,7 +422,7 @@ class LiveSession:
     def _predict(self, event: HookEvent) -> None:
         success = event.kind is EventKind.POST_TOOL and event.success is not False
         head = command_head(event.input_text) if event.tool_name == "Bash" else ""
-        self._predictions.record(event.tool_name, head, success)
+        self._predictions.record(event.tool_name, head, success, event.input_text)
 
     def _measure(self, event: HookEvent, comparison: Comparison) -> Outcome:
         reading = self._purpose.observe(comparison)
@@ -445,6 +452,12 @@ class LiveSession:
         snapshot = self.snapshot
         snapshot.consciousness, snapshot.integration = metrics.consciousness, metrics.integration
         snapshot.reflection, snapshot.differentiation = metrics.reflection, metrics.differentiation
+
+
+def _predictions_of(runtime: Runtime) -> TrackerState:
+    rates, _, scored = runtime.predictions
+    forecasts, calls = runtime.forecasts or ([], [])
+    return tuple(rates), 0 if runtime.forecasts is None else scored, tuple(forecasts), tuple(calls)
 
 
 def _unit(vector: array[float]) -> list[float]:

@@ -36,6 +36,7 @@ class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     root: str
     """Folder that paths in texts are read relative to, with a final slash; "" for none."""
     predictions: tuple[list[tuple[str, str, Count, Count]], list[Count], Count]
+    """Rates, nothing any longer, forecasts scored: parts of PredictionTracker.to_state(), as is forecasts."""
     monitor: tuple[Unit | None, bool, int | None]
     events_by_kind: dict[str, Count]
     events_duplicate: Count
@@ -47,6 +48,8 @@ class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Circles.to_state(); None in a record of an earlier version: nothing to repeat yet."""
     told: Told | None = None
     """LiveSession.told."""
+    forecasts: tuple[list[tuple[Unit, bool]], list[tuple[Count, bool]]] | None = None
+    """None in sessions stored before forecasts had probabilities: the score begins afresh, the rates stay."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

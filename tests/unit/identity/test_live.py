@@ -15,6 +15,7 @@ from context_graph.errors import CorruptedIdentityError
 from context_graph.identity.brief import COLD_BRIEF, brief_line
 from context_graph.identity.continuity import DREAM_COOLDOWN_MS, identity_continuity
 from context_graph.identity.live import LiveSession, Outcome
+from context_graph.identity.runtime import Runtime
 from context_graph.model import KURAMOTO_N, NOTIFICATION, EventKind, HookEvent, SessionIdentitySnapshot
 
 DRIFT = TARIFF + SHADER[1:7]
@@ -160,15 +161,50 @@ def test_the_ic_history_keeps_two_hundred_single_precision_values() -> None:
     assert list(restored(live).ic_history) == list(live.ic_history)
 
 
-def test_predictions_of_success_are_scored_against_what_happened() -> None:
+def test_reflection_falls_with_a_failure_nobody_foresaw_and_recovers_with_those_that_were() -> None:
     live = fresh()
     for i in range(12):
         live.apply(tool(("Bash", "pytest tests/tariff", "8 passed in parcel_tariff"), at_ms=i))
-    reflection = live.metrics.reflection
+    before = live.metrics.reflection
+    assert before > 0.5
     assert live.predictions_scored == 12
+    live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=100))
+    surprised = live.metrics.reflection
+    assert surprised < before - 0.1
     for i in range(3):
-        live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=100 + i))
-    assert live.metrics.reflection < reflection
+        live.apply(tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=101 + i))
+    assert live.metrics.reflection > surprised
+
+
+def test_what_subagents_do_is_not_forecast() -> None:
+    live = fresh()
+    play(live, TARIFF)
+    state = live._predictions.to_state()
+    event = tool(("Bash", "pytest tests/tariff", "!1 failed in parcel_tariff"), at_ms=10**6)
+    event.agent_id = "a1"
+    live.apply(event)
+    assert live._predictions.to_state() == state
+
+
+def test_a_session_stored_before_forecasts_were_scored_keeps_its_rates_and_begins_the_score_afresh() -> None:
+    live = fresh()
+    play(live, TARIFF)
+    fields = msgspec.msgpack.decode(live.runtime_bytes()[4:])
+    place = list(Runtime.__struct_fields__).index("forecasts")
+    old = b"CGR\x01" + msgspec.msgpack.encode(fields[:place])
+    again = LiveSession.restore(live.snapshot, old, live.goals_bytes())
+    rates, scored, forecasts, calls = again._predictions.to_state()
+    assert rates == live._predictions.to_state()[0] != ()
+    assert (scored, forecasts, calls) == (0, (), ())
+    again.apply(tool(("Bash", "pytest tests/tariff", "8 passed in parcel_tariff"), at_ms=10**6))
+    assert (again.predictions_scored, again.forecast.calls) == (1, 1)
+
+
+def test_before_anything_was_measured_there_is_no_level() -> None:
+    live = fresh()
+    assert (live.classification, live.measures, live.forecast.skill) == (None, None, None)
+    play(live, TARIFF[:3])
+    assert live.classification is not None and live.classification.value == live.snapshot.last_ic
 
 
 def test_a_result_that_says_it_failed_counts_as_a_failure() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os.path
 from typing import Final
 
-from context_graph.identity.consciousness import command_head
+from context_graph.identity.forecast import command_head
 from context_graph.text import phrases
 
 MAX_STEPS: Final = 64
@@ -64,7 +64,7 @@ def command_step(command: str) -> str:
         return _written(words)
     if program == "sed":
         return changing_step(words[-1]) if "-i" in command else ""
-    if program in _MINOR or not program[0].isalnum():
+    if program in _MINOR or not program[:1].isalnum():
         return ""
     if program in _INTERPRETERS:
         return _run(head, words)

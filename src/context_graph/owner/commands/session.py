@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Final
 
 import orjson
 
@@ -20,6 +21,8 @@ from context_graph.store.sessions.sessions import SessionRow
 from context_graph.wire.frames import Reply
 
 _CHAIN_LIMIT = 20
+_MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")
+"""What `session show` says of a session only once something was measured."""
 
 
 def _find_session(call: Call) -> LiveSession:
@@ -178,8 +181,12 @@ def _status(call: Call) -> Reply:
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     snapshot = live.snapshot
     chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
+    # A new session's defaults would read as measurements: IC 1.0, as healthy as can be.
+    unknown = {} if live.has_evidence else dict.fromkeys(_MEASURED)
     return {
         **asdict(snapshot),
+        **unknown,
+        "forecast": asdict(live.forecast),
         "cross_session_ic": live.continuity,
         "relation": relation(live.continuity),
         "drift_metrics": None if live.drift is None else asdict(live.drift),
@@ -219,7 +226,8 @@ def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, o
     view["relation"] = relation(live.continuity)
     view["has_evidence"] = live.has_evidence
     view["events_applied"] = live.events_applied
-    if state is not None:
+    view["forecast"] = asdict(live.forecast)
+    if state is not None and live.classification is not None:
         view["state"] = live.metrics.state.name
         view["consciousness_state"] = asdict(state)
         view["coupling"] = live.snapshot.coupling
