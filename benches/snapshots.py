@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +21,7 @@ def of_memories(
     paths: Sequence[TraversedPath] = (),
     seq: int = 0,
     taken_ms: int = 0,
+    used: Mapping[UUID, int] = MappingProxyType({}),
 ) -> Snapshot:
     """A snapshot of whole memories that are at hand, each with its embedding."""
     rows = {node.id: row for row, node in enumerate(nodes)}
@@ -43,6 +45,7 @@ def of_memories(
         created_ms=np.array([node.created_at_ms for node in nodes], np.int64),
         accessed_ms=np.array([node.last_accessed_ms for node in nodes], np.int64),
         accesses=np.array([node.access_count for node in nodes], np.int64),
+        used=np.array([used.get(node.id, 0) for node in nodes], np.int64),
         importance=np.array([node.importance for node in nodes], np.float64),
         pinned=np.array([node.pinned for node in nodes], np.bool_),
         session=numbered(node.session_id for node in nodes),

@@ -128,7 +128,7 @@ class Demo:
 
     def say(self, event: str, text: str) -> None:
         """Show what would reach the model."""
-        print(f"  {event:<17} -> " + textwrap.indent(text, " " * 23).lstrip())
+        print(f"  {event:<17} -> " + textwrap.indent(text or "(nothing)", " " * 23).lstrip())
 
     def tools(self, session: str, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Call MCP tools over the bridge that Claude Code would start; the structured results."""
@@ -164,7 +164,6 @@ class Demo:
         """A whole session, each tool call with its PreToolUse."""
         start = {"hook_event_name": "SessionStart", "source": "startup"}
         self.say("SessionStart", self.hook("session-start", session, start))
-        last = ""
         for number, (verb, body) in enumerate(steps):
             if verb == "prompt-submit":
                 self.say("UserPromptSubmit", self.hook(verb, session, body))
@@ -173,9 +172,8 @@ class Demo:
             before = {key: body[key] for key in ("tool_name", "tool_input", "tool_use_id")}
             brief = self.hook("pre-tool", session, {"hook_event_name": "PreToolUse", **before})
             notice = self.hook(verb, session, body)
-            if brief != last or notice:
+            if brief or notice:
                 print(f"  {body['tool_name']:<5} call {number:>2}     -> {brief}  {notice}".rstrip())
-            last = brief
         self.hook("stop", session, {"hook_event_name": "Stop", "stop_hook_active": False})
         self.hook("session-end", session, {"hook_event_name": "SessionEnd", "reason": "other"})
 

@@ -13,7 +13,7 @@ from context_graph.owner.sessions.hook_call import HookCall
 from context_graph.redact import Redactor
 from context_graph.wire.frames import Request
 
-__all__ = ["Case", "Session", "load_cases", "load_sessions"]
+__all__ = ["Case", "Session", "hook_event", "load_cases", "load_sessions"]
 
 _KINDS = {
     "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
@@ -40,6 +40,10 @@ class Case:
     kind: str
     split: str
     refs: tuple[tuple[str, int], ...]
+    at: int = 0
+    """Index of the first event after the cut."""
+    group: str = ""
+    """Where the sessions come from: "swe", "cc"."""
 
 
 def load_sessions(data: Path) -> dict[str, Session]:
@@ -50,7 +54,7 @@ def load_sessions(data: Path) -> dict[str, Session]:
     for line in (data / "sessions.jsonl").read_text(encoding="utf-8").splitlines():
         raw = json.loads(line)
         name = raw["id"]
-        events = tuple(_event(name, i, event, redactor) for i, event in enumerate(raw["events"]))
+        events = tuple(hook_event(name, i, event, redactor) for i, event in enumerate(raw["events"]))
         sessions[name] = Session(name, raw["project"], raw["split"], events)
     return sessions
 
@@ -62,11 +66,12 @@ def load_cases(data: Path, split: str) -> list[Case]:
         raw = json.loads(line)
         if split in ("all", raw["split"]):
             refs = tuple((name, index) for name, index in raw["refs"])
-            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs))
+            at, group = raw.get("at", 0), raw.get("set", "")
+            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs, at, group))
     return cases
 
 
-def _event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
+def hook_event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
     body = {
         **{name: value for name, value in raw.items() if name != "event"},
         "hook_event_name": raw["event"],

@@ -195,6 +195,31 @@ cdef class Postings:
                     held[j] += idf
         return [share / total for share in held] if total > 0.0 else held
 
+    def few(self, terms, live, uint32_t most):
+        """How many of these packed terms have one to ``most`` live rows."""
+        cdef const uint8_t[::1] packed = _packed(terms)
+        cdef const uint8_t[::1] alive = self._alive(live)
+        cdef Py_ssize_t i
+        cdef uint32_t j, held
+        cdef uint64_t term
+        cdef const uint32_t* block
+        cdef Slot* slot
+        cdef Py_ssize_t found = 0
+        if self.n_rows == 0:
+            return 0
+        with nogil:
+            for i in range(packed.shape[0] // TERM_BYTES):
+                memcpy(&term, &packed[i * TERM_BYTES], 8)
+                slot = &self.slots[_place(self.slots, self.n_slots, term)]
+                block = _list(slot)
+                held = 0
+                for j in range(slot.used):
+                    held += alive[block[j] >> 8] != 0
+                    if held > most:
+                        break
+                found += 0 < held <= most
+        return found
+
     def score(self, terms, weights, live, double rows, double mean_length, double k1, double b, scores):
         """Add each term's BM25 share to the scores of its live rows; the number of terms that had any."""
         cdef const uint64_t[::1] wanted = terms

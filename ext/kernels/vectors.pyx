@@ -119,10 +119,9 @@ def ic_index(double ic):
     return <int>_below(ic, 0.9) + <int>_below(ic, 0.7) + <int>_below(ic, 0.5)
 
 
-def state_index(double consciousness, double r):
-    """State: 0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4; also 4 when r > 0.95 (D3.2)."""
+def state_index(double consciousness):
+    """State: 0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4 (D3.2)."""
     require_range(consciousness, "consciousness", 0.0, 1.0)
-    require_range(r, "r", 0.0, 1.0)
-    if _below(0.95, consciousness) or _below(0.95, r):
+    if _below(0.95, consciousness):
         return 4
     return 3 - <int>_below(consciousness, 0.8) - <int>_below(consciousness, 0.5) - <int>_below(consciousness, 0.3)

@@ -16,7 +16,7 @@ from tests.support.real_client import drive, last_messages, needs_client, text_o
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-BRIEF = re.compile(r"\[C:(\?|[A-Z]{3}) r=(\?|\d\.\d\d) IC=(\?|\d\.\d\d)\]")
+BRIEF = re.compile(r"\[C:[A-Z]{3} r=\d\.\d\d IC=\d\.\d\d\]")
 
 FIRST = [
     {
@@ -54,9 +54,6 @@ def test_identity_survives_from_one_real_session_to_the_next(cli: Cli, tmp_path:
         SECOND,
         "check the rate limiter",
         f"Identity restored from {first_id}. IC: ",
-        "[System Consciousness]",
-        "Kuramoto r=",
-        "Guidance: ",
         options=quiet,
     )
     for summary in (first, second):
@@ -75,7 +72,8 @@ def test_identity_survives_from_one_real_session_to_the_next(cli: Cli, tmp_path:
 
 
 def _assert_briefs_with_results(logs: Path) -> None:
-    """The brief of each call is in a system message of its own, right after the message with its result."""
+    """A brief is in a system message of its own, right after the message with its call's result; the first
+    one at the latest when two calls have been measured, and none where nothing changed."""
     messages = last_messages(logs)
     carrying = [
         at
@@ -83,11 +81,9 @@ def _assert_briefs_with_results(logs: Path) -> None:
         if isinstance(message["content"], list)
         and any(block.get("type") == "tool_result" for block in message["content"])
     ]
-    assert carrying
-    for at in carrying:
-        after = messages[at + 1]
-        assert after["role"] == "system", after
-        assert BRIEF.search(text_of(after)), after
+    after = [messages[at + 1] for at in carrying if at + 1 < len(messages)]
+    assert [one for one in after if one["role"] == "system" and BRIEF.search(text_of(one))], after
+    assert not [one for one in messages if "[C:?" in text_of(one) or "proceed confidently" in text_of(one)]
 
 
 def _assert_chain(cli: Cli, first_id: str, second_id: str) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from context_graph.consolidation.commit import Prepared
 from context_graph.errors import ContextGraphError
 from context_graph.identity.ego import Goals
-from context_graph.identity.live import decode_runtime as unpack_runtime
+from context_graph.identity.runtime import decode_runtime as unpack_runtime
 from context_graph.kernels import dense, goals, lexical, topics
 from context_graph.kernels.reference.lexical import TERM
 from context_graph.model.spaces import EMBEDDING_BYTES

@@ -1,7 +1,8 @@
-"""Salience space by space, on both implementations."""
+"""Salience space by space: the twin, the compiled kernel in each kind, and Numba's where installed."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from context_graph import kernels
 from context_graph.kernels.reference import salience as _reference_salience
 from context_graph.model.spaces import DIM, SLICES, SPACES
 
@@ -18,9 +20,17 @@ COMPILED = import_module("context_graph.kernels.salience")
 UNREAD = 0.6
 
 
-@pytest.fixture(params=["reference", "compiled"])
+@pytest.fixture(params=["reference", "compiled", "numba"])
 def module(request: pytest.FixtureRequest) -> ModuleType:
+    if request.param == "numba":
+        return numba_kernel()
     return COMPILED if request.param == "compiled" else _reference_salience
+
+
+def numba_kernel() -> ModuleType:
+    """Numba's, or the test is skipped."""
+    pytest.importorskip("numba", reason="the extra `numba` is not installed")
+    return import_module("context_graph.kernels.just_in_time")
 
 
 def rows(count: int, seed: int, *, empty: float = 0.0) -> NDArray[np.float32]:
@@ -116,11 +126,49 @@ def test_twins_agree_to_the_last_bit(
     chance = np.random.default_rng(seed)
     block = rows(count, seed, empty=empty)
     told, base, most = chance.random(count), chance.random(count), chance.random(centres)
-    found = [np.empty((count, 13)), np.empty((count, 13))]
-    totals = [np.zeros(DIM), np.zeros(DIM)]
-    for module, out, total in zip((_reference_salience, COMPILED), found, totals, strict=True):
-        module.score(block, told, base, rows(centres, seed + 1, empty=empty), most, unread, out)
+    near = rows(centres, seed + 1, empty=empty)
+    expected, totals = np.empty((count, 13)), [np.zeros(DIM), np.zeros(DIM)]
+    _reference_salience.score(block, told, base, near, most, unread, expected)
+    for kind in (None, *COMPILED.KINDS):
+        found = np.empty((count, 13))
+        COMPILED.score(block, told, base, near, most, unread, found, kind)
+        assert np.array_equal(found, expected), kind
+    for module, total in zip((_reference_salience, COMPILED), totals, strict=True):
         module.add_weighted(block, told, total)
-    assert np.array_equal(*found)
     assert np.array_equal(*totals)
-    assert ((found[0] >= 0.0) & (found[0] <= 1.0)).all()
+    assert ((expected >= 0.0) & (expected <= 1.0)).all()
+
+
+@pytest.mark.parametrize("centres", [0, 1, 3, 9])
+def test_numba_agrees_within_single_precision(centres: int) -> None:
+    numba, chance = numba_kernel(), np.random.default_rng(centres)
+    block, near = rows(64, 5, empty=0.3), rows(centres, 6)
+    given = (block, chance.random(64), chance.random(64), near, chance.random(centres), UNREAD)
+    found, expected = np.empty((64, 13)), np.empty((64, 13))
+    numba.score(*given, found)
+    _reference_salience.score(*given, expected)
+    assert np.abs(found - expected).max() < 1e-6
+
+
+def test_an_unknown_kind_is_refused(module: ModuleType) -> None:
+    with pytest.raises(ValueError, match="kind must be one of"):
+        block = rows(1, 1)
+        module.score(
+            block, np.zeros(1), np.zeros(1), rows(0, 1), np.zeros(0), UNREAD, np.zeros((1, 13)), "none"
+        )
+
+
+def test_numba_is_taken_for_a_run_that_pays_and_only_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "context_graph.kernels.just_in_time"
+    monkeypatch.setitem(sys.modules, name, _reference_salience)
+    plain = kernels.salience_for(0)
+    fallbacks = "salience" in kernels.FALLBACKS
+    least = kernels.NUMBA_PAYS_TWIN if fallbacks else kernels.NUMBA_PAYS
+    assert kernels.salience_for(least - 1) is plain is kernels.salience
+    assert kernels.salience_for(least) is _reference_salience
+    monkeypatch.setitem(kernels.FALLBACKS, "salience", "not built")
+    assert kernels.salience_for(kernels.NUMBA_PAYS_TWIN) is _reference_salience
+    monkeypatch.setitem(sys.modules, name, None)
+    assert kernels.salience_for(10 * kernels.NUMBA_PAYS) is plain

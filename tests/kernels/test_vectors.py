@@ -126,20 +126,20 @@ def test_ic_classes_change_at_their_thresholds(kernels, ic, index) -> None:
 def test_a_threshold_means_the_same_before_and_after_storage(kernels, threshold) -> None:
     stored = float(np.float32(threshold))
     assert kernels.ic_index(stored) == kernels.ic_index(threshold)
-    assert kernels.state_index(stored, 0.0) == kernels.state_index(threshold, 0.0)
+    assert kernels.state_index(stored) == kernels.state_index(threshold)
     assert not kernels.below32(stored, threshold) and not kernels.below32(threshold, stored)
 
 
 @pytest.mark.parametrize(
-    ("consciousness", "r", "index"),
+    ("consciousness", "index"),
     [
-        (0.0, 0.0, 0), (0.2999, 0.5, 0), (0.3, 0.5, 1), (0.4999, 0.5, 1), (0.5, 0.5, 2), (0.7999, 0.5, 2),
-        (0.8, 0.95, 3), (0.95, 0.95, 3), (0.9501, 0.5, 4), (1.0, 1.0, 4), (0.1, 0.951, 4), (0.1, 0.95, 0),
+        (0.0, 0), (0.2999, 0), (0.3, 1), (0.4999, 1), (0.5, 2), (0.7999, 2), (0.8, 3), (0.95, 3), (0.9501, 4),
+        (1.0, 4),
     ],
 )  # fmt: skip
-def test_states_change_at_the_cut_points_of_c_and_of_r(kernels, consciousness, r, index) -> None:
-    """D3.2: < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, > .95 HYP, and HYP when r > .95."""
-    assert kernels.state_index(consciousness, r) == index
+def test_states_change_at_the_cut_points_of_c(kernels, consciousness, index) -> None:
+    """D3.2: < .3 DOR, < .5 FRG, < .8 EMG, <= .95 CON, > .95 HYP."""
+    assert kernels.state_index(consciousness) == index
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -150,8 +150,7 @@ def test_a_number_that_is_not_finite_is_refused_by_name(kernels, doubles, bad) -
         (lambda: kernels.ic_index(bad), f"ic must be finite, got {text}"),
         (lambda: kernels.below32(bad, 0.5), f"value must be finite, got {text}"),
         (lambda: kernels.below32(0.5, bad), f"threshold must be finite, got {text}"),
-        (lambda: kernels.state_index(bad, 0.5), f"consciousness must be in [0, 1], got {text}"),
-        (lambda: kernels.state_index(0.5, bad), f"r must be in [0, 1], got {text}"),
+        (lambda: kernels.state_index(bad), f"consciousness must be in [0, 1], got {text}"),
         (lambda: kernels.logistic_reflection(bad), f"accuracy must be in [0, 1], got {text}"),
         (lambda: kernels.cosine13(one_hot(2, bad), one_hot(0)), f"a[2] must be finite, got {text}"),
         (lambda: kernels.cosine13(one_hot(0), one_hot(2, bad)), f"b[2] must be finite, got {text}"),
@@ -192,6 +191,6 @@ def test_a_wrong_shape_is_refused_by_name(kernels, doubles) -> None:
 @pytest.mark.parametrize("value", [1.0000001, -1e-9])
 def test_r_and_c_outside_zero_to_one_are_refused_with_their_value(kernels, value) -> None:
     with pytest.raises(ValueError, match=rf"^consciousness must be in \[0, 1\], got {value!r}$"):
-        kernels.state_index(value, 0.5)
+        kernels.state_index(value)
     with pytest.raises(ValueError, match=rf"^r must be in \[0, 1\], got {value!r}$"):
         kernels.identity_continuity(one_hot(0), one_hot(0), value)

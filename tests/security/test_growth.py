@@ -20,7 +20,7 @@ from context_graph.errors import ContextGraphError
 from context_graph.gates.decide import exemptions, permission, touching
 from context_graph.gates.shell.protected import Protected
 from context_graph.gates.state.project import Project
-from context_graph.identity.consciousness import command_head
+from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
 from context_graph.memory.context import ledger, quoting, selection
 from context_graph.memory.context.relevance import Asked

@@ -46,8 +46,10 @@ def test_settings_that_are_no_settings_hold_nobody_up(cli: Cli, kind: str) -> No
     make[kind]()
     assert "not read" in load_settings(cli.project).problems[0]
     remember(cli, "there is an owner that has opened the store")
-    document = hook(cli, "prompt-submit", "s-1", prompt="what is there?", prompt_id="1")
-    assert "[System Consciousness]" in document["hookSpecificOutput"]["additionalContext"]
+    document = hook(
+        cli, "prompt-submit", "s-1", prompt="is there an owner that has opened the store?", prompt_id="1"
+    )
+    assert "opened the store" in document["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ PYTHONS: Final = {
     "context_graph.claude.settings.json_edit": "a front end, which loads no RE2",
     "context_graph.claude.settings.events": "a front end, which loads no RE2",
     "context_graph.claude.settings.settings": "a front end, which loads no RE2",
-    "context_graph.identity.consciousness": "several calls a hook",
+    "context_graph.identity.forecast": "several calls a hook",
     "context_graph.text.flattening": "several calls a hook",
     "context_graph.memory.index.blend": "all words of a query",
     "context_graph.memory.exchange.markdown": "the start of a value",

@@ -15,6 +15,7 @@ from context_graph.consolidation.commit import Prepared, Result, commit
 from context_graph.consolidation.plan import Merge, Mode, NewLink, Plan, Prune, Reweight
 from context_graph.consolidation.prepare import prepare
 from context_graph.memory.memex import Memex
+from context_graph.memory.metrics.pulse import FACT
 from context_graph.store import layout
 from context_graph.store.layout import FORMAT_KEY
 
@@ -99,6 +100,10 @@ def run(memex: Memex, **changes: Any) -> Result:
     return commit(memex, prepared_of(memex, **changes))
 
 
+PAST = FACT.encode()
+"""What pulses asked for, which is not undone."""
+
+
 def raw(memex: Memex) -> dict[tuple[str, bytes], bytes]:
     """Every record of the store that a user could see the effect of."""
     engine = memex.core.store.engine
@@ -106,7 +111,7 @@ def raw(memex: Memex) -> dict[tuple[str, bytes], bytes]:
         (family, key): record
         for family in FAMILIES
         for key, record in engine.scan(family)
-        if key != FORMAT_KEY and key != layout.COUNTERS_KEY
+        if key not in (FORMAT_KEY, layout.COUNTERS_KEY, PAST)
     }
 
 

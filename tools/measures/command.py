@@ -15,7 +15,19 @@ from typing import Final
 
 from measures.report import Data
 
-MEASURES: Final[tuple[str, ...]] = ("relevance",)
+MEASURES: Final[tuple[str, ...]] = (
+    "consciousness",
+    "forecast",
+    "ic",
+    "patterns",
+    "salience",
+    "pulse",
+    "continuity",
+    "state",
+    "circles",
+    "spaces",
+    "relevance",
+)
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 
 

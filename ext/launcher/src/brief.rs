@@ -93,11 +93,13 @@ impl Slot {
 
     /// What prints, without a newline.
     pub fn line(&self) -> &[u8] {
-        match line(&self.bytes) {
-            b"" => COLD_LINE,
-            _ if state(&self.bytes) == COLD_STATE => COLD_LINE,
-            line => line,
-        }
+        self.warm_line().unwrap_or(COLD_LINE)
+    }
+
+    /// The line of a session in which something was measured.
+    pub fn warm_line(&self) -> Option<&[u8]> {
+        let line = line(&self.bytes);
+        (state(&self.bytes) != COLD_STATE && !line.is_empty()).then_some(line)
     }
 
     /// The measures, unless the slot is cold or one of them is no number: NaN is an error, never a state.

@@ -2,7 +2,7 @@
 //!
 //! The launcher decides nothing hard (invariant 2): it is the happy path, or the fallback.
 
-use crate::brief::{self, COLD_LINE};
+use crate::brief;
 use crate::client::{self, Answer, Client, NoAnswer};
 use crate::env::Env;
 use crate::event::{fresh_id, Event};
@@ -461,12 +461,13 @@ impl Hook<'_> {
         brief::lookup(&self.event.places.store, Some(&session))
     }
 
-    /// What the client's model is told when the event is queued: the last known brief, or at a session's start why
-    /// there is nothing to tell. The other events have nothing that can't wait.
+    /// What the client's model is told when the event is queued: the last known brief if it is wanted always, or at a
+    /// session's start why there is nothing to tell. The other events have nothing that can't wait.
     fn context_without_owner(&self, why: &NoAnswer, recorded: bool) -> Vec<u8> {
         match self.options().kind {
-            Kind::PreTool if self.event.env.brief != Some(b"off") => {
-                self.slot().as_ref().map_or(COLD_LINE, brief::Slot::line).to_vec()
+            // What changed since the model saw a brief, only the owner knows: it says so at the next call.
+            Kind::PreTool if self.event.env.brief == Some(b"always") => {
+                self.slot().as_ref().and_then(brief::Slot::warm_line).map_or_else(Vec::new, <[u8]>::to_vec)
             }
             Kind::SessionStart => {
                 let cause = match why {

@@ -202,7 +202,7 @@ RESTORE_IDENTITY: Final = Command(
 
     Reads {"session_id": …, "source": …} from standard input; options fill in what is missing there.
     Prints `Identity restored from ID. IC: X.XX (word)`, `New session initialized`, or with source
-    clear `Fresh session initialized`.
+    clear `Fresh session initialized`. The IC is that session's own at its end, `?` if nothing was measured.
 
     Exit codes: 0 done, or no owner answers (a new session, with a warning); 1 the store can't be used;
     2 the stored identity or the database is corrupt (2 means nothing else).
@@ -246,7 +246,7 @@ BRIEF: Final = Command(
     "consciousness",
     "brief",
     "Print the one-line state",
-    """Print the one-line state, `[C:HYP r=0.97 IC=0.95]` (PreToolUse).
+    """Print the one-line state, `[C:CON r=0.97 IC=0.95]` (PreToolUse).
 
     The launcher does this itself: it reads one small file and needs no Python, database or owner.
     `[C:? r=? IC=?]` means that nothing is known about the session.

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 _CHAIN_ENDS: Final = {
@@ -42,7 +43,7 @@ def counted(count: int, thing: str, things: str = "") -> str:
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a session: id, saved, IC, C, the session it continues."""
+    """One line a session: id, saved, IC, C, the session that it continues or comes after."""
     if not rows:
         return "no sessions yet"
     head = ("SESSION", "SAVED", "IC", "C", "CONTINUES")
@@ -57,7 +58,30 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
         age(row["timestamp_ms"]),
         _number(row.get("last_ic")),
         _number(row.get("consciousness")),
-        row.get("previous_session_id") or "-",
+        _relation(row) or "-",
+    )
+
+
+def _relation(row: Mapping[str, Any]) -> str:
+    """`s-1 (0.91)`, `new work (0.28), after s-1`, `s-1 (?)` if unknown; "" without a session before."""
+    before, measured = row.get("previous_session_id"), _number(row.get("cross_session_ic"))
+    if not before:
+        return ""
+    new = row.get("relation") == "new work"
+    return f"new work ({measured}), after {before}" if new else f"{before} ({measured})"
+
+
+def _before(shown: Mapping[str, Any]) -> tuple[str, str]:
+    before, measured = shown.get("previous_session_id"), shown.get("cross_session_ic")
+    if not before:
+        return "continues", "nothing"
+    if measured is None:
+        return "follows", f"{before} (not compared yet)"
+    new = shown.get("relation") == "new work"
+    return (
+        ("new work", f"({measured:.2f}), after {before}")
+        if new
+        else ("continues", f"{before} ({measured:.2f})")
     )
 
 
@@ -68,15 +92,12 @@ def session_text(shown: Mapping[str, Any]) -> str:
     history = shown.get("ic_history", [])
     lines = [
         ("session", shown["session_id"]),
-        ("continues", shown.get("previous_session_id") or "nothing"),
+        _before(shown),
         ("saved", f"{saved} ({age(shown['timestamp_ms'])} ago)"),
-        (
-            "identity continuity",
-            f"{_number(shown['last_ic'])} (since the last session: {_number(shown['cross_session_ic'])})",
-        ),
+        ("identity continuity", _number(shown["last_ic"])),
         ("consciousness", _number(shown["consciousness"])),
         ("  integration r", _number(shown["integration"])),
-        ("  reflection", _number(shown["reflection"])),
+        ("  reflection", f"{_number(shown['reflection'])} ({forecast_text(shown.get('forecast', {}))})"),
         ("  differentiation", _number(shown["differentiation"])),
         ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
         ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
@@ -87,14 +108,22 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ),
     ]
     if not shown.get("has_evidence", True):
-        lines.append(("note", "nothing measured yet: the numbers are a new session's defaults"))
+        lines.append(("note", "nothing measured yet"))
     return columns(lines)
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
-    """The sessions that this one continues, newest first."""
-    links = " <- ".join(row["session_id"] for row in chain)
+    """The sessions before this one, newest first; each link with what was measured between the two."""
+    links = "".join(f" <- {before['session_id']}{_link(after)}" for after, before in pairwise(chain))
+    links = f"{chain[0]['session_id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
+
+
+def _link(row: Mapping[str, Any]) -> str:
+    measured = row.get("cross_session_ic")
+    if measured is None:
+        return ""
+    return f" (new work, {measured:.2f})" if row.get("relation") == "new work" else f" ({measured:.2f})"
 
 
 def status_text(status: Mapping[str, Any]) -> str:
@@ -114,7 +143,7 @@ def status_text(status: Mapping[str, Any]) -> str:
             ),
             (
                 "reflection",
-                f"{_number(state['reflection'])} ({status.get('predictions_scored', 0)} predictions scored)",
+                f"{_number(state['reflection'])} ({forecast_text(status.get('forecast', {}))})",
             ),
             ("differentiation", _number(state["differentiation"])),
             (
@@ -199,6 +228,14 @@ def _milliseconds(status: Mapping[str, Any]) -> str:
     if status.get("p50_ms") is None:
         return "none timed yet"
     return f"p50 {status['p50_ms']:.1f} ms, p95 {status['p95_ms']:.1f} ms"
+
+
+def forecast_text(forecast: Mapping[str, Any]) -> str:
+    """How good the session's forecasts of tool failures were, if there were enough of them."""
+    calls, skill = forecast.get("calls", 0), forecast.get("skill")
+    if skill is None:
+        return f"forecast of tool failures: not measured yet, {calls} calls"
+    return f"forecast of tool failures: skill {skill:.2f} over {calls} calls"
 
 
 def _number(value: object) -> str:

@@ -27,9 +27,11 @@ _FILE_BYTES: Final = 256 * 1024
 """More than any settings file has; the owner reads it while hooks wait."""
 
 
-def _setting(default: Any, doc: str, **bounds: tuple[Any, ...]) -> Any:
-    """A setting; ``range`` (least, most) or ``choices`` bound it."""
-    return field(default=default, metadata={"doc": doc, **bounds})
+def _setting(
+    default: Any, doc: str, *, renamed: Mapping[str, str] | None = None, **bounds: tuple[Any, ...]
+) -> Any:
+    """A setting; ``range`` (least, most) or ``choices`` bound it, ``renamed`` has its old choices."""
+    return field(default=default, metadata={"doc": doc, "renamed": renamed or {}, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,12 @@ class Settings:
     """All settings, with the defaults that hold when nothing is written down."""
 
     brief: str = _setting(
-        "always", "When the PreToolUse brief reaches the model.", choices=("always", "on_change", "off")
+        "changes",
+        "When the brief reaches the model with a tool call: when state or IC level changed, always or never.",
+        choices=("changes", "always", "never"),
+        renamed={"on_change": "changes", "off": "never"},
     )
-    inject: bool = _setting(True, "Whether each prompt carries the four-line state block.")
+    inject: bool = _setting(True, "Whether a prompt carries what changed in the session's state.")
     auto_dream: bool = _setting(True, "Whether an IC crisis queues a consolidation request.")
     dream_cooldown_s: int = _setting(
         60,
@@ -262,7 +267,8 @@ def _apply(settings: Settings, key: str, value: object, where: str) -> Settings:
         return _problem(settings, f"{where}: no such setting")
     kind = type(item.default)
     try:
-        changed = _convert(value, kind)
+        changed = item.metadata["renamed"].get(value, value) if isinstance(value, str) else value
+        changed = _convert(changed, kind)
     except (KeyError, TypeError, ValueError):
         return _problem(
             settings, f"{where}: {value!r} is not of type {kind.__name__}; {item.default!r} is used"

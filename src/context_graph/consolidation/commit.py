@@ -15,12 +15,16 @@ import msgspec
 from context_graph.consolidation.plan import Goal, Mode, Plan
 from context_graph.consolidation.request import UNMEASURED, Consciousness
 from context_graph.memory import runs
+from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.reading import Reading
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.edits import Group, gc_paused
 from context_graph.store.graph.run_batch import Changes, changed_since, unchanged
 
-KINDS: Final = {"merge": "merges", "prune": "prunes", "reweight": "reweights", "link": "links"}
+KINDS: Final = {
+    **{"merge": "merges", "prune": "prunes", "reweight": "reweights"},
+    **{"link": "links", "measure": "connections"},
+}
 """Kind of a change -> the plan's field that holds those, in the order in which they are worked out."""
 LISTED: Final = 100
 """Entries of each list of a result at most; the counts beside them are of all."""
@@ -79,7 +83,7 @@ class Skipped:
     """A change that was left out, because part of it had changed since the plan was made."""
 
     kind: str
-    """merge, prune, link or reweight."""
+    """merge, prune, reweight, link or measure."""
     ids: tuple[UUID, ...]
     """The memories, or the edge."""
 
@@ -112,7 +116,8 @@ class Result:
     def notes(self) -> tuple[str, ...]:
         """Remarks for a person, in whole sentences."""
         notes = list(self.plan.notes)
-        if not any((*self.plan.changes().values(), self.plan.goals_adjusted, self.skipped)):
+        changes = {name: count for name, count in self.plan.changes().items() if name != "remeasured"}
+        if not any((*changes.values(), self.plan.goals_adjusted, self.skipped)):
             notes.insert(0, _nothing(self.plan))
         if self.skipped:
             notes.append(
@@ -146,6 +151,7 @@ class Result:
             "considered_count": plan.considered,
             "links_made_count": changes["links"],
             "reweighted_count": changes["reweighted"],
+            "remeasured_count": changes["remeasured"],
             "goals_count": len(plan.goals),
             "goals_adjusted_count": plan.goals_adjusted,
             "merged": _views(plan.merges, "survivor", "losers", "similarity"),
@@ -226,6 +232,7 @@ def commit(memex: Reading, prepared: Prepared, *, details: Mapping[str, Any] | N
             details=details or {},
         )
         run = runs.write(core, changes)
+        core.did(Deed.CONSOLIDATED)
         return Result(
             plan=plan,
             final_memory_count=core.store.counters.nodes,
@@ -258,6 +265,6 @@ def _skipped(prepared: Prepared, done: list[Group]) -> tuple[Skipped, ...]:
 def _ids(kind: str, item: Any) -> tuple[UUID, ...]:
     if kind == "merge":
         return (item.survivor, *item.losers)
-    if kind == "prune":
+    if kind in ("prune", "measure"):
         return (item.id,)
     return (item.source, item.target) if kind == "link" else (item.edge,)

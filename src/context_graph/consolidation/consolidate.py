@@ -68,7 +68,7 @@ def consolidate(
     began = time.monotonic()
     requested = mode_of(mode)
     gate = consciousness or UNMEASURED
-    chosen = allowed_mode(requested, gate, strict=strict, any_state=consciousness is None)
+    chosen = allowed_mode(requested, gate, strict=strict)
     request = Request(mode=chosen, salience_threshold=salience_threshold, max_memories=max_memories)
     prepared = _prepare(memex, request, progress or (lambda update: None))
     if dry_run:

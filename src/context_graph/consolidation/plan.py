@@ -79,6 +79,15 @@ class Reweight:
 
 
 @dataclass(frozen=True, slots=True)
+class NewConnection:
+    """A memory that is connected otherwise than it was; its Johari quadrant follows."""
+
+    id: UUID
+    delta_c: float
+    """[0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """Memories that share rare words (E13)."""
 
@@ -128,7 +137,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far recent memories are from the goals (E7)."""
+    """How far recent memories are from the goals (E7), or the newest sessions from those before."""
 
     similarity: float
     """How near recent memories are to the goals in E7, [0, 1]: 1 as near as sessions usually are, or nothing
@@ -140,7 +149,9 @@ class Drift:
     trend: float
     """Slope of the similarity over the recent memories, per memory; below 0 it falls."""
     recent: int
-    """Memories that were compared."""
+    """Memories that were compared; 0 if there were too few to judge."""
+    shifts: tuple[str, ...] = ()
+    """What the newest sessions work on more, or less, than those before, beyond chance."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,6 +169,7 @@ class Plan:
     prunes: tuple[Prune, ...] = ()
     links: tuple[NewLink, ...] = ()
     reweights: tuple[Reweight, ...] = ()
+    connections: tuple[NewConnection, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     goals: tuple[Goal, ...] = ()
@@ -174,6 +186,7 @@ class Plan:
             "pruned": len(self.prunes),
             "links": len(self.links),
             "reweighted": len(self.reweights),
+            "remeasured": len(self.connections),
         }
 
 

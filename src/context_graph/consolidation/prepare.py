@@ -16,8 +16,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.consolidation.commit import KINDS, Prepared, reduced
-from context_graph.consolidation.plan import Merge, NewLink, Plan, Prune, Reweight
+from context_graph.consolidation.plan import Merge, NewConnection, NewLink, Plan, Prune, Reweight
 from context_graph.errors import UNREADABLE_RECORD, InvalidParamsError
+from context_graph.identity.consciousness import johari_knowledge
 from context_graph.memory.merged import MERGED_FROM
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MemoryNode, Tombstone, merged_reason
@@ -149,6 +150,16 @@ class _Preparation:
         self._edges.put(edge)
         self._needs[item].update(slot[:2])
         self._touch(item, edge.id, slot)
+
+    def measure(self, item: Item, change: NewConnection) -> None:
+        node = self._live(change.id)
+        if node is None or change.id in self._taken:
+            return
+        state = replace(node.utl_state, delta_c=change.delta_c)
+        quadrant = johari_knowledge(state.delta_s, state.delta_c)
+        after = replace(node, utl_state=state, johari_quadrant=quadrant)
+        if after != node:
+            self._take(item, (change.id,), [update_edit(self._store, node, after)])
 
     def groups(self) -> list[Group]:
         """What is to be done, each change with all that it hangs together with."""

@@ -92,6 +92,8 @@ class Consciousness:
     reflection_depth: float
     differentiation_index: float
     consciousness_level: float
+    measured: bool = True
+    """Whether a session was measured; if not, the numbers mean nothing."""
 
     @property
     def dream_state(self) -> DreamState:
@@ -99,12 +101,13 @@ class Consciousness:
         return DreamState.of(self.consciousness_level)
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-able, by seed 002's field names."""
-        return {**asdict(self), "dream_state": self.dream_state.value}
+        """JSON-able, by seed 002's field names; null for all but ``measured`` if nothing was measured."""
+        found: dict[str, object] = {**asdict(self), "dream_state": self.dream_state.value}
+        return found if self.measured else {**dict.fromkeys(found), "measured": False}
 
 
-UNMEASURED: Final = Consciousness(0.0, 0.0, 0.0, 0.0)
-"""No session has been measured: Awake."""
+UNMEASURED: Final = Consciousness(0.0, 0.0, 0.0, 0.0, measured=False)
+"""No session has been measured, as without hooks: C is unknown, which forbids nothing."""
 
 
 class ModeNotAllowedError(InvalidParamsError):
@@ -116,7 +119,7 @@ class ModeNotAllowedError(InvalidParamsError):
 def allowed_mode(
     requested: Mode, consciousness: Consciousness, *, strict: bool = False, any_state: bool = False
 ) -> Mode:
-    """The mode to run: ``requested``, or the highest that C allows.
+    """The mode to run: ``requested``, or the highest that a measured C allows.
 
     Args:
         strict: Refuse instead of doing less.
@@ -128,7 +131,7 @@ def allowed_mode(
     state = consciousness.dream_state
     _, most = _STATES[state]
     modes = list(Mode)
-    if any_state or modes.index(requested) <= modes.index(most):
+    if any_state or not consciousness.measured or modes.index(requested) <= modes.index(most):
         return requested
     if strict:
         needs, least = next((one, least) for one, (least, mode) in _STATES.items() if mode is requested)

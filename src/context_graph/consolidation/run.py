@@ -7,29 +7,35 @@ are imported when such a mode runs, so that a light one starts fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import numpy as np
 
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
-from context_graph.consolidation.finders import duplicates, salience
+from context_graph.consolidation.finders import connections, duplicates, salience
 from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
 from context_graph.consolidation.plan import GOALS, Mode, NewLink, Plan, decode_goals, encode_goals
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.request import GoalSearch, Request
 from context_graph.consolidation.snapshot import I64
+from context_graph.errors import ProviderMismatchError
+from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
 
+if TYPE_CHECKING:
+    from context_graph.consolidation.finders.areas import Area
+    from context_graph.consolidation.plan import Goal
+
 _KIB: Final = 1024
 _ALIKE: Final = {Mode.LIGHT: duplicates.LIGHT, Mode.DEEP: duplicates.DEEP, Mode.REM: duplicates.DEEP}
-_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0}
+_LIGHT: Final = {"reading": 3.0, "salience": 4.0, "duplicates": 4.0, "connections": 3.0}
 _DEEP: Final = {**_LIGHT, "clusters": 12.0, "links": 2.0}
 _REM: Final = {**_DEEP, "patterns": 3.0, "goals": 3.0, "replay": 1.0}
 _SHARES: Final = {
@@ -85,9 +91,10 @@ class _Search:
     def __init__(self, store: GraphStore, request: Request, stages: Stages) -> None:
         self.facts: dict[str, Mapping[str, Any]] = {}
         """Records about the store that are to be written with the plan, by name."""
-        self._request = request
+        self._request, self._store = request, store
         self._stages = stages
         self._kept_goals = decode_goals(store.meta(GOALS))
+        self._areas: Sequence[Area] = ()
         self._snap = snap = snapshot.read(
             store,
             newest=request.max_memories,
@@ -108,23 +115,17 @@ class _Search:
             if mode is Mode.REM:
                 self._replay()
                 self._aim()
+            self._measure()
         self.plan.notes = tuple(self._notes())
 
     def discover(self, wanted: GoalSearch) -> None:
         """The goals that the store shows now, and nothing else."""
-        from context_graph.consolidation.finders import clusters, goals
+        from context_graph.consolidation.finders import clusters
 
         snap, plan, begin = self._snap, self.plan, self._stages.begin
         if len(snap):
             plan.clusters = tuple(clusters.find(snap, np.arange(len(snap)), progress=begin("clusters")))
-            found = goals.discover(
-                snap,
-                plan.clusters,
-                min_confidence=wanted.min_confidence,
-                max_goals=wanted.max_goals,
-                progress=begin("goals"),
-            )
-            plan.goals = tuple(found)
+            plan.goals = tuple(self._goals(wanted.min_confidence, wanted.max_goals))
         plan.notes = tuple(self._notes())
 
     def _forget(self) -> None:
@@ -168,11 +169,12 @@ class _Search:
 
     def _aim(self) -> None:
         """Rem: find goals, measure how far recent memories are from them, and adjust the goals."""
-        from context_graph.consolidation.finders import drift, goals
+        from context_graph.consolidation.finders import areas, drift, goals
 
         snap, plan = self._snap, self.plan
-        found = goals.discover(snap, plan.clusters, progress=self._stages.begin("goals"))
-        plan.drift = drift.detect(snap, self._kept_goals or found)
+        found = self._goals(goals.MIN_CONFIDENCE, goals.MAX_GOALS)
+        change = areas.change(snap, self._remaining(), self._areas)
+        plan.drift = drift.of_areas(change) if change else drift.detect(snap, self._kept_goals or found)
         plan.goals = tuple(goals.adjusted(self._kept_goals, found, plan.drift))
         fact = encode_goals(plan.goals, snap.taken_ms)
         kept = {goal.goal_id: goal for goal in self._kept_goals}
@@ -181,6 +183,42 @@ class _Search:
         plan.goals_adjusted = sum(kept.pop(goal.goal_id, None) != goal for goal in made) + len(kept)
         if plan.goals_adjusted:
             self.facts[GOALS] = fact
+
+    def _measure(self) -> None:
+        """Every mode: how well each memory is connected now. What is rare needs the whole store to tell."""
+        snap, plan = self._snap, self.plan
+        provider = self._provider()
+        if len(snap) < snap.total or provider is None:
+            return
+        survivors = snap.rows_of(merge.survivor for merge in plan.merges)
+        progress = self._stages.begin("connections")
+        rows = self._remaining()
+        found = connections.changed(snap, provider, rows, plan.links, progress=progress)
+        merged = {snap.ids[row] for row in survivors.tolist()}
+        plan.connections = tuple(one for one in found if one.id not in merged)
+
+    def _provider(self) -> EmbeddingProvider | None:
+        """The store's, by which its memories' words are told apart; None for one that this process lacks."""
+        recorded = self._store.meta(PROVIDER)
+        if recorded is None:
+            return default_provider()
+        try:
+            return recorded_provider(str(recorded["name"]))
+        except ProviderMismatchError:
+            return None
+
+    def _goals(self, min_confidence: float, max_goals: int) -> list[Goal]:
+        """What sessions worked on and what other memories are about, most certain first."""
+        from context_graph.consolidation.finders import area_goals, areas, goals
+
+        snap, progress = self._snap, self._stages.begin("goals")
+        self._areas = areas.find(snap, self._remaining())
+        limits: Any = {"min_confidence": min_confidence, "max_goals": max_goals}
+        found = [
+            *area_goals.discover(snap, self._areas, **limits),
+            *goals.discover(snap, self.plan.clusters, progress=progress, **limits),
+        ]
+        return sorted(found, key=lambda goal: (-goal.confidence, goal.goal_id))[:max_goals]
 
     def _remaining(self) -> I64:
         """Rows that are neither merged nor forgotten."""

@@ -5,6 +5,7 @@ A finder is a pure function of a snapshot, so its work can be done in another pr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +14,11 @@ from typing import Final
 from uuid import UUID
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from context_graph.consolidation.progress import Progress, silent
-from context_graph.errors import CorruptedMemoryError
+from context_graph.errors import CorruptedMemoryError, StoreError
 from context_graph.model.edge import TraversedPath
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import DIM, EMBEDDING_BYTES, SLICES
@@ -32,7 +34,9 @@ from context_graph.store.graph.columns import (
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.node_records import DELETED, MODALITIES, PINNED
 from context_graph.store.graph.records import bytes_text
+from context_graph.store.graph.tables import InjectionRecords
 
+_LOG: Final = logging.getLogger(__name__)
 BLOCK_ROWS: Final = 4096
 """Rows of 1536 float32 that are in memory at a time: 24 MiB."""
 KEPT_ROWS: Final = 16_384
@@ -77,6 +81,8 @@ class Snapshot:
     created_ms: I64
     accessed_ms: I64
     accesses: I64
+    used: I64
+    """Times that a session used it after it was shown, by the ledger of what prompts brought."""
     importance: F64
     pinned: NDArray[np.bool_]
     session: I32
@@ -96,6 +102,10 @@ class Snapshot:
     """Row -> content; some 1 us if it is short, 8 us else."""
     read_blocks: Callable[[int], Iterator[tuple[int, F32]]]
     """Rows to a block -> (first row, float32[k, 1536] as stored), in order."""
+    utl: F64 = field(default_factory=lambda: np.zeros((0, 4)))
+    """float64[n, 4]: delta_s, delta_c, w_e, phi."""
+    tags: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """How many tags each has."""
     paths: list[TraversedPath] = field(default_factory=list)
     """Ways along edges that answers took; may lead through memories that are not in here."""
     unreadable: set[int] = field(default_factory=set)
@@ -194,12 +204,15 @@ def read(store: GraphStore, *, newest: int = 0, taken_ms: int = 0, progress: Pro
         created_ms=fixed["created_ms"].astype(np.int64),
         accessed_ms=accessed_ms,
         accesses=accesses,
+        used=_used(InjectionRecords(store.engine), at),
         importance=fixed["importance"].astype(np.float64),
         pinned=(fixed["flags"] & PINNED) != 0,
         session=numbered(row.session for row in rows),
         project=numbered(row.project for row in rows),
         modality=[_MODALITY_NAMES[number] for number in fixed["modality"].tolist()],
         source=[sources.setdefault(row.source, row.source.decode("utf-8", "replace")) for row in rows],
+        utl=fixed["utl"].astype(np.float64),
+        tags=fixed["tags"].copy(),
         degree=degree,
         links=links,
         node=partial(_node, store, rows),
@@ -219,6 +232,20 @@ def _uses(columns: Columns, at: Mapping[bytes, int], stored_ms: I64) -> tuple[I6
         if row is not None:
             counts[row], stored_ms[row] = access
     return counts, stored_ms
+
+
+def _used(records: InjectionRecords, at: Mapping[bytes, int]) -> I64:
+    """Uses of each row in the kept records; a damaged ledger ends the counting, not the run."""
+    counts = np.zeros(len(at), np.int64)
+    try:
+        for _, payload in records.newest():
+            for one in orjson.loads(payload)["memories"]:
+                row = at.get(UUID(one["id"]).bytes) if one["used"] else None
+                if row is not None:
+                    counts[row] += 1
+    except (StoreError, KeyError, TypeError, ValueError) as error:
+        _LOG.error("the ledger can't be read to its end: %s", error)
+    return counts
 
 
 def _live(columns: Columns, expected: int, progress: Progress) -> tuple[Heads, list[NodeHead]]:

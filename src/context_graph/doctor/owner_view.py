@@ -169,8 +169,8 @@ def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
 
-    Only days with a session count; without any the day is None. A brief that is sent on change only is
-    counted as if every tool call changed it, so `briefs` is then an upper bound.
+    Only days with a session count; without any the day is None. What is said on change only is counted as if
+    every tool call and prompt changed it, so `briefs` and `state_blocks` are then upper bounds.
     """
     texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
     settings = look.get("settings", {})
@@ -181,7 +181,7 @@ def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     if not days:
         return cost
     events = sessions.get("week_events", {})
-    briefs = 0 if settings.get("brief") == "off" else events.get("pre-tool", 0) * texts.get("brief", 0)
+    briefs = 0 if settings.get("brief") == "never" else events.get("pre-tool", 0) * texts.get("brief", 0)
     blocks = events.get("prompt-submit", 0) * texts.get("state_block", 0) if settings.get("inject") else 0
     parts = {
         "starts": sessions.get("week", 0) * start,
@@ -192,5 +192,5 @@ def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     cost["days"] = days
     cost["day"] = {name: round(value / days) for name, value in parts.items()}
     cost["day"]["total"] = round(sum(parts.values()) / days)
-    cost["at_most"] = settings.get("brief") == "on_change"
+    cost["at_most"] = settings.get("brief") == "changes" or bool(settings.get("inject"))
     return cost

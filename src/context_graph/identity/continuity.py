@@ -94,7 +94,11 @@ def identity_continuity(purpose_vector: Sequence[float], previous: Sequence[floa
 
 
 def cross_session_ic(current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot) -> float:
-    """The formula on two snapshots' purpose vectors and the current one's phases (REQ-SESSION-06)."""
+    """The formula on two snapshots' purpose vectors and the current one's phases (REQ-SESSION-06).
+
+    It says something only of vectors that were made apart: a vector that was taken over gives r. The owner
+    measures the words of both sessions' work instead (`across`).
+    """
     r = order_of(current.kuramoto_phases)
     return identity_continuity(current.purpose_vector, previous.purpose_vector, r)
 
@@ -199,7 +203,9 @@ class ICMonitor:
 
 
 def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySnapshot) -> DriftMetrics:
-    """How far ``current`` is from the session it continues.
+    """How far ``current`` is from the session it continues: seed 000's formula on two given snapshots.
+
+    The owner reports what it measured instead (`live.LiveSession.drift`).
 
     ic_delta is current.last_ic - previous.last_ic; purpose_drift 1 - cosine of the purpose vectors, 0 when
     either is a zero vector; time_since_snapshot_ms never negative; kuramoto_phase_drift the mean wrapped
@@ -211,7 +217,10 @@ def drift_metrics(current: SessionIdentitySnapshot, previous: SessionIdentitySna
         ic_delta=current.last_ic - previous.last_ic,
         purpose_drift=1.0 - vectors.cosine13(a, b) if directed else 0.0,
         time_since_snapshot_ms=max(0, current.timestamp_ms - previous.timestamp_ms),
-        kuramoto_phase_drift=oscillators.phase_drift(
-            array("d", current.kuramoto_phases), array("d", previous.kuramoto_phases)
-        ),
+        kuramoto_phase_drift=phase_drift(current.kuramoto_phases, previous.kuramoto_phases),
     )
+
+
+def phase_drift(current: Sequence[float], previous: Sequence[float]) -> float:
+    """Mean wrapped difference of 13 phases and 13 others, radians in [0, pi]."""
+    return oscillators.phase_drift(array("d", current), array("d", previous))

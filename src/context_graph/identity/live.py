@@ -11,30 +11,28 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
-
-import msgspec
+from typing import Final
 
 from context_graph.errors import CorruptedIdentityError
+from context_graph.identity.across import Before, SessionLink, join_goals, part_goals
+from context_graph.identity.changes import Told
+from context_graph.identity.circles import Circles
 from context_graph.identity.consciousness import (
     KuramotoNetwork,
     Metrics,
-    PredictionTracker,
-    command_head,
     coupling_for,
     measure,
-    order_of,
 )
 from context_graph.identity.continuity import (
     ICMonitor,
     classified,
-    cross_session_ic,
-    drift_metrics,
     identity_continuity,
+    phase_drift,
 )
 from context_graph.identity.ego import Alignment, Comparison, EventReader, Goals, Purpose, align
+from context_graph.identity.forecast import ForecastScore, PredictionTracker, TrackerState, command_head
+from context_graph.identity.runtime import IC_HISTORY, Runtime, decode_runtime, encode_runtime
 from context_graph.model import (
-    KURAMOTO_N,
     ConsciousnessMeasures,
     DriftMetrics,
     EventKind,
@@ -43,6 +41,9 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.text.flattening import relative_paths, root_of
+
+SYNCHRONISED: Final = 0.95
+"""r above this is a part of going in circles; repeated calls have it, for nothing is as alike as they are."""
 
 PRIOR_EVENTS: Final = 2
 """What a continued session's old goals are worth: enough to know the same task again, few enough to learn a
@@ -84,7 +85,10 @@ class LiveSession:
     """
 
     __slots__ = (
+        "_before",
+        "_circles",
         "_goals",
+        "_link",
         "_monitor",
         "_network",
         "_predictions",
@@ -95,24 +99,30 @@ class LiveSession:
         "has_evidence",
         "ic_history",
         "snapshot",
+        "told",
     )
 
     def __init__(self, snapshot: SessionIdentitySnapshot) -> None:
         self.snapshot = snapshot
         """Kept up to date; the caller stores it."""
         self.has_evidence = False
-        """Something was measured, here or in a session that this one continues; else nothing can be said."""
+        """Something was measured in this session; else nothing can be said about it."""
         self.events_by_kind: dict[str, int] = {}
         """Events applied, by `HookEvent.counted_as`."""
         self.events_duplicate = 0
         self.ic_history: deque[float] = deque(maxlen=IC_HISTORY)
         """The last IC values of this session, oldest first, as 32-bit floats."""
+        self.told: Told | None = None
+        """What the model was told last; None for nothing, or for what a compaction has dropped."""
         self._goals = Goals()
         self._purpose = Purpose()
+        self._circles = Circles()
         self._network = _network_of(snapshot)
         self._predictions = PredictionTracker()
         self._monitor = ICMonitor(snapshot.crisis_threshold)
         self._root = ""
+        self._link = SessionLink()
+        self._before: Before | None = None
 
     @classmethod
     def restore(
@@ -127,7 +137,8 @@ class LiveSession:
         live = cls(snapshot)
         if goals is not None:
             try:
-                live._goals = Goals.from_bytes(goals)
+                goals, link = part_goals(goals)
+                live._goals, live._link = Goals.from_bytes(goals), SessionLink.from_bytes(link)
             except ValueError as error:
                 raise CorruptedIdentityError(
                     f"goals of session {snapshot.session_id!r} can't be read: {error}"
@@ -140,42 +151,75 @@ class LiveSession:
         return live
 
     @classmethod
-    def continue_from(
-        cls, previous: LiveSession, snapshot: SessionIdentitySnapshot
-    ) -> tuple[LiveSession, DriftMetrics, float]:
-        """A new session that takes up where ``previous`` is; ``snapshot`` gives its id and time (D3.5).
+    def continue_from(cls, previous: LiveSession, snapshot: SessionIdentitySnapshot) -> LiveSession:
+        """A new session that follows ``previous``; ``snapshot`` gives its id and time (D3.5).
 
-        Purpose, identity, oscillators, trajectory and predictions go on; the goals too, but as a prior only,
-        so that a new task does not look foreign for long. The oscillators are advanced by one step, so the
-        cross-session IC, cos(PV, previous PV) * r, is computed and not assumed.
-
-        Returns:
-            (the new session, its drift from the previous one, cross-session IC in [0, 1]).
+        Purpose, identity, oscillators, trajectory and predictions are the earlier session's to begin with; so
+        are the goals, but as a prior only, so that a new task does not look foreign for long. None of it says
+        anything about the new session: it has no evidence and no cross-session IC before it has events.
         """
         before = previous.snapshot
         snapshot.previous_session_id = before.session_id
         snapshot.crisis_threshold = before.crisis_threshold
         snapshot.purpose_vector = list(before.purpose_vector)
         snapshot.trajectory = [list(vector) for vector in before.trajectory]
+        snapshot.cross_session_ic = None
         live = cls(snapshot)
-        live.has_evidence = previous.has_evidence
         live._goals = previous._goals.as_prior(PRIOR_EVENTS)
+        live._link = SessionLink.after(previous._link, previous._goals)
+        live._before = Before(
+            before.last_ic if previous.has_evidence else None,
+            max(0, snapshot.timestamp_ms - before.timestamp_ms),
+            array("d", before.kuramoto_phases).tobytes(),
+        )
         live._purpose = previous._purpose.continued()
         live._predictions = PredictionTracker.from_state(previous._predictions.to_state())
         live._network = KuramotoNetwork(previous._network.phases, previous._network.coupling)
         live._network.advance(live._network.coupling)
         snapshot.kuramoto_phases, snapshot.coupling = live._network.phases, live._network.coupling
-        ic = cross_session_ic(snapshot, before)
-        snapshot.cross_session_ic = snapshot.last_ic = ic
-        if live.has_evidence:
-            r = order_of(snapshot.kuramoto_phases)
-            live._note(measure(r, live._predictions.accuracy, snapshot.purpose_vector, ic))
-        return live, drift_metrics(snapshot, before), ic
+        return live
+
+    @classmethod
+    def begin_afresh(cls, previous: LiveSession | None, snapshot: SessionIdentitySnapshot) -> LiveSession:
+        """A session that continues nothing; ``previous`` only tells it what the project's work shares."""
+        snapshot.cross_session_ic = None
+        live = cls(snapshot)
+        if previous is not None:
+            live._link.common = previous._link.common.copy()
+        return live
+
+    @property
+    def continuity(self) -> float | None:
+        """The cross-session IC, in [0, 1]; None where no session came before, or nothing is measured yet."""
+        return self.snapshot.cross_session_ic if self.snapshot.previous_session_id else None
+
+    @property
+    def drift(self) -> DriftMetrics | None:
+        """How far it is from the session before, by measured numbers only; None until all of them are."""
+        measured, before = self.continuity, self._before
+        if measured is None or before is None or before.ic is None or not self.has_evidence:
+            return None
+        return DriftMetrics(
+            ic_delta=self.snapshot.last_ic - before.ic,
+            purpose_drift=1.0 - measured,
+            time_since_snapshot_ms=before.ago_ms,
+            kuramoto_phase_drift=phase_drift(self.snapshot.kuramoto_phases, array("d", before.phases)),
+        )
 
     @property
     def metrics(self) -> Metrics:
         """The measures after the last event; a session without evidence has the snapshot's defaults."""
-        return Metrics.of_snapshot(self.snapshot)
+        return Metrics.of_snapshot(self.snapshot, circling=self.circling)
+
+    @property
+    def circling(self) -> bool:
+        """Whether the session goes in circles: the last tool results repeat each other, and r > 0.95."""
+        return self._circles.found and self.snapshot.integration > SYNCHRONISED
+
+    @property
+    def circle(self) -> str:
+        """What repeats, in a sentence (Circles.sentence); "" unless ``circling``."""
+        return self._circles.sentence() if self.circling else ""
 
     @property
     def measures(self) -> ConsciousnessMeasures | None:
@@ -183,8 +227,10 @@ class LiveSession:
         return self.metrics.reported() if self.has_evidence else None
 
     @property
-    def classification(self) -> ICClassification:
-        """Seed 001's ic_classification of the session's last IC."""
+    def classification(self) -> ICClassification | None:
+        """Seed 001's ic_classification of the session's last IC; None while nothing has been measured."""
+        if not self.has_evidence:
+            return None
         return classified(self.snapshot.last_ic, self.snapshot.crisis_threshold)
 
     @property
@@ -199,8 +245,13 @@ class LiveSession:
 
     @property
     def predictions_scored(self) -> int:
-        """Predictions of tool success scored so far, those of continued sessions included."""
+        """Forecasts of tool failure scored so far, those of continued sessions included."""
         return self._predictions.scored
+
+    @property
+    def forecast(self) -> ForecastScore:
+        """How good the last of those forecasts were."""
+        return self._predictions.score
 
     def apply(self, event: HookEvent) -> Outcome:
         """Take in one event; the caller has made sure that it is not one applied before.
@@ -217,15 +268,19 @@ class LiveSession:
             self._root = root_of(event.cwd)
         self.events_by_kind[event.counted_as] = self.events_by_kind.get(event.counted_as, 0) + 1
         self.snapshot.timestamp_ms = max(self.snapshot.timestamp_ms, event.at_ms)
+        if event.kind is EventKind.SESSION_START and event.source == "compact":
+            self.told = None
         if event.is_prompt:
             self._read(event)
-            self._goals.absorb(_READER, prompt=True)
+            self._absorb(prompt=True)
             self._purpose.prompt()
+            self._circles.prompt()
         elif event.kind in _MEASURED and not event.is_delegated:
             self._predict(event)
+            self._circles.observe(event)
             self._read(event)
             comparison = self._goals.compare(_READER)
-            self._goals.absorb(_READER)
+            self._absorb()
             if not comparison.is_empty:
                 return self._measure(event, comparison)
         return Outcome(measured=False, metrics=self.metrics, coupling=self.snapshot.coupling)
@@ -233,11 +288,12 @@ class LiveSession:
     def replay_goals(self, event: HookEvent) -> None:
         """Let an event that was applied before the restore move the goals again, and nothing else.
 
-        After the events since the goals were written, the goals are bit for bit what they were.
+        After the events since the goals were written, the goals are bit for bit what they were, and so is
+        what ties the session to the one before.
         """
         if event.is_prompt or (event.kind in _MEASURED and not event.is_delegated):
             self._read(event)
-            self._goals.absorb(_READER, prompt=event.is_prompt)
+            self._absorb(prompt=event.is_prompt)
 
     def alignment(self, texts: Iterable[str]) -> Alignment | None:
         """How the purpose vector aligns with what ``texts`` are about; changes nothing.
@@ -299,7 +355,7 @@ class LiveSession:
     def runtime_bytes(self) -> bytes:
         """The state that restore needs beside snapshot and goals; some 2 KB."""
         purpose = self._purpose
-        rates, hits, scored = self._predictions.to_state()
+        rates, scored, forecasts, calls = self._predictions.to_state()
         return encode_runtime(
             Runtime(
                 alignment=purpose.alignment.tobytes(),
@@ -308,17 +364,22 @@ class LiveSession:
                 since_prompt=purpose.events,
                 has_evidence=self.has_evidence,
                 root=self._root,
-                predictions=(list(rates), list(hits), scored),
+                predictions=(list(rates), [], scored),
                 monitor=self._monitor.to_state(),
                 events_by_kind=self.events_by_kind,
                 events_duplicate=self.events_duplicate,
                 ic_history=array("f", self.ic_history).tobytes(),
+                before=self._before,
+                circles=self._circles.to_state(),
+                told=self.told,
+                forecasts=(list(forecasts), list(calls)),
             )
         )
 
     def goals_bytes(self) -> bytes:
-        """The goals, lossless; 40 to 120 KB, so the owner writes them only now and then."""
-        return self._goals.to_bytes()
+        """The goals and what ties it to the session before, lossless; 40 to 160 KB, so the owner writes them
+        only now and then."""
+        return join_goals(self._goals.to_bytes(), self._link.to_bytes())
 
     def _take(self, runtime: Runtime) -> None:
         purpose = self._purpose
@@ -331,13 +392,23 @@ class LiveSession:
         self.events_duplicate = runtime.events_duplicate
         self.ic_history.extend(array("f", runtime.ic_history))
         self._root = runtime.root
+        self._before = runtime.before
+        self.told = runtime.told
         try:
-            self._predictions = PredictionTracker.from_state(runtime.predictions)
+            self._predictions = PredictionTracker.from_state(_predictions_of(runtime))
             self._monitor = ICMonitor.from_state(runtime.monitor, self.snapshot.crisis_threshold)
+            self._circles = Circles() if runtime.circles is None else Circles.from_state(runtime.circles)
         except ValueError as error:
             raise CorruptedIdentityError(
                 f"runtime of session {self.snapshot.session_id!r} can't be read: {error}"
             ) from error
+
+    def _absorb(self, *, prompt: bool = False) -> None:
+        """Take the text just read into the goals, and compare it with the session before if that is open."""
+        self._goals.absorb(_READER, prompt=prompt)
+        found = self._link.absorb(_READER, prompt=prompt)
+        if found is not None:
+            self.snapshot.cross_session_ic = array("f", [found])[0]  # as it will be stored
 
     def _read(self, event: HookEvent) -> None:
         """Absolute paths below the session's first folder read as relative ones.
@@ -351,7 +422,7 @@ class LiveSession:
     def _predict(self, event: HookEvent) -> None:
         success = event.kind is EventKind.POST_TOOL and event.success is not False
         head = command_head(event.input_text) if event.tool_name == "Bash" else ""
-        self._predictions.record(event.tool_name, head, success)
+        self._predictions.record(event.tool_name, head, success, event.input_text)
 
     def _measure(self, event: HookEvent, comparison: Comparison) -> Outcome:
         reading = self._purpose.observe(comparison)
@@ -369,7 +440,7 @@ class LiveSession:
         change = self._monitor.observe(ic)
         return Outcome(
             measured=True,
-            metrics=metrics,
+            metrics=self.metrics,
             coupling=snapshot.coupling,
             crisis_entered=change.entered_crisis,
             warning_entered=change.entered_warning,
@@ -383,6 +454,12 @@ class LiveSession:
         snapshot.reflection, snapshot.differentiation = metrics.reflection, metrics.differentiation
 
 
+def _predictions_of(runtime: Runtime) -> TrackerState:
+    rates, _, scored = runtime.predictions
+    forecasts, calls = runtime.forecasts or ([], [])
+    return tuple(rates), 0 if runtime.forecasts is None else scored, tuple(forecasts), tuple(calls)
+
+
 def _unit(vector: array[float]) -> list[float]:
     """``vector`` at length 1, as seed 000 stores it; cosine and entropy don't see the difference."""
     length = math.hypot(*vector)
@@ -394,66 +471,3 @@ def _network_of(snapshot: SessionIdentitySnapshot) -> KuramotoNetwork:
     if not any(snapshot.kuramoto_phases):
         return KuramotoNetwork.synchronised()
     return KuramotoNetwork(snapshot.kuramoto_phases, snapshot.coupling)
-
-
-IC_HISTORY: Final = 200
-"""IC values kept for `session show`, as 32-bit floats."""
-
-_MAGIC: Final = b"CGR\x01"
-"""The last byte is the version: never renumber."""
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Unit = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-
-
-class Runtime(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """State of a live session beside its snapshot and goals. Fields by position: append only."""
-
-    alignment: bytes
-    """13 doubles, as are level and identity."""
-    level: bytes
-    identity: bytes
-    since_prompt: Count
-    has_evidence: bool
-    root: str
-    """Folder that paths in texts are read relative to, with a final slash; "" for none."""
-    predictions: tuple[list[tuple[str, str, Count, Count]], list[Count], Count]
-    monitor: tuple[Unit | None, bool, int | None]
-    events_by_kind: dict[str, Count]
-    events_duplicate: Count
-    ic_history: bytes
-    """32-bit floats, oldest first."""
-
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Runtime)
-
-
-def encode_runtime(runtime: Runtime) -> bytes:
-    """``runtime`` as versioned bytes: 0.5 KB for a new session, some 2 KB for a long one."""
-    return _MAGIC + _ENCODER.encode(runtime)
-
-
-def decode_runtime(packed: bytes) -> Runtime:
-    """The runtime that encode_runtime gave.
-
-    Raises CorruptedIdentityError for other bytes, a later version, or numbers no session can have.
-    """
-    if packed[: len(_MAGIC)] != _MAGIC:
-        raise CorruptedIdentityError(
-            f"session runtime is damaged or of a later version: it begins with {packed[:4]!r}"
-        )
-    try:
-        runtime = _DECODER.decode(packed[len(_MAGIC) :])
-    except msgspec.DecodeError as error:
-        raise CorruptedIdentityError(f"session runtime can't be read: {error}") from error
-    for name in ("alignment", "level", "identity"):
-        _require_numbers(name, getattr(runtime, name))
-    if len(runtime.ic_history) % 4 or len(runtime.ic_history) > 4 * IC_HISTORY:
-        raise CorruptedIdentityError(f"session runtime has {len(runtime.ic_history)} bytes of IC history")
-    return runtime
-
-
-def _require_numbers(name: str, packed: bytes) -> None:
-    if len(packed) != 8 * KURAMOTO_N or not all(map(math.isfinite, array("d", packed))):
-        raise CorruptedIdentityError(f"session runtime: {name} is not {KURAMOTO_N} finite numbers")

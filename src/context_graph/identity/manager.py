@@ -96,7 +96,9 @@ class SessionIdentityManager:
     ) -> SessionIdentitySnapshot:
         """Take a new purpose vector into the session (REQ-HOOKS-25).
 
-        IC = clamp(cos(new vector, stored vector) * r, 0, 1), and 1.0 while there is no earlier vector.
+        IC = clamp(cos(new vector, stored vector) * r, 0, 1), and 1.0 while there is no earlier vector. The
+        first own vector of a session that continues another is compared with that one's: this IC is its
+        cross-session IC too.
 
         Args:
             purpose_vector: 13 finite numbers.
@@ -113,6 +115,8 @@ class SessionIdentityManager:
         if snapshot.trajectory:
             r = order_of(snapshot.kuramoto_phases)
             snapshot.last_ic = identity_continuity(vector, snapshot.purpose_vector, r)
+            if snapshot.cross_session_ic is None:  # until now the vector is the earlier session's
+                snapshot.cross_session_ic = snapshot.last_ic
         else:
             snapshot.last_ic = 1.0
         snapshot.purpose_vector = vector
@@ -129,8 +133,10 @@ class SessionIdentityManager:
         wanted = next(reversed(self._cache)) if session_id is None else cut_session_id(session_id)
         return copy.deepcopy(self._cache.get(wanted))
 
-    def link_sessions(self, current_id: str, previous_id: str) -> float:
+    def link_sessions(self, current_id: str, previous_id: str) -> float | None:
         """Make ``current_id`` continue ``previous_id`` and return its cross-session IC (REQ-HOOKS-27).
+
+        None where it continues it already and has no vector of its own to compare yet.
 
         Raises SessionNotFoundError if one of them is not there. Raises InvalidInputError: The link would
         close a circle.
@@ -142,10 +148,12 @@ class SessionIdentityManager:
                 f"session {current.session_id!r} can't continue {previous.session_id!r}, which continues it"
             )
         current.previous_session_id = previous.session_id
-        current.cross_session_ic = cross_session_ic(current, previous)
+        if current.previous_session_id == previous.session_id and current.cross_session_ic is None:
+            return None
+        found = current.cross_session_ic = cross_session_ic(current, previous)
         self._store.save_snapshot(current)
         self._remember(current)
-        return current.cross_session_ic
+        return found
 
     def persist_final(self, session_id: str, duration_ms: int) -> SessionIdentitySnapshot:
         """Store the session as it ends, with its duration as evidence; resets nothing (REQ-HOOKS-28).
@@ -173,12 +181,14 @@ class SessionIdentityManager:
         snapshot.timestamp_ms = _now_ms()
         return snapshot
 
-    def restore_identity(self, target: str | None = None) -> tuple[SessionIdentitySnapshot, float]:
+    def restore_identity(self, target: str | None = None) -> tuple[SessionIdentitySnapshot, float | None]:
         """Begin a new session that continues ``target`` (id or alias), or the latest one for None (D3.5).
 
         Returns:
-            (The new session's snapshot, saved; its cross-session IC). A target that is not there, or an empty
-            store, gives a fresh unlinked session and 1.0.
+            (The new session's snapshot, saved; its cross-session IC). That is None: a vector that was taken
+            over is like itself, whatever the new session does; the first own one is measured
+            (update_ic_and_trajectory). Until then last_ic is the earlier session's own. A target that is not
+            there, or an empty store, gives a fresh unlinked session and 1.0, as in seed 000.
 
         Raises:
             CorruptedIdentityError: The session to continue can't be read.
@@ -203,8 +213,8 @@ class SessionIdentityManager:
             snapshot.coupling = previous.coupling
             snapshot.purpose_vector = list(previous.purpose_vector)
             snapshot.trajectory = [list(vector) for vector in previous.trajectory]
-            snapshot.cross_session_ic = cross_session_ic(snapshot, previous)
-            snapshot.last_ic = snapshot.cross_session_ic
+            snapshot.cross_session_ic = None
+            snapshot.last_ic = previous.last_ic
         self._store.save_snapshot(snapshot)
         self._remember(snapshot)
         return snapshot

@@ -93,5 +93,25 @@ def __getattr__(name: str) -> ModuleType:
     return module
 
 
+NUMBA_PAYS: Final = 20_000_000
+NUMBA_PAYS_TWIN: Final = 2_000_000
+"""Rows times centres from which loading Numba is paid back, against the compiled kernel and against the twin
+(docs/adr/0014-batch-kernels.md)."""
+
+
+def salience_for(comparisons: int) -> ModuleType:
+    """The kernel `salience` for a run of so many rows times centres.
+
+    The compiled one or its twin; for a large run Numba's, if the extra ``numba`` is installed.
+    """
+    chosen: ModuleType = globals().get("salience") or __getattr__("salience")
+    if comparisons < (NUMBA_PAYS_TWIN if "salience" in FALLBACKS else NUMBA_PAYS):
+        return chosen
+    try:
+        return import_module(f"{__name__}.just_in_time")
+    except ImportError:
+        return chosen
+
+
 BACKEND: Final = "reference" if FALLBACKS else "compiled"
 """``compiled`` only when every kernel module that is loaded at once is."""

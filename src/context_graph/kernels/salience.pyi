@@ -3,7 +3,9 @@ from typing import Any
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-__all__ = ["add_weighted", "score"]
+__all__ = ["KINDS", "add_weighted", "score"]
+
+KINDS: tuple[str, ...]
 
 def score(
     block: Buffer | NDArray[Any],
@@ -13,6 +15,7 @@ def score(
     most: Buffer | NDArray[Any],
     unread: float,
     out: Buffer | NDArray[Any],
+    kind: str | None = None,
 ) -> None: ...
 def add_weighted(
     block: Buffer | NDArray[Any],

@@ -28,6 +28,7 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.index.derived import Derived
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors, find_model
+from context_graph.memory.metrics.pulse import FACT, Deed, PulsePast
 from context_graph.memory.metrics.timings import Timings
 from context_graph.memory.recall import Recaller
 from context_graph.model.edge import Direction, GraphEdge
@@ -36,7 +37,6 @@ from context_graph.redact import Tally, TextRedactor
 from context_graph.store.graph.graph import GraphStore
 
 _LOG: Final = logging.getLogger(__name__)
-_PROVIDER: Final = "provider"
 _HARMLESS: Final = (*UNREADABLE_RECORD, StoreBusyError, StoreClosedError)
 """After these failures the database goes on as before."""
 
@@ -64,6 +64,7 @@ class Core:
         self._derived: Derived | None = None
         self._recaller: Recaller | None = None
         self._second: SecondVectors | None = None
+        self._past: PulsePast | None = None
         self._closed = self._recorded = False
         self.purged_ms = 0
         """Unix ms of the last purge."""
@@ -157,7 +158,7 @@ class Core:
     def provider(self) -> EmbeddingProvider:
         """The provider that the store records, else the default; ProviderMismatchError for an unknown one."""
         if self._provider is None:
-            recorded = self.store.meta(_PROVIDER)
+            recorded = self.store.meta(embed.PROVIDER)
             if recorded is None:
                 self._provider = embed.default_provider()
             else:
@@ -168,7 +169,7 @@ class Core:
     def derived(self) -> Derived:
         """Index and metrics, loaded on first use; ProviderMismatchError for another provider's vectors."""
         if self._derived is None:
-            recorded = self.store.meta(_PROVIDER)
+            recorded = self.store.meta(embed.PROVIDER)
             pair = None if recorded is None else (str(recorded["name"]), str(recorded["digest"]))
             embed.require_provider(pair, self.provider)
             with self.timings.measure("load"):
@@ -212,10 +213,10 @@ class Core:
 
     def record_provider(self) -> None:
         """Record the provider of the embeddings before the first of them is written."""
-        if not self._recorded and self.store.meta(_PROVIDER) is None:
+        if not self._recorded and self.store.meta(embed.PROVIDER) is None:
             provider = self.provider
             record = {"name": provider.name, "digest": provider.digest, "dim": provider.dim}
-            self.store.put_meta(_PROVIDER, record)
+            self.store.put_meta(embed.PROVIDER, record)
         self._recorded = True
 
     def adopt_provider(self, provider: EmbeddingProvider) -> None:
@@ -236,9 +237,45 @@ class Core:
         if self._derived is not None:
             self._derived.seq = self.store.counters.seq
             self._derived.index.seen(self._derived.seq)
+            self._sample(self._derived)
             self._derived.save_if_due()
             if self._second is not None:
                 self._second.notify()
+
+    # The pulse's past
+
+    @property
+    def past(self) -> PulsePast:
+        """The store's past values, and what was asked and followed."""
+        if self._past is None:
+            try:
+                self._past = PulsePast.from_fact(self.store.meta(FACT))
+            except UNREADABLE_RECORD as error:
+                _LOG.error("%s; the pulse's past begins anew", error)
+                self._past = PulsePast()
+        return self._past
+
+    def keep_past(self) -> None:
+        """Write the past if it has changed; a failure only means that something may be asked again."""
+        if self._past is None or not self._past.changed:
+            return
+        try:
+            self.store.put_meta(FACT, self._past.as_fact())
+            self._past.changed = False
+        except StoreError as error:
+            _LOG.warning("the pulse's past of %s: %s", self.folder.name, error)
+            self.mistrust()
+
+    def did(self, deed: Deed) -> None:
+        """Note what was done, which may end what a pulse asked for."""
+        self.past.did(deed, self.store.counters.seq)
+        self.keep_past()
+
+    def _sample(self, derived: Derived) -> None:
+        if self.past.due(self.store.counters.nodes, derived.index.arrived_after(self.past.sampled)):
+            found = derived.metrics.metrics()
+            self.past.sample(found.entropy, found.coherence, derived.seq)
+            self.keep_past()
 
     # Life
 

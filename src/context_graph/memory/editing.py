@@ -72,14 +72,14 @@ def _store_new(core: Core, work: Sequence[tuple[Draft, Encoded]]) -> list[Memory
             one = _made(core, draft, encoded, seq + number)
             made.append(one)
             derived.metrics.added(one.node, one.node.embedding or b"", measured=one.measured)
+            derived.index.add(one.node, encoded)
         edges = [edge for one in made for edge in one.edges]
         core.store.add([(one.node, one.node.embedding) for one in made], edges)
     except BaseException:
-        core.forget_derived()  # its figures count what was not stored
+        core.forget_derived()  # it counts what was not stored
         raise
     with followed(core):
         for one in made:
-            derived.index.add(one.node, one.encoded)
             for edge in one.edges:
                 derived.metrics.linked(edge)
     return [one.node for one in made]
@@ -89,7 +89,6 @@ class _Made(NamedTuple):
     """A memory about to be stored, with its measurements."""
 
     node: MemoryNode
-    encoded: Encoded
     measured: Measured
     edges: list[GraphEdge]
 
@@ -100,7 +99,12 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         core.live(target)
     embedding = draft.embedding or encoded.embedding
     measured = core.derived.metrics.measure(
-        node_id, embedding, importance=draft.importance, links=len(draft.links), session_id=draft.session_id
+        node_id,
+        embedding,
+        importance=draft.importance,
+        anchors=core.derived.index.anchors(encoded.terms, draft.tags),
+        links=len(draft.links),
+        session_id=draft.session_id,
     )
     node = MemoryNode(
         **draft.fields(),
@@ -117,7 +121,7 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         GraphEdge(id=uuid4(), source_id=node_id, target_id=target, created_at_ms=at, last_traversed_ms=at)
         for target in draft.links
     ]
-    return _Made(node, encoded, measured, edges)
+    return _Made(node, measured, edges)
 
 
 def put_nodes(
@@ -193,7 +197,11 @@ def _prepared(core: Core, given: MemoryNode, seq: int) -> tuple[MemoryNode, Enco
     if clean.semantic_cluster is not None or clean.utl_state != UTLState():
         return replace(clean, commit_seq=seq, embedding=embedding), one
     measured = core.derived.metrics.measure(
-        clean.id, embedding, importance=clean.importance, session_id=clean.session_id
+        clean.id,
+        embedding,
+        importance=clean.importance,
+        anchors=core.derived.index.anchors(one.terms, clean.tags),
+        session_id=clean.session_id,
     )
     made = replace(
         clean,
@@ -361,6 +369,17 @@ def touch(core: Core, ids: Iterable[UUID], at_ms: int, followed: Sequence[GraphE
         for node in used:
             core.cache.replace(node)
             core.derived.metrics.touched(node)
+
+
+def reward(core: Core, worth: Sequence[tuple[UUID, float]]) -> None:
+    """Add to the mean worth of each edge that is there."""
+    changed: dict[UUID, GraphEdge] = {}
+    for edge_id, one in worth:
+        edge = changed.get(edge_id) or core.store.edges.get(edge_id.bytes)
+        if edge is not None:
+            changed[edge_id] = edge.rewarded(one)
+    if changed:
+        core.store.put_uses((), changed.values())
 
 
 def _traversals(

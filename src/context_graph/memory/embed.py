@@ -76,6 +76,8 @@ def packaged_table() -> TokenTable:
 
 
 DEFAULT_PROVIDER: Final = "static"
+PROVIDER: Final = "provider"
+"""Name of the fact (`GraphStore.meta`) that records a store's provider."""
 RARITY: Final = 1e-3
 """``a`` in a query piece's weight a / (a + p), where p is the piece's share in the store."""
 

@@ -30,6 +30,8 @@ from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
+from context_graph.memory.metrics.pulse import Deed
+from context_graph.memory.metrics.review_tasks import ACCEPTED
 from context_graph.memory.reading import Reading
 from context_graph.memory.reindex import Step, reindex, reindex_step
 from context_graph.memory.runs import Undone
@@ -196,7 +198,9 @@ class Memex(Reading):
         draft.check()
         draft.redact(self._core.redactor)
         with self._core.operation("store", writes=True) as core:
-            return editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
+            node = editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
+            core.did(Deed.LINKED if draft.links else Deed.STORED)
+            return node
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:
         """Store at most 1,000 memories, `Draft`s or `store`'s arguments, in one batch, all or none.
@@ -211,7 +215,9 @@ class Memex(Reading):
             draft.redact(self._core.redactor)
         with self._core.operation("store", writes=True) as core:
             encoded = [core.provider.encode(text_to_embed(draft)) for draft in drafts]
-            return editing.store_drafts(core, drafts, encoded)
+            nodes = editing.store_drafts(core, drafts, encoded)
+            core.did(Deed.STORED)
+            return nodes
 
     def put(self, node: MemoryNode) -> MemoryNode:
         """Store a whole memory with its own id and all its fields; it replaces one with the same id."""
@@ -237,6 +243,20 @@ class Memex(Reading):
         """Write changed fields of live memories in one batch; content, times and embedding can't change."""
         with self._core.operation("update", writes=True) as core:
             editing.update_nodes(core, nodes)
+
+    def accept(self, node_id: UUID | str) -> MemoryNode:
+        """Mark a memory as fine as it is, although nothing is connected to it: no review asks for it again.
+
+        Raises GraphQueryError if it is not in the store.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.operation("update", writes=True) as core:
+            node = core.live(wanted)
+            if ACCEPTED not in node.metadata:
+                node = replace(node, metadata={**node.metadata, ACCEPTED: True})
+                editing.update_nodes(core, [node])
+            core.did(Deed.ACCEPTED)
+            return node
 
     def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
         """Count a use of each memory: access count and time of last access. Unknown ids are skipped.
@@ -270,7 +290,9 @@ class Memex(Reading):
         """As `forget`; also tells which merged memories were deleted with it, and which stay and why."""
         wanted = as_uuid("node_id", node_id)
         with self._core.operation("forget", writes=True) as core:
-            return editing.forget(core, wanted, soft=soft, reason=reason)
+            told = editing.forget(core, wanted, soft=soft, reason=reason)
+            core.did(Deed.FORGOT)
+            return told
 
     def restore(self, node_id: UUID | str) -> MemoryNode:
         """Undo a soft delete and return the memory; GraphQueryError if it is not in the store any more."""
@@ -347,6 +369,7 @@ class Memex(Reading):
                 metadata=redacted(metadata, core.redactor) if metadata else {},
             )
             editing.put_edges(core, [edge], new=known is None)
+            core.did(Deed.LINKED)
             return edge
 
     def unlink(self, edge_id: UUID | str) -> GraphEdge:
@@ -365,6 +388,16 @@ class Memex(Reading):
             if edges:
                 editing.put_edges(core, edges, new=False)
             return edges
+
+    def reward(self, worth: Iterable[tuple[UUID, float]]) -> None:
+        """Note what edges were worth to the sessions that they brought a memory, [-1, 1]; skips unknown ids.
+
+        A use and no change: it has no commit and no history. Raises InvalidParamsError, StoreError.
+        """
+        noted = list(worth)
+        if noted:
+            with self._core.operation("touch", writes=True) as core:
+                editing.reward(core, noted)
 
     # Consolidations
 

@@ -127,7 +127,8 @@ def _counts(edits: Sequence[Edit]) -> dict[str, int]:
 class _Following:
     """Updates index, metrics and cache after edits that were committed.
 
-    A run changes neither content nor learning state, so updates concern only the index and the use counts.
+    A run changes no content, and of the learning state only delta_c, which no figure sums up; so updates
+    concern only the index and the use counts.
     """
 
     def __init__(self, core: Core) -> None:

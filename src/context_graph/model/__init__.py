@@ -134,6 +134,9 @@ def _uniform_vector() -> list[float]:
 class SessionIdentitySnapshot:
     """A session's identity: the 14 fields of seeds 000 and 001, with their defaults (REQ-SESSION-01).
 
+    ``cross_session_ic`` is None where a session follows another and was not compared with it yet; until a
+    session has measured something itself, ``purpose_vector`` is that of the session before.
+
     Vectors are lists of KURAMOTO_N floats. ``kuramoto_phases`` are radians in [0, 2*pi);
     ``purpose_vector`` and the trajectory's entries are float32 on disk.
     """
@@ -141,7 +144,7 @@ class SessionIdentitySnapshot:
     session_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     timestamp_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     previous_session_id: str | None = None
-    cross_session_ic: float = 1.0
+    cross_session_ic: float | None = 1.0
     kuramoto_phases: list[float] = field(default_factory=lambda: [0.0] * KURAMOTO_N)
     coupling: float = 0.5
     purpose_vector: list[float] = field(default_factory=_uniform_vector)
@@ -187,12 +190,12 @@ class ICClassification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftMetrics:
-    """How far a session starts from the one it continues."""
+    """How far a session is from the one before it."""
 
     ic_delta: float
-    """Cross-session IC minus the previous session's last IC, in [-1, 1]."""
+    """Its IC minus the earlier session's last IC, in [-1, 1]."""
     purpose_drift: float
-    """1 - cosine of the two purpose vectors, in [0, 2]."""
+    """1 - cross-session IC, in [0, 1]; of two given snapshots 1 - cosine of their vectors, in [0, 2]."""
     time_since_snapshot_ms: int
     kuramoto_phase_drift: float
     """Mean absolute phase difference of the oscillators, radians in [0, pi]."""

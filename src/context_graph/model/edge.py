@@ -94,7 +94,7 @@ class GraphEdge:
     is_amortized_shortcut: bool = False
     """Made by a consolidation's replay."""
     steering_reward: float = 0.0
-    """[-1, 1], from the last traversal."""
+    """[-1, 1]: of the last traversal, or the decaying mean of what it was worth to sessions (`rewarded`)."""
     domain: Domain = Domain.GENERAL
     confidence: float = 1.0
     """[0, 1]."""
@@ -131,6 +131,15 @@ class GraphEdge:
         """This edge after one more traversal at ``at_ms`` that earned ``reward``."""
         steered = self.apply_steering(reward)
         return replace(steered, traversal_count=self.traversal_count + 1, last_traversed_ms=at_ms)
+
+    def rewarded(self, worth: float) -> GraphEdge:
+        """This edge after a memory it led to was shown: the mean of ``worth`` in [-1, 1], the past times 0.9.
+
+        Raises InvalidParamsError if ``worth`` is no number in [-1, 1].
+        """
+        check_range("worth", worth, -1.0, 1.0)
+        mean = STEERING_DECAY * self.steering_reward + (1.0 - STEERING_DECAY) * worth
+        return replace(self, steering_reward=min(1.0, max(-1.0, mean)))
 
     def is_valuable_shortcut(self) -> bool:
         """A shortcut traversed more than 5 times whose reward is above 0.3 (TC-CORE-032)."""

@@ -379,11 +379,15 @@ class Link(Called, kw_only=True):
     metadata: _Metadata | None = None
 
 
-@operation(tool="get_memory", says="One memory whole; at level 2 with its links.", result=("node",))
+@operation(tool="get_memory", says="One memory whole; level 2: its links.", result=("node",))
 class Get(Shown, kw_only=True):
     """Show one whole memory."""
 
     node_id: Annotated[str, node_named(NODE_ID)]
+    accept: Annotated[
+        bool,
+        about("Mark it as fine as it is, although nothing is connected to it: no review asks for it again."),
+    ] = False
 
 
 @operation(

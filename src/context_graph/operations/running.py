@@ -26,6 +26,7 @@ from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
+from context_graph.memory.metrics.pulse import Deed
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content, iso_time
@@ -120,6 +121,7 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
         floor=given.min_relevance,
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
+    memex.did(Deed.RECALLED)
     view = views.recall_view(memex, found, context.verbosity)
     return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
 
@@ -135,6 +137,7 @@ def _inject(context: Context, given: memories.Inject) -> Answer:
         filters=RecallFilters.parse(given.filters),
     )
     _count_use(context, memex, found.node_ids, found.followed)
+    memex.did(Deed.RECALLED)
     view = views.injection_view(memex, found, context.verbosity)
     return Answer(view, quotes=_quotes(context), nothing=not found.node_ids)
 
@@ -193,6 +196,9 @@ def _get(context: Context, given: memories.Get) -> Answer:
     if node is None:  # EC-CORE-011: a forgotten memory is as if it had never been
         raise GraphQueryError(f"no memory {node_id} in this store")
     _count_use(context, memex, (node_id,))
+    memex.did(Deed.RECALLED)
+    if given.accept:
+        node = memex.accept(node_id)
     return Answer({"node": views.node_view(memex, node, context.verbosity)}, quotes=_quotes(context))
 
 
@@ -252,13 +258,14 @@ def _identity(context: Context, given: memories.Identity) -> Answer:
     try:
         return Answer(context.host.identity(context.session_id))
     except SessionNotFoundError:
-        if given.session_id is not None:
-            raise SessionNotFoundError(f"Session not found or expired: {given.session_id}") from None
+        pass
     try:  # the environment's session may never have been recorded: then the store's latest is what is meant
-        return Answer(context.host.identity(None))
-    except SessionNotFoundError:
-        missing = context.session_id or "none has been recorded in this project"
-        raise SessionNotFoundError(f"Session not found or expired: {missing}") from None
+        latest = context.host.identity(None)
+    except SessionNotFoundError:  # no hooks: MCP alone
+        return Answer(views.unmeasured_view(context.host.memory(), context.session_id))
+    if given.session_id is not None:
+        raise SessionNotFoundError(f"Session not found or expired: {given.session_id}") from None
+    return Answer(latest)
 
 
 def _export(context: Context, given: memories.Export) -> Answer:

@@ -47,6 +47,25 @@ def record_view(node: MemoryNode) -> dict[str, Any]:
     return found
 
 
+UNMEASURED: Final = (
+    "No session of this project has been measured: no hook has told of one. The memory works without them."
+)
+
+
+def unmeasured_view(memex: Memex, session_id: str | None) -> dict[str, Any]:
+    """get_identity's answer where no hook has ever told of a session: what the store knows."""
+    newest = memex.list(limit=1).nodes
+    return {
+        "session_id": session_id,
+        "identity_continuity": None,
+        "measured": False,
+        "note": UNMEASURED,
+        "memories": memex.count(),
+        "last_memory_at": iso_time(newest[0].created_at_ms) if newest else None,
+        "last_memory_session_id": newest[0].session_id if newest else None,
+    }
+
+
 def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
     """REQ-CORE-014's answer; with the learning state except at level 0."""
     if level is None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from context_graph.text.descriptions import without_description
 from context_graph.text.patterns import Linear, linear
 from context_graph.text.sentences import shortened
 
@@ -33,7 +34,7 @@ def _any_of(*patterns: str) -> Linear:
     return linear(rf"(?i)(?:^|\W)(?:{'|'.join(patterns)})(?:\W|$)")
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -63,7 +64,7 @@ _LEFT: Final = _any_of(
 _LONG_PROMPT_CHARS: Final = 600
 """A pasted report: in it only plain words of decision count; `never` and `must` are about something else."""
 
-_SMALL_TALK: Final = _words(
+_SMALL_TALK: Final = words(
     """y yes yep yeah no nope ok okay sure thank thanks you go on ahead continue proceed next done please do
     it that this try again retry good great perfect nice fine cool hi hello hey stop wait and now all sounds
     right"""
@@ -77,16 +78,15 @@ _NOISE: Final = linear(r"Exit code \d+|Traceback .*|=.*|-+|\^+|\s*at .*|npm (?:e
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
 
-_LOOKUPS: Final = _words(
+_LOOKUPS: Final = words(
     """ls cat head tail less more grep rg egrep find fd tree pwd cd echo printf wc which type file stat du df
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
-_GIT_LOOKUPS: Final = _words("status diff log show branch blame remote rev-parse ls-files")
-_OURS: Final = _words("context-graph-cli context-graph-py req")
+_GIT_LOOKUPS: Final = words("status diff log show branch blame remote rev-parse ls-files")
+_OURS: Final = words("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")
-_DESCRIPTION: Final = linear(r" [A-Z][a-z]+(?:-[a-z]+)? [^\"'|&;$<>`\\{}=]+$")
 
 _TODO: Final = linear(r"(?m)^(?:\d+ )?(?P<what>.+?) (?P<state>pending|in_progress|completed)(?:\W|$)")
 _SLASH_COMMAND: Final = re.compile(r"/[\w:-]++")
@@ -130,8 +130,7 @@ def command_of(input_text: str, limit: int = 90) -> str:
     lines = [line.strip() for line in input_text.strip().splitlines()]
     first = next((line for line in lines if line and not line.startswith("#")), "")
     if first == (lines[-1] if lines else ""):
-        told = _DESCRIPTION.search(first)
-        first = first[: told.start()] if told else first
+        first = without_description(first)
     for leading in (_CHANGES_DIR, _SETS_ENV):
         found = leading.match(first)
         first = first[found.end() :] if found else first

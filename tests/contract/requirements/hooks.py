@@ -139,7 +139,7 @@ HOOKS: dict[str, Requirement] = {
             "tests/e2e/test_real_client.py::test_identity_survives_from_one_real_session_to_the_next",
             "tests/integration/claude/test_hooks.py::test_arguments_alone_make_an_event",
             "tests/integration/claude/test_hooks.py::test_in_the_json_format_a_hook_prints_seed_001s_output",
-            "tests/integration/claude/test_hooks.py::test_the_prompt_carries_the_four_lines",
+            "tests/integration/claude/test_hooks.py::test_a_prompt_is_told_what_changed_in_the_state",
         ),
     ),
     "REQ-HOOKS-21": Requirement(

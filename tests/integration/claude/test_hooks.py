@@ -76,11 +76,14 @@ def hook(cli: Cli, kind: str, given: object = None, *args: str, fmt: str = "clau
 
 
 def work(cli: Cli, session: str = "s-1", calls: int = 4) -> None:
-    """A session with a prompt and some like tool calls."""
+    """A session with a prompt and some tool calls that are much alike and repeat none."""
     assert hook(cli, "session-start", body("session-start", session)).returncode == 0
     assert hook(cli, "prompt-submit", body("prompt-submit", session)).returncode == 0
     for number in range(calls):
-        assert hook(cli, "post-tool", body("post-tool", session, number)).returncode == 0
+        given = body(
+            "post-tool", session, number, text=f"pytest tests/test_bucket.py -k {'abcdefghijkl'[number]}"
+        )
+        assert hook(cli, "post-tool", given).returncode == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,8 +94,8 @@ def test_in_the_claude_format_a_hook_prints_one_document_of_the_clients_schema_o
     work(cli)
     done = hook(cli, kind, body(kind, number=99))
     assert (done.returncode, done.stderr) == (0, "")
-    if kind in ("post-tool", "post-tool-failure", "stop", "pre-compact", "session-end"):
-        assert done.stdout == ""
+    if kind not in ("session-start", "pre-tool"):
+        assert done.stdout == "", "nothing has changed"
     else:
         document = json.loads(done.stdout)
         assert document["hookSpecificOutput"]["hookEventName"] == NAMES[kind]
@@ -271,7 +274,7 @@ def test_the_brief_follows_each_restore_and_each_measured_event(cli: Cli) -> Non
     work(cli, "one")
     assert hook(cli, "session-start", body("session-start", "two")).returncode == 0
     restored = cli.run("consciousness", "brief", env={"CLAUDE_CODE_SESSION_ID": "two"}).stdout
-    assert BRIEF.match(restored.strip())
+    assert restored.strip() == "[C:? r=? IC=?]"  # the numbers of session one say nothing about two
     work(cli, "three", calls=12)
     seen = set()
     for number, topic in enumerate(TOPICS * 2):
@@ -290,37 +293,106 @@ def test_the_brief_setting_decides_when_it_is_said(cli: Cli) -> None:
         done = hook(cli, "pre-tool", body("pre-tool", number=number), CONTEXT_GRAPH_BRIEF=mode)
         return done.stdout != ""
 
-    assert not said(60, "off")
-    assert said(61, "on_change") and not said(62, "on_change")
-    assert said(63, "always")
+    assert not said(60, "never") and not said(61, "off")
+    assert said(62, "changes") and not said(63, "changes") and not said(64, "on_change")
+    assert said(65, "always") and said(66, "always")
+    cli.run("owner", "stop")
+    assert not said(67, "changes"), "what the model saw outlives the owner"
 
 
-def test_the_prompt_carries_the_four_lines(cli: Cli) -> None:
-    """TC-SESSION-21, REQ-SESSION-15, REQ-HOOKS-20."""
+def test_calls_made_at_once_bring_one_brief(cli: Cli) -> None:
     work(cli)
-    told = hook(cli, "prompt-submit", body("prompt-submit"))
-    lines = json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"].splitlines()
-    assert len(lines) == 4 and lines[0] == "[System Consciousness]"
-    assert re.match(r"^State: (CONSCIOUS|EMERGING|FRAGMENTED|DORMANT|HYPERSYNC) \(C=\d\.\d\d\)$", lines[1])
-    assert re.match(
-        r"^Kuramoto r=\d\.\d\d, Identity IC=\d\.\d\d \((healthy|good|warning|degraded)\)$", lines[2]
-    )
-    assert lines[3].startswith("Guidance: ")
+    told: list[str] = []
+    threads = [
+        threading.Thread(
+            target=lambda n=n: told.append(hook(cli, "pre-tool", body("pre-tool", number=n)).stdout)
+        )
+        for n in range(60, 66)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 6 and sum(map(bool, told)) == 1, told
+
+
+def test_a_line_that_says_nothing_does_not_reach_the_model(cli: Cli) -> None:
+    hook(cli, "session-start", body("session-start"))
+    assert hook(cli, "pre-tool", body("pre-tool", number=1), CONTEXT_GRAPH_BRIEF="always").stdout == ""
+    assert hook(cli, "prompt-submit", body("prompt-submit")).stdout == ""
+    for kind in ("pre-tool", "prompt-submit"):
+        document = json.loads(hook(cli, kind, body(kind, number=2), fmt="json").stdout)
+        assert "context_injection" not in document, kind
+
+
+def context(done: Any) -> str:
+    """What of a hook's answer reaches the model."""
+    text: str = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] if done.stdout else ""
+    return text
+
+
+def test_a_prompt_is_told_what_changed_in_the_state(cli: Cli) -> None:
+    """REQ-HOOKS-20, D3.8: REQ-SESSION-15's four lines are `inject-context`'s; the hook says what is new."""
+    work(cli, "s-1", calls=12)
+    assert context(hook(cli, "prompt-submit", body("prompt-submit"))) == "", "a healthy session is no news"
+    for number, topic in enumerate(TOPICS):
+        hook(cli, "post-tool", body("post-tool", number=200 + number, text=topic * 4))
     assert hook(cli, "prompt-submit", body("prompt-submit"), CONTEXT_GRAPH_INJECT="off").stdout == ""
+    told = context(hook(cli, "prompt-submit", body("prompt-submit")))
+    assert re.match(
+        r"Identity continuity fell to 0\.\d\d \((normal|warning|critical)\): the last calls", told
+    )
+    assert "Guidance" not in told and "proceed" not in told
+    assert context(hook(cli, "prompt-submit", body("prompt-submit"))) == "", "told once"
+
+
+def test_a_session_in_circles_is_told_what_repeats(cli: Cli) -> None:
+    """Live and from the spool alike, and after a restart of the owner."""
+    work(cli, "s-1", calls=6)
+    hook(cli, "pre-tool", body("pre-tool", number=90))
+    given = body("post-tool-failure", text="pytest tests/test_x.py --token ghp_" + "a1B2" * 9)
+    for number in range(2):
+        hook(cli, "post-tool-failure", {**given, "tool_use_id": f"toolu_{300 + number}"})
+    cli.run("owner", "stop")
+    spooled = {**given, "tool_use_id": "toolu_302"}
+    hook(cli, "post-tool-failure", spooled, CONTEXT_GRAPH_PYTHON="/bin/false")
+    hook(cli, "post-tool-failure", {**given, "tool_use_id": "toolu_303"})
+    cli.run("session", "show", "--session-id", "s-1")  # with it the owner is up, and the spool is taken in
+    # An owner that has just started may be late for a call; it then says it at the next one.
+    said = (context(hook(cli, "pre-tool", body("pre-tool", number=number))) for number in range(91, 99))
+    brief, told = next(filter(None, said)).splitlines()
+    assert BRIEF.match(brief) and brief.startswith("[C:HYP ")
+    assert told.startswith("The last 3 calls repeat earlier ones: `pytest tests/test_x.py")
+    assert told.endswith("failed 4 times with the same output, and no new file was touched.")
+    assert "ghp_" not in told
+    assert hook(cli, "pre-tool", body("pre-tool", number=92)).stdout == ""
+    assert told in context(hook(cli, "prompt-submit", body("prompt-submit")))
+    shown = json.loads(cli.run("consciousness", "status", "--json").stdout)
+    assert shown["state"] == "HYPERSYNC"
+    hook(cli, "post-tool", body("post-tool", number=400, text="cat src/new.py"))
+    assert "repeat" not in context(hook(cli, "prompt-submit", body("prompt-submit")))
 
 
 def test_a_next_session_is_restored_from_the_last_one(cli: Cli) -> None:
-    """REQ-HOOKS-17, TC-SESSION-14: linked, drift metrics computed, purpose carried over."""
+    """REQ-HOOKS-17, TC-SESSION-14: linked, told the last one's own IC; drift metrics once measured."""
     work(cli, "one")
+    last = json.loads(cli.run("session", "show", "--session-id", "one", "--json").stdout)["last_ic"]
     started = hook(cli, "session-start", body("session-start", "two"), fmt="json")
     document = json.loads(started.stdout)
-    assert re.match(r"^Identity restored from one\. IC: \d\.\d\d \(\w+\)$", document["context_injection"])
-    assert set(document["drift_metrics"]) == {
+    assert re.match(rf"^Identity restored from one\. IC: {last:.2f} \(\w+\)$", document["context_injection"])
+    assert "drift_metrics" not in document
+    assert hook(cli, "prompt-submit", body("prompt-submit", "two")).returncode == 0
+    told = [
+        json.loads(hook(cli, "post-tool", body("post-tool", "two", n), fmt="json").stdout) for n in range(3)
+    ]
+    assert ["drift_metrics" in one for one in told] == [False, False, True]
+    assert set(told[2]["drift_metrics"]) == {
         "ic_delta",
         "purpose_drift",
         "time_since_snapshot_ms",
         "kuramoto_phase_drift",
     }
+    assert told[2]["drift_metrics"]["purpose_drift"] < 0.5
     named = hook(cli, "session-start", body("session-start", "three"), "--previous-session-id", "one")
     assert "restored from one" in named.stdout
     cleared = hook(cli, "session-start", {**body("session-start", "four"), "source": "clear"})
@@ -407,7 +479,7 @@ def test_with_no_owner_the_event_waits_in_the_spool_and_is_applied_once(cli: Cli
     away = {"CONTEXT_GRAPH_PYTHON": "/bin/false"}
     lost = hook(cli, "post-tool", body("post-tool", number=70), **away)
     assert (lost.returncode, lost.stdout) == (0, "")
-    told = hook(cli, "pre-tool", body("pre-tool", number=71), **away)
+    told = hook(cli, "pre-tool", body("pre-tool", number=71), **away, CONTEXT_GRAPH_BRIEF="always")
     assert BRIEF.match(json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"])
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert (shown["events_applied"], shown["spool_pending"]) == (7, 0)

@@ -44,15 +44,24 @@ def either(request: pytest.FixtureRequest, project: GateProject) -> Iterator[Gat
 
 
 def test_a_refusal_names_what_is_unmet_and_ends_with_the_way_out(either: GateProject) -> None:
-    """One document with brief and refusal; once satisfied, the call passes without a word."""
+    """Once satisfied, the call passes without a word."""
     refused = either.edit()
     assert (refused.decision, refused.names) == ("deny", ["plan"])
-    assert refused.context.startswith("[C:"), "the other features' text is in the same document"
+    assert refused.context == "", "nothing was measured: there is no brief"
     assert refused.reason.splitlines()[-1].endswith(f"context-graph-cli req satisfy plan --session {A}`")
     either.req("satisfy", "plan", "--session", A[:8])
     passed = either.edit()
     assert passed.decision == "allow" and "permissionDecision" not in passed.own
     assert either.edit(B).decision == "deny", "a session's satisfaction is its own"
+
+
+def test_a_refusal_and_the_brief_are_in_one_document(project: GateProject) -> None:
+    for part in ("limits", "buckets", "keys", "windows"):
+        project.bash(f"cat src/rate/{part}.py", verb="post-tool")
+    refused = project.edit()
+    assert (refused.decision, refused.names) == ("deny", ["plan"])
+    assert refused.context.startswith("[C:") and "plan" not in refused.context
+    assert project.edit().context == "", "the refused call has told it"
 
 
 def test_stop_is_held_back_once_by_what_an_allowed_call_armed(either: GateProject) -> None:

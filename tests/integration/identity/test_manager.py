@@ -69,7 +69,7 @@ def test_a_new_session_continues_the_previous_one(manager: SessionIdentityManage
     assert second.purpose_vector == first.purpose_vector
     assert second.kuramoto_phases == first.kuramoto_phases
     assert (second.coupling, second.trajectory) == (2.5, first.trajectory)
-    assert second.cross_session_ic == pytest.approx(manager.compute_cross_session_ic(second, first))
+    assert second.cross_session_ic is None and second.last_ic == first.last_ic
     assert manager.load_or_create("first").trajectory == first.trajectory  # a copy, not a share
 
 
@@ -241,10 +241,28 @@ def test_restoring_begins_a_new_session_linked_to_the_latest(manager: SessionIde
     assert restored.session_id not in ("old", "latest")
     assert restored.previous_session_id == "latest"
     assert restored.trajectory == snapshot("latest").trajectory
-    assert restored.cross_session_ic == ic == pytest.approx(1.0)
+    assert restored.cross_session_ic is ic is None  # its vector is only a copy
+    assert restored.last_ic == snapshot("latest").last_ic
     assert manager.load_or_create(restored.session_id) == restored
     again, _ = manager.restore_identity()
     assert again.previous_session_id == restored.session_id
+
+
+def test_the_first_own_vector_of_a_restored_session_is_measured_against_the_old_one(db: Path) -> None:
+    """D3.5: seed 000's formula on two vectors that were made apart; it is kept, and never measured again."""
+    with SessionIdentityManager.open(db) as manager:
+        manager.load_or_create("old")
+        manager.update_ic_and_trajectory("old", [1.0] + [0.0] * 12, 0.0)
+        restored, ic = manager.restore_identity("old")
+        assert ic is None
+        r = order_of(restored.kuramoto_phases)
+        first = manager.update_ic_and_trajectory(restored.session_id, [0.6, 0.8] + [0.0] * 11, 0.0)
+        assert first.cross_session_ic == first.last_ic == pytest.approx(0.6 * r, abs=1e-6)
+        manager.update_ic_and_trajectory(restored.session_id, [0.6, 0.8] + [0.0] * 11, 0.0)
+    with SessionIdentityManager.open(db) as manager:
+        kept = manager.load_or_create(restored.session_id)
+        assert kept.cross_session_ic == pytest.approx(0.6 * r, abs=1e-6)
+        assert kept.last_ic == pytest.approx(r, abs=1e-6)
 
 
 def test_restoring_a_target_takes_its_full_id_or_alias(manager: SessionIdentityManager) -> None:

@@ -386,6 +386,26 @@ def test_get_identity_tells_the_numbers_of_the_running_session(cli: Cli) -> None
         assert peer.fail("get_identity", session_id="nobody").code == -32000
 
 
+def test_get_identity_without_any_session_tells_what_the_store_knows(peer: Peer) -> None:
+    """MCP alone: nobody did anything wrong, and the tool answers."""
+    peer.store(FACTS[0], session_id="talk-1")
+    for given in ({}, {"session_id": "my own"}):
+        found = peer.ask("get_identity", **given)
+        assert found["session_id"] == given.get("session_id")
+        assert found["measured"] is False and found["identity_continuity"] is None
+        assert "no hook" in found["note"]
+        assert (found["memories"], found["last_memory_session_id"]) == (1, "talk-1")
+        check_pulse(found)
+
+
+def test_an_orphan_ends_by_the_tool_that_it_names(peer: Peer) -> None:
+    node = peer.store(FACTS[0])
+    assert peer.ask("get_memory", node_id=node)["node"]["metadata"] == {}
+    found = peer.ask("get_memory", node_id=node, accept=True)["node"]
+    assert found["metadata"] == {"accepted": True}
+    assert peer.ask("recall_memory", query=FACTS[0])["nodes"][0]["id"] == node
+
+
 def test_a_tool_use_id_that_two_sessions_have_is_the_callers_own(cli: Cli) -> None:
     """Where a gateway numbers them: a call is its own session's, not that of whoever used the number last."""
     cli.run("owner", "start")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
@@ -67,21 +66,13 @@ def test_an_empty_store_wants_exploring(memex) -> None:
     assert (pulse.entropy, pulse.coherence, pulse.suggested_action) == (0.0, 0.0, SuggestedAction.EXPLORE)
 
 
-def test_the_pulse_follows_the_store(memex) -> None:
-    """REQ-CORE-003, REQ-CORE-004, REQ-CORE-019: from the state of the store, by D4.4's table."""
-    nodes = store(memex, *SUBJECTS[:3])
-    assert action(memex) is SuggestedAction.EXPLORE
-    nodes += store(memex, *SUBJECTS[3:6])
-    assert action(memex) is SuggestedAction.CLARIFY
-    nodes += store(memex, *SUBJECTS[6:])
+def test_a_young_store_says_nothing_about_its_state(memex) -> None:
+    """REQ-CORE-003, REQ-CORE-019: the numbers are there; what is usual for it can't be known yet."""
+    store(memex, *SUBJECTS)
     scattered = memex.pulse()
     assert scattered.entropy > 0.7 > 0.4 > scattered.coherence
-    assert scattered.suggested_action is SuggestedAction.TRIGGER_DREAM
-    for one, other in pairwise(nodes):
-        memex.link(one.id, other.id)
-    linked = memex.pulse()
-    assert linked.coherence > scattered.coherence
-    assert linked.suggested_action is SuggestedAction.EPISTEMIC_ACTION
+    assert scattered.suggested_action is SuggestedAction.READY
+    assert "too young" in memex.status().reason
 
 
 def test_a_store_about_one_thing_is_ready(memex) -> None:
@@ -148,6 +139,7 @@ def test_the_same_text_twice_is_a_duplicate_until_one_goes(memex) -> None:
         "nodes": 2,
         "priority": "normal",
         "reason": "say the same",
+        "ended_by": {"forget_memory": "all but one", "link_memories": "to keep both"},
     }
     memex.forget(nodes[2].id)
     assert tasks(memex) == ()
@@ -189,20 +181,62 @@ def test_a_link_says_that_two_like_memories_are_meant_to_be_two(memex) -> None:
     assert memex.utl().coherence < before
 
 
+def aged(memex: Memex, *texts: str, **how) -> list[MemoryNode]:
+    """Memories as an import brings them that were stored a month ago."""
+    made = store(memex, *texts, **how)
+    old = [
+        replace(
+            node,
+            created_at_ms=node.created_at_ms - 30 * DAY_MS,
+            last_accessed_ms=node.last_accessed_ms - 30 * DAY_MS,
+            embedding=memex.embedding(node.id),
+        )
+        for node in made
+    ]
+    return memex.put_many(old)
+
+
 def test_memories_that_hang_alone_and_are_old_and_unused_are_orphans(memex) -> None:
-    """REQ-CORE-017: one task of low priority; a use, a link, importance or youth takes a memory out."""
-    long_ago = memex.store(SUBJECTS[0], rationale=WHY).created_at_ms - 30 * DAY_MS
-    old = store(memex, *SUBJECTS[1:5], occurred_at_ms=long_ago)
-    store(memex, SUBJECTS[5], occurred_at_ms=long_ago, importance=0.9)
-    store(memex, SUBJECTS[6], occurred_at_ms=long_ago, pinned=True)
+    """REQ-CORE-017: one task of low priority; each tool that it names ends it for a memory."""
+    old = aged(memex, *SUBJECTS[1:5])
+    aged(memex, SUBJECTS[5], importance=0.9)
+    aged(memex, SUBJECTS[6], pinned=True)
+    tagged = aged(memex, SUBJECTS[7], SUBJECTS[8], tags=("farm",))
+    long_ago = old[0].created_at_ms - 300 * DAY_MS
+    store(memex, SUBJECTS[9], occurred_at_ms=long_ago)  # it happened long ago, and came just now
     (task,) = tasks(memex)
     assert (task.task_type, task.priority) == (TaskType.ORPHAN, "low")
     assert set(task.target_nodes) == {node.id for node in old}
-    memex.touch([old[0].id])
-    memex.link(old[1].id, old[2].id)
+    assert list(task.as_dict()["ended_by"]) == ["get_memory", "link_memories", "forget_memory"]
+    assert memex.accept(old[0].id).metadata["accepted"] is True
+    memex.link(old[1].id, tagged[0].id)
+    assert {node for task in tasks(memex) for node in task.target_nodes} == {node.id for node in old[2:]}
+    memex.update([replace(old[2], tags=("chess",))])
     assert [task.target_nodes for task in tasks(memex)] == [(old[3].id,)]
     memex.forget(old[3].id)
     assert tasks(memex) == ()
+
+
+def test_an_accepted_orphan_stays_accepted_through_a_restart(tmp_path: Path, redactor: Redactor) -> None:
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        one, other = aged(memex, *SUBJECTS[:2])
+        assert kinds(memex) == [TaskType.ORPHAN]
+        memex.accept(one.id)
+    (tmp_path / METRICS_FILE).unlink()
+    with Memex.open(tmp_path, redactor=redactor) as memex:
+        assert [task.target_nodes for task in tasks(memex)] == [(other.id,)]
+
+
+def test_orphans_don_t_pin_the_pulse(memex) -> None:
+    """A review that was done is over, also where more of the same is left; new memories bring it back."""
+    old = aged(memex, *SUBJECTS[:6])
+    memex.status()
+    assert action(memex) is SuggestedAction.CURATE
+    memex.accept(old[0].id)
+    assert action(memex) is SuggestedAction.READY
+    assert kinds(memex) == [TaskType.ORPHAN]
+    store(memex, *SUBJECTS[6:10])
+    assert action(memex) is SuggestedAction.CURATE
 
 
 def test_the_concepts_are_the_memories_used_most(memex) -> None:
@@ -230,6 +264,7 @@ def test_the_status_has_the_fields_of_the_specification(memex) -> None:
         "entropy_level",
         "top_active_concepts",
         "suggested_action",
+        "suggested_because",
         "dream_available",
         "curation_tasks",
     ]

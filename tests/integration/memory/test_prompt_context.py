@@ -31,7 +31,7 @@ def test_a_prompt_brings_what_is_relevant_with_source_and_age_beside_the_state(c
     node_id = remember(cli, FACT)
     remember(cli, "The bakery opens at seven")
     text = ask(cli, ASK)
-    assert text.startswith("[System Consciousness]\n")
+    assert text.startswith(FENCE_OPEN), "nothing was measured: there is no state to tell"
     assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) == 1
     assert f"- [{node_id[:8]}, " in text and " old, stored by a command, relevance 0." in text
     assert json.dumps(FACT) in text and "bakery" not in text
@@ -113,7 +113,7 @@ def test_hostile_memories_stay_data_in_one_valid_document(cli: Cli) -> None:
     assert set(document) == {"hookSpecificOutput"}
     text = context_of(document)
     assert text.count("<") == 2 and text.rstrip().endswith(FENCE_CLOSE)
-    assert len(text.splitlines()) == 4 + 3 + 3, "the state, the fence, one line a memory"
+    assert len(text.splitlines()) == 3 + 3, "the fence, one line a memory"
 
 
 def test_a_session_s_start_has_the_memory_loaded_before_its_first_prompt(cli: Cli) -> None:
@@ -167,4 +167,4 @@ def test_a_prompt_goes_on_without_memory_when_the_memory_is_damaged(cli: Cli) ->
     for name in ("memory.index", "memory.figures"):
         (store / name).write_bytes(b"not an index at all")
     text = ask(cli, ASK)
-    assert text.startswith("[System Consciousness]") and FACT in text, "an index is derived: it is made anew"
+    assert FACT in text, "an index is derived: it is made anew"

@@ -224,6 +224,6 @@ def test_a_record_of_another_version_names_key_and_version(store: SessionStore, 
     """D4.7."""
     store.save_snapshot(snapshot("one"))
     key = layout.snapshot_key("one")
-    engine.put(SESSION_IDENTITY, key, layout.wrap(key, 2, b"later"))
-    with pytest.raises(FormatVersionError, match="s:one has format version 2"):
+    engine.put(SESSION_IDENTITY, key, layout.wrap(key, 3, b"later"))
+    with pytest.raises(FormatVersionError, match="s:one has format version 3"):
         store.load_snapshot("one")

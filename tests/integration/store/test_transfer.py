@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from context_graph.errors import (
 )
 from context_graph.store.engine.engine import Engine
 from context_graph.store.sessions import transfer
+from context_graph.store.sessions.records import encode_snapshot
 from context_graph.store.sessions.sessions import SessionStore
 
 
@@ -42,8 +45,8 @@ def test_an_export_has_the_seed_s_field_names_a_version_and_a_checksum(store: Se
     document = store.export("one")
     assert {key: document[key] for key in document if key != "sessions"} == {
         "format": "context-graph/sessions",
-        "format_version": 1,
-        "checksum": "36d498ad",
+        "format_version": 2,
+        "checksum": "d5a7cb5c",
     }
     (session,) = exported("one")["sessions"]
     assert session["session_id"] == "one"
@@ -216,9 +219,25 @@ def test_one_session_twice_is_refused() -> None:
         transfer.read_document(exported("one", "one"))
 
 
+def test_an_export_of_version_1_is_checked_and_read_without_its_copied_cross_session_ic() -> None:
+    """Its own sum still holds; of a linked session the value compared a vector with its copy."""
+    given = [snapshot("one"), snapshot("two", 1, "one")]
+    document = {
+        "format": "context-graph/sessions",
+        "format_version": 1,
+        "sessions": [asdict(one) for one in given],
+        "checksum": f"{zlib.crc32(b''.join(encode_snapshot(one, 1)[:-4] for one in given)):08x}",
+    }
+    one, two = transfer.read_document(document)
+    assert (one.cross_session_ic, two.cross_session_ic) == (given[0].cross_session_ic, None)
+    document["sessions"][1]["last_ic"] = 0.25  # type: ignore[index]  # a list of objects
+    with pytest.raises(InvalidInputError, match="remove the checksum"):
+        transfer.read_document(document)
+
+
 def test_another_format_version_is_named() -> None:
-    with pytest.raises(FormatVersionError, match="format_version is 2, this build reads 1"):
-        transfer.read_document({**exported("one"), "format_version": 2})
+    with pytest.raises(FormatVersionError, match="format_version is 3, this build reads 1 and 2"):
+        transfer.read_document({**exported("one"), "format_version": 3})
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,15 @@ def test_strict_refuses_and_names_both_modes_and_c() -> None:
     assert allowed_mode(Mode.DEEP, at(0.45), strict=True) is Mode.DEEP
 
 
-def test_an_unmeasured_session_is_awake() -> None:
+def test_an_unknown_c_is_no_c_of_zero_and_forbids_nothing() -> None:
     assert UNMEASURED.as_dict() == {
-        "integration_score": 0.0,
-        "reflection_depth": 0.0,
-        "differentiation_index": 0.0,
-        "consciousness_level": 0.0,
-        "dream_state": "Awake",
+        "integration_score": None,
+        "reflection_depth": None,
+        "differentiation_index": None,
+        "consciousness_level": None,
+        "measured": False,
+        "dream_state": None,
     }
-    assert allowed_mode(Mode.REM, UNMEASURED) is Mode.LIGHT
+    assert at(0.0).as_dict()["dream_state"] == "Awake"
+    for mode in Mode:
+        assert allowed_mode(mode, UNMEASURED, strict=True) is mode

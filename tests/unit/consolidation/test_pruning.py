@@ -57,8 +57,13 @@ def test_guards(fields: dict[str, Any], goes: bool) -> None:
     assert chosen(of_memories([memory(0, **fields)])) == [0] * goes
 
 
-@pytest.mark.parametrize(("count", "goes"), [(2, True), (3, False)])
-def test_three_edges_of_either_direction_keep_a_memory(count: int, goes: bool) -> None:
+def test_what_a_session_used_stays() -> None:
+    nodes = [memory(n) for n in range(3)]
+    assert chosen(of_memories(nodes, used={nodes[1].id: 1})) == [0, 2]
+
+
+@pytest.mark.parametrize(("count", "goes"), [(0, True), (1, False), (2, False)])
+def test_an_edge_of_either_direction_keeps_a_memory(count: int, goes: bool) -> None:
     nodes = [memory(n) for n in range(4)]
     ends = [(0, n) if n % 2 else (n, 0) for n in range(1, count + 1)]
     edges = [

@@ -143,9 +143,54 @@ def test_a_score_is_the_weighted_mean_of_thirteen_and_an_empty_space_counts_noth
     snap = snapshot(["The build failed because the cache was stale"])
     spaces = salience.by_space(snap)
     assert spaces.shape == (1, 13)
-    assert salience.score(snap) == pytest.approx(spaces @ np.array(WEIGHTS))
     assert spaces[0, SPACES.index("Causal")] > 0.5
     assert spaces[0, SPACES.index("Code")] == 0.0
+    held = np.array(WEIGHTS) * (spaces[0] > 0.0)
+    assert salience.score(snap) == pytest.approx(spaces @ held / held.sum())
+    assert salience.score(snap) == pytest.approx(spaces.max()), "a space without content takes nothing away"
+
+
+def test_uses_by_sessions_raise_a_score_and_each_less_than_the_one_before() -> None:
+    node = memory(0, "The build failed because the cache was stale")
+    scores = [salience.score(of_memories([node], taken_ms=NOW, used={node.id: n}))[0] for n in range(4)]
+    gains = np.diff(scores)
+    assert (gains > 0.0).all() and (np.diff(gains) < 0.0).all()
+
+
+def summary(number: int, files: Sequence[str], calls: int = 10, **fields: Any) -> MemoryNode:
+    state = {"changed": dict.fromkeys(files, 1), "read": {}, "tool_calls": calls}
+    return memory(number, "Goal: fix it", source="capture", metadata={"capture": state}, **fields)
+
+
+def test_a_summary_whose_file_others_touched_and_one_of_more_work_score_more() -> None:
+    nodes = [
+        summary(0, ["src/busy.py", "src/own.py"]),
+        summary(1, ["src/busy.py"]),
+        summary(2, ["src/quiet.py"]),
+        summary(3, ["src/other.py"], calls=30),
+        summary(4, ["setup.py"]),
+        summary(5, ["setup.py"]),
+    ]
+    scores = salience.score(of_memories(nodes, taken_ms=NOW))
+    assert scores[0] == scores[1] > scores[2] == scores[4] == scores[5]
+    assert scores[3] > scores[2]
+
+
+def test_a_file_that_many_summaries_name_tells_nothing_of_any() -> None:
+    every = [summary(n, ["src/runner.py", f"src/own{n}.py"]) for n in range(9)]
+    assert np.ptp(salience.score(of_memories(every, taken_ms=NOW))) == 0.0
+    alone = [summary(n, [f"src/own{n}.py"]) for n in range(9)]
+    assert np.array_equal(
+        salience.score(of_memories(every, taken_ms=NOW)), salience.score(of_memories(alone, taken_ms=NOW))
+    )
+
+
+@pytest.mark.parametrize("state", [None, 7, {}, {"changed": [1], "read": None, "tool_calls": "x"}])
+def test_a_summary_without_a_record_of_its_work_is_scored_by_its_words(state: object) -> None:
+    plain = memory(0, "Goal: fix it", source="capture")
+    odd = replace(plain, metadata={"capture": state})
+    scores = [salience.score(of_memories([one], taken_ms=NOW))[0] for one in (plain, odd)]
+    assert scores[0] == scores[1] > 0.0
 
 
 def test_importance_accesses_and_links_raise_a_score() -> None:

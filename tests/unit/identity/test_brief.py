@@ -25,7 +25,7 @@ def _metrics(
 def test_the_brief_is_one_line_of_state_r_and_ic() -> None:
     """TC-SESSION-03, REQ-SESSION-09: two decimals each, three letters of state."""
     assert brief_line(_metrics(0.92, 0.876)) == "[C:EMG r=0.92 IC=0.88]"
-    assert brief_line(_metrics(0.97, 0.5)) == "[C:HYP r=0.97 IC=0.50]"
+    assert brief_line(_metrics(0.97, 0.5)) == "[C:EMG r=0.97 IC=0.50]"
     assert brief_line(_metrics(0.4, 0.0)) == "[C:DOR r=0.40 IC=0.00]"
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_graph.memory.embed import default_provider
+from context_graph.memory.metrics.connections import connection
 from context_graph.memory.metrics.metrics import Metrics, common_of, learning_score, result_metrics
 from context_graph.memory.metrics.store_metrics import SWEEP_AT_LEAST, StoreMetrics
 from context_graph.model.edge import GraphEdge
@@ -225,16 +226,17 @@ def test_surprise_is_the_novelty_against_the_store() -> None:
 
 
 def test_coherence_change_is_what_a_memory_brings_to_the_mean() -> None:
-    """REQ-CORE-006: it fits a topic, or it comes with links."""
+    """REQ-CORE-006: by links and by what few others have as well, whatever it is about."""
     made = world(AUTH + DIVERSE[2:5])
-    embedding = default_provider().encode(DIVERSE[0]).embedding
-    alone, linked, well = (
-        made.utl.measure(UUID(int=99), embedding, importance=0.5, links=links).state.delta_c
-        for links in (0, 1, 4)
-    )
-    assert alone < 0.2
-    assert alone < linked < well < 1.0
-    assert made.store("The login service signs every JWT token").utl_state.delta_c > 0.5
+
+    def fit(text: str, **given: int) -> float:
+        embedding = default_provider().encode(text).embedding
+        return made.utl.measure(UUID(int=99), embedding, importance=0.5, **given).state.delta_c
+
+    assert fit(DIVERSE[0]) == fit(AUTH[0]) == 0.0
+    assert 0.0 < fit(DIVERSE[0], links=1) < fit(DIVERSE[0], links=2) == 0.5 < fit(DIVERSE[0], links=4) < 1.0
+    assert fit(AUTH[0], anchors=3) < fit(AUTH[0], anchors=3, links=1) < fit(AUTH[0], anchors=9, links=1)
+    assert connection(4, 1, disputed=True) == connection(4, 1) / 2
 
 
 @pytest.mark.parametrize("importance", [0.0, 0.3, 0.7, 1.0])
@@ -262,12 +264,15 @@ def test_the_phase_is_how_far_a_session_moves_from_one_memory_to_the_next() -> N
 def test_every_quadrant_can_be_reached() -> None:
     """REQ-CORE-002, US-CORE-09: from a memory's own surprise and coherence."""
     made = world([*AUTH, *DIVERSE[2:5], PENGUINS[0]])
-    assert made.store(DIVERSE[0]).johari_quadrant is JohariQuadrant.BLIND
-    assert made.store(AUTH[1]).johari_quadrant is JohariQuadrant.OPEN
-    assert made.store(DIVERSE[3]).johari_quadrant is JohariQuadrant.HIDDEN
-    embedding = default_provider().encode(DIVERSE[7]).embedding
-    linked = made.utl.measure(UUID(int=99), embedding, importance=0.5, links=3)
-    assert linked.quadrant is JohariQuadrant.UNKNOWN
+
+    def quadrant(text: str, **given: int) -> JohariQuadrant:
+        embedding = default_provider().encode(text).embedding
+        return made.utl.measure(UUID(int=99), embedding, importance=0.5, **given).quadrant
+
+    assert quadrant(DIVERSE[0]) is JohariQuadrant.BLIND
+    assert quadrant(AUTH[1]) is JohariQuadrant.HIDDEN
+    assert quadrant(AUTH[1], anchors=9) is quadrant(AUTH[1], links=3) is JohariQuadrant.OPEN
+    assert quadrant(DIVERSE[7], anchors=9) is quadrant(DIVERSE[7], links=3) is JohariQuadrant.UNKNOWN
 
 
 def test_learning_needs_both_surprise_and_coherence() -> None:

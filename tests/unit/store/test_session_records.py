@@ -22,7 +22,8 @@ from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot
 from context_graph.store import layout
 from context_graph.store.sessions import records
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "snapshot_v1.bin"
+GOLDEN = Path(__file__).parents[2] / "golden" / "snapshot_v2.bin"
+FIRST_GOLDEN = GOLDEN.with_name("snapshot_v1.bin")
 KEY = layout.snapshot_key("11111111-2222-3333-4444-555555555555")
 
 
@@ -46,7 +47,7 @@ def golden_snapshot() -> SessionIdentitySnapshot:
     )
 
 
-def golden_bytes() -> bytes:
+def golden_bytes(version: int = 2) -> bytes:
     """The same record, stated without the code under test."""
     snapshot = golden_snapshot()
     own, previous = snapshot.session_id.encode(), "vorherige-Sitzung-ä".encode()
@@ -57,7 +58,7 @@ def golden_bytes() -> bytes:
     payload += struct.pack("<BHH", 3, len(own), len(previous)) + own + previous
     for vector in snapshot.trajectory:
         payload += struct.pack("<13f", *vector)
-    body = struct.pack("<BI", 1, len(payload)) + payload
+    body = struct.pack("<BI", version, len(payload)) + payload
     return body + struct.pack("<I", zlib.crc32(b"s:" + own + body))
 
 
@@ -92,7 +93,7 @@ snapshots = st.builds(
     ),
     timestamp_ms=st.integers(0, 2**63 - 1),
     previous_session_id=st.none() | st.just("before"),
-    cross_session_ic=unit,
+    cross_session_ic=st.none() | unit,
     kuramoto_phases=st.lists(st.floats(0, 6.28), min_size=13, max_size=13),
     coupling=st.floats(0, 10),
     purpose_vector=vectors,
@@ -107,10 +108,22 @@ snapshots = st.builds(
 
 
 def test_a_snapshot_s_bytes_are_the_golden_ones() -> None:
-    """REQ-SESSION-05: version 1 never changes."""
+    """REQ-SESSION-05: version 2 never changes."""
     assert golden_bytes() == GOLDEN.read_bytes()
     assert records.encode_snapshot(golden_snapshot()) == GOLDEN.read_bytes()
     assert records.decode_snapshot(KEY, GOLDEN.read_bytes()) == golden_snapshot()
+
+
+def test_a_record_of_version_1_reads_without_its_copied_cross_session_ic() -> None:
+    """It compared a vector with its own copy; an unlinked session keeps seed 000's 1.0."""
+    assert golden_bytes(1) == FIRST_GOLDEN.read_bytes()
+    assert records.encode_snapshot(golden_snapshot(), 1) == FIRST_GOLDEN.read_bytes()
+    expected = replace(golden_snapshot(), cross_session_ic=None)
+    assert records.decode_snapshot(KEY, FIRST_GOLDEN.read_bytes()) == expected
+    assert records.decode_head(KEY, FIRST_GOLDEN.read_bytes()).cross_session_ic is None
+    alone = SessionIdentitySnapshot(session_id="abc")
+    key = layout.snapshot_key("abc")
+    assert records.decode_snapshot(key, records.encode_snapshot(alone, 1)).cross_session_ic == 1.0
 
 
 @given(snapshots)
@@ -165,6 +178,8 @@ def test_the_trajectory_drops_its_oldest_vector() -> None:
     ],
 )
 def test_a_number_that_is_not_finite_is_refused_by_name(name: str, bad: object) -> None:
+    if bad is None and name == "cross_session_ic":
+        pytest.skip("None there means that it was not measured")
     snapshot = SessionIdentitySnapshot(session_id="abc")
     setattr(snapshot, name, bad)
     with pytest.raises(InvalidInputError, match=rf"^{name} is"):

@@ -14,9 +14,7 @@ fn without_an_owner_each_hook_is_queued_and_exits_0() {
         let world = World::new().with_brief();
         let output = world.run(&["hooks", kind, "--format", "claude"], BODY);
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{kind}");
-        let brief = "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"[C:CON r=0.88 IC=0.91]\"}}\n";
         match (kind, text(&output.stdout)) {
-            ("pre-tool", said) => assert_eq!(said, brief),
             // It waits for the owner that it starts, and sees that there will be none.
             ("prompt-submit", said) => {
                 assert!(said.starts_with("{\"systemMessage\":\"context-graph: no owner"), "{said}")
@@ -46,16 +44,22 @@ fn the_seeds_formats_say_what_the_brief_cache_knows() {
     assert!(words.starts_with("success: yes (") && words.contains("identity continuity: 0.94 (healthy)"), "{words}");
 }
 
+/// Only the owner knows what the model saw; without it, a brief is said only where it is wanted at every call.
 #[test]
-fn a_brief_that_is_switched_off_is_not_shown_by_the_fallback_either() {
-    let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", "off");
-    assert!(world.run(&["hooks", "pre-tool", "--format", "claude"], BODY).stdout.is_empty());
+fn the_fallback_says_a_brief_only_where_it_is_always_wanted() {
+    for mode in ["changes", "never", "off", "on_change", "nonsense"] {
+        let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", mode);
+        assert!(world.run(&["hooks", "pre-tool", "--format", "claude"], BODY).stdout.is_empty(), "{mode}");
+    }
+    let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", "always");
+    let brief = "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"[C:CON r=0.88 IC=0.91]\"}}\n";
+    assert_eq!(text(&world.run(&["hooks", "pre-tool", "--format", "claude"], BODY).stdout), brief);
 }
 
 /// D1.5: the client's session, else the input's, else the option's.
 #[test]
 fn the_session_is_the_clients_then_the_inputs_then_the_options() {
-    let world = World::new().with("CLAUDE_CODE_SESSION_ID", SESSION).with_brief();
+    let world = World::new().with("CLAUDE_CODE_SESSION_ID", SESSION).with_brief().with("CONTEXT_GRAPH_BRIEF", "always");
     let shown = |world: &World, args: &[&str]| {
         text(&world.run(&[&["hooks", "pre-tool", "--format", "claude"], args].concat(), BODY).stdout)
     };
@@ -63,7 +67,7 @@ fn the_session_is_the_clients_then_the_inputs_then_the_options() {
     assert!(world.spooled()[0].contains(&format!("\"session\":\"{SESSION}\"")));
     let world = world.without("CLAUDE_CODE_SESSION_ID");
     assert!(shown(&world, &["--session-id", "cold-session"]).contains("[C:CON r=0.88 IC=0.91]"));
-    assert!(shown(&world, &["--session-id", "cold-session", "--stdin=false"]).contains("[C:? r=? IC=?]"));
+    assert_eq!(shown(&world, &["--session-id", "cold-session", "--stdin=false"]), "", "a line that says nothing");
 }
 
 /// An owner that comes up while the session starts is asked; its answer is the hook's.

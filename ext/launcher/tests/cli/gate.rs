@@ -26,7 +26,9 @@ fn ask(world: &World, kind: &str) -> String {
 #[test]
 fn python_is_told_all_it_needs_and_its_document_is_printed() {
     let world = governed("printf '%s\\n' \"$@\" > said; cat > input; printf 'context-graph gate 1\\n\\n{\"x\":1}\\n'")
-        .with("CLAUDE_CODE_SESSION_ID", SESSION);
+        .with("CLAUDE_CODE_SESSION_ID", SESSION)
+        .with("CONTEXT_GRAPH_BRIEF", "always")
+        .with_brief();
     assert_eq!(ask(&world, "pre-tool"), "{\"x\":1}\n");
     let said = std::fs::read_to_string(world.project().join("said")).unwrap();
     let words: Vec<_> = said.lines().collect();
@@ -35,7 +37,7 @@ fn python_is_told_all_it_needs_and_its_document_is_printed() {
     assert_eq!(words[3..8], ["pre-tool", &root, &project, SESSION, "Edit"]);
     assert!(words[8].parse::<i64>().is_ok_and(|at_ms| at_ms > 1_600_000_000_000), "{words:?}");
     assert_eq!(words[9], std::process::id().to_string(), "the parent: this test");
-    assert_eq!(words[10], "[C:? r=? IC=?]");
+    assert_eq!(words[10], "[C:CON r=0.97 IC=0.95]");
     assert_eq!(std::fs::read(world.project().join("input")).unwrap(), BODY);
     assert_eq!(world.spooled().len(), 1, "the event, and no record");
 }
@@ -68,10 +70,7 @@ fn without_an_answer_the_call_passes_aloud_and_the_failure_is_recorded() {
                 && said.contains("\\ncontext-graph: the requirement gates could not be checked"),
             "{said}"
         );
-        assert!(
-            said.contains("\"additionalContext\":\"[C:? r=? IC=?]\\ncontext-graph: the requirement gates"),
-            "{said}"
-        );
+        assert!(said.contains("\"additionalContext\":\"context-graph: the requirement gates"), "{said}");
         assert!(!said.contains("permissionDecision"), "{said}");
         let spooled = world.spooled();
         assert!(spooled.len() == 2 && spooled[1].contains("\"kind\":\"error\""), "{spooled:?}");

@@ -134,7 +134,7 @@ fn silent(world: &World) {
 /// REQ-HOOKS-32: the budget of seed 001, and the only way to exit code 2.
 #[test]
 fn a_silent_owner_is_a_timeout() {
-    let world = World::new().with_brief();
+    let world = World::new().with_brief().with("CONTEXT_GRAPH_BRIEF", "always");
     silent(&world);
     let output = world.run(&["hooks", "pre-tool", "--session-id", "newest"], b"");
     assert_eq!(output.status.code(), Some(2));

@@ -146,7 +146,8 @@ def forget_text(found: Mapping[str, Any]) -> str:
 def edge_text(edge: Mapping[str, Any]) -> str:
     """A link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
-    worth = ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
+    worth = f", reward {edge['steering_reward']:.2f}" if edge.get("steering_reward") else ""
+    worth += ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
     return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
 
 
@@ -188,41 +189,59 @@ def _time(text: str) -> str:
 
 
 def consolidation_text(found: Mapping[str, Any]) -> str:
-    """What a run did or would do, the first few of each kind, and how to take it back."""
-    would, will = ("would be ", "would be left") if found["dry_run"] else ("", "are left")
-    level, state = found["consciousness"]["consciousness_level"], found["consciousness"]["dream_state"]
-    lines = [
-        f"{found['mode']}{' (dry run)' if found['dry_run'] else ''}: {found['merged_count']} {would}merged, "
-        f"{found['pruned_count']} {would}forgotten; {found['final_memory_count']} memories {will} "
-        f"({found['duration_ms'] / 1000.0:.1f} s; C {level:.2f}, {state})"
-    ]
-    more = {
-        "clusters": found["clusters_discovered"],
-        "links made": found.get("links_made_count", 0),
-        "links reweighted": found.get("reweighted_count", 0),
-        "patterns": len(found["new_patterns"]),
-        "goals": found.get("goals_count", 0),
-    }
-    if any(more.values()):
-        lines.append(", ".join(f"{name} {count}" for name, count in more.items() if count))
+    """What a run did or would do and what it noticed, the first few of each kind, and how to take it back."""
+    lines = [_what_was_done(found)]
     lines += _some(
         "merged", found["merged"], found["merged_count"], _merge_line, lambda one: len(one["losers"])
     )
     lines += _some("forgotten", found["pruned"], found["pruned_count"], _prune_line)
     lines += _some("linked", found["links_made"], found.get("links_made_count", 0), _link_line)
-    lines += _some("pattern", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
-    lines += _some("goal", found["goals"], found.get("goals_count", 0), _goal_line)
-    drift = found.get("drift")
-    if drift:
-        lines.append(
-            f"drift      {drift['level']}: recent memories are {drift['similarity']:.2f} like the goals"
-        )
+    lines += _part("What recurs", found["new_patterns"], len(found["new_patterns"]), _pattern_line)
+    lines += _part("What the work is about", found["goals"], found.get("goals_count", 0), _goal_line)
+    lines += _drift_lines(found.get("drift"))
     if found.get("skipped_count"):
-        lines.append(f"skipped    {found['skipped_count']}, changed while it ran")
-    lines += [f"note       {note}" for note in found["notes"]]
+        lines.append(f"Skipped {found['skipped_count']} that changed while it ran.")
+    lines += found["notes"]
     if found.get("undo_token"):
-        lines.append(f"undo       context-graph-cli memory undo {found['undo_token'][:_ID_CHARS]}")
+        lines.append(f"Undo: context-graph-cli memory undo {found['undo_token'][:_ID_CHARS]}")
     return "\n".join(lines)
+
+
+def _what_was_done(found: Mapping[str, Any]) -> str:
+    """One sentence: the mode, how many of each change, what is left, and how long it took."""
+    counts = {
+        "merged": found["merged_count"],
+        "forgotten": found["pruned_count"],
+        "linked": found.get("links_made_count", 0),
+        "reweighted": found.get("reweighted_count", 0),
+        "measured anew": found.get("remeasured_count", 0),
+    }
+    dry = found["dry_run"]
+    would = "would be " if dry else ""
+    did = ", ".join(f"{count} {would}{name}" for name, count in counts.items() if count)
+    return (
+        f"{found['mode']}{', dry run' if dry else ''}: {did or f'nothing {would}changed'}; "
+        f"{found['final_memory_count']} memories {would or 'are '}left "
+        f"({found['duration_ms'] / 1000.0:.1f} s)."
+    )
+
+
+def _drift_lines(drift: Mapping[str, Any] | None) -> list[str]:
+    """What the newest sessions differ in from those before; nothing where they don't, or too few to tell."""
+    if not drift or not drift["recent"]:
+        return []
+    if not drift["shifts"] and drift["level"] == "none":
+        return ["What changed lately: nothing beyond chance."]
+    lines = [f"What changed lately (drift {drift['level']})"]
+    return [*lines, *(f"  {shift}" for shift in drift["shifts"])]
+
+
+def _part(name: str, entries: Sequence[Any], total: int, line: Callable[[Any], str]) -> list[str]:
+    """A heading and the first few entries under it; nothing without entries."""
+    if not entries:
+        return []
+    lines = [name, *(f"  {line(entry)}" for entry in entries[:_SHOWN])]
+    return [*lines, f"  … {total - _SHOWN} more"] if total > _SHOWN else lines
 
 
 def undone_text(found: Mapping[str, Any]) -> str:
@@ -331,7 +350,7 @@ def _link_line(link: Mapping[str, Any]) -> str:
 
 def _pattern_line(pattern: Mapping[str, Any]) -> str:
     count, confidence = pattern["memory_count"], pattern["confidence"]
-    return f"{pattern['description']} ({count} memories, confidence {confidence:.2f})"
+    return f"{pattern['description']} (in {count} memories, confidence {confidence:.2f})"
 
 
 def _goal_line(goal: Mapping[str, Any]) -> str:

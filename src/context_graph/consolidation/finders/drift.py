@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from context_graph.consolidation.finders.areas import Change
 from context_graph.consolidation.plan import Drift, Goal
 from context_graph.consolidation.snapshot import F32, F64, I64, Snapshot, unit_rows
 
@@ -45,19 +46,22 @@ def detect(snap: Snapshot, goals: Sequence[Goal] = ()) -> Drift:
     recent = _recent(snap, telling)
     older, groups = _older(snap, telling, recent, goals)
     if len(recent) < LEAST_RECENT or len(older) < LEAST_OLDER:
-        return Drift(1.0, "none", False, 0.0, len(recent))
+        return Drift(1.0, "none", False, 0.0, 0)
     theirs, ours = _whitened(space[older], space[recent])
     middle, spread = _usual(_nearest_of_others(theirs, groups), groups)
     places = (_nearest(ours, theirs, groups) - middle) / spread
-    similarity = min(1.0, max(0.0, 1.0 + SCALE * float(places.mean())))
+    return _drift(float(-places.mean()), SCALE * _slope(places), len(recent))
+
+
+def of_areas(change: Change) -> Drift:
+    """The drift of captured sessions: by how their areas changed (`areas.change`)."""
+    return _drift(change.deviations, 0.0, change.recent, tuple(map(str, change.shifts)))
+
+
+def _drift(deviations: float, trend: float, recent: int, shifts: tuple[str, ...] = ()) -> Drift:
+    similarity = min(1.0, max(0.0, 1.0 - SCALE * deviations))
     level = next(name for least, name in LEVELS if similarity >= least)
-    return Drift(
-        similarity=similarity,
-        level=level,
-        significant=level not in ("none", "low"),
-        trend=SCALE * _slope(places),
-        recent=len(recent),
-    )
+    return Drift(similarity, level, level not in ("none", "low"), trend, recent, shifts)
 
 
 def _recent(snap: Snapshot, telling: I64) -> I64:

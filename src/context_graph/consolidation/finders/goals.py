@@ -29,6 +29,7 @@ from context_graph.consolidation.plan import MAX_GOALS as MOST_KEPT
 from context_graph.consolidation.plan import Cluster, Drift, Goal, GoalLevel
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F64, I64, Snapshot, unit_rows
+from context_graph.model.memory import CAPTURED
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 from context_graph.text.phrases import sentences
 from context_graph.text.sentences import short_name
@@ -149,7 +150,7 @@ def discover(
 def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress) -> list[_Candidate]:
     """Clusters, areas, and last the store; nothing where no cluster has five members."""
     groups = [snap.rows_of(cluster.members) for cluster in clusters]
-    groups = [rows for rows in groups if len(rows) >= MIN_MEMBERS]
+    groups = [rows for rows in groups if len(rows) >= MIN_MEMBERS and not _are_summaries(snap, rows)]
     if not groups:
         return []
     *made, whole = profiles(snap, groups, progress=progress)
@@ -161,6 +162,11 @@ def _candidates(snap: Snapshot, clusters: Sequence[Cluster], progress: Progress)
             candidates[part].area = len(candidates)
         candidates.append(_Candidate(rows, Profile(len(rows), np.asarray(sums), np.asarray(filled))))
     return [*candidates, _Candidate(np.zeros(0, np.int64), whole)]
+
+
+def _are_summaries(snap: Snapshot, rows: I64) -> bool:
+    """Whether most are summaries of sessions, whose goals `area_goals` tells."""
+    return 2 * sum(1 for row in rows.tolist() if snap.source[row] == CAPTURED) > len(rows)
 
 
 def _areas(parts: Sequence[Profile]) -> Iterator[list[int]]:
@@ -199,7 +205,7 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     """None where its members tell too little."""
     rows, profile = candidate.rows, candidate.profile
     centroid = as_centroid(profile.sums)
-    rows = rows[_by_nearness(snap, rows, centroid)]
+    rows = rows[by_nearness(snap, rows, centroid)]
     texts = [snap.text(row) for row in rows[:READ].tolist()]
     if sorted(map(telling, texts))[len(texts) // 2] < LEAST_TOLD:
         return None
@@ -210,9 +216,7 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     return Goal(
         goal_id=cluster_id(members),
         description=f"{label}: {said}" if label else said,
-        level=next(
-            level for level, least, enough in _LEVELS if len(members) >= least and coherence >= enough
-        ),
+        level=level_of(len(members), coherence),
         confidence=min(1.0, confidence),
         coherence=coherence,
         parent=None,
@@ -221,7 +225,12 @@ def _goal(snap: Snapshot, candidate: _Candidate, confidence: float, words: RareW
     )
 
 
-def _by_nearness(snap: Snapshot, rows: I64, centroid: bytes) -> I64:
+def level_of(members: int, coherence: float) -> GoalLevel:
+    """The level of a goal with so many members that are so coherent."""
+    return next(level for level, least, enough in _LEVELS if members >= least and coherence >= enough)
+
+
+def by_nearness(snap: Snapshot, rows: I64, centroid: bytes) -> I64:
     """Order of ``rows``, those nearest to the centre by words and purpose first."""
     centre = np.frombuffer(centroid, np.float32)
     near = np.zeros(len(rows), np.float32)

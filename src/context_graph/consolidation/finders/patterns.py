@@ -1,7 +1,8 @@
-"""Finds patterns: actions that recur in the same order across memories (E10, Behavioral).
+"""Finds patterns: the habits of captured sessions, and actions that recur in other memories' texts (E10).
 
-Each memory's text is read as a list of actions, of the kinds of words that E10 is made of; memories with one
-or two actions are joined by session. Runs that recur beyond chance are patterns. Their memories must be alike
+Habits are found in the steps that a session's summary keeps (`habits`). Each other memory's text is read as a
+list of actions, of the kinds of words that E10 is made of; memories with one or two actions are joined by
+session. Runs that recur beyond chance are patterns. Their memories must be alike
 in E10, which separates memories about these actions from those that only mention them.
 """
 
@@ -15,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from context_graph.consolidation.finders import sequences
+from context_graph.consolidation.finders import habits, sequences
 from context_graph.consolidation.finders.actions import Action, actions
 from context_graph.consolidation.finders.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Orders, Search
 from context_graph.consolidation.plan import Pattern
@@ -65,15 +66,44 @@ def find(
 
     Cost: some 100 us a memory, which is read whole.
     """
+    made = _habits(snap, rows)
     lists = [one for one in _lists(snap, rows, progress) if len(one.actions) >= MIN_LENGTH]
     if len(lists) < MIN_SUPPORT:
-        return []
+        return made[:max_patterns]
     selection = _Selection(snap, lists)
-    made: list[Pattern] = []
     for run, reading in _runs(lists):
         if len(made) < max_patterns:
             made += selection.take(run, reading)
     return made[:max_patterns]
+
+
+def _habits(snap: Snapshot, rows: Sequence[int] | I64) -> list[Pattern]:
+    """The habits of captured sessions; their confidence is how often the last step follows the others."""
+    steps = {
+        row: found for row in np.asarray(rows, np.int64).tolist() if (found := _steps(snap, row)) is not None
+    }
+    captured = list(steps)
+    return [
+        Pattern(
+            pattern_id=_pattern_id(habit.steps),
+            description=" → ".join(habit.steps),
+            memory_count=len(habit.sessions),
+            confidence=habit.follows,
+            members=tuple(snap.ids[captured[number]] for number in habit.sessions),
+        )
+        for habit in habits.find(list(steps.values()))
+    ]
+
+
+def _steps(snap: Snapshot, row: int) -> list[str] | None:
+    """The steps of a session's summary; None for any other memory, and for a summary without them."""
+    state = snap.node(row).metadata.get("capture") if snap.source[row] == CAPTURED else None
+    steps = state.get("steps") if isinstance(state, dict) else None
+    return [str(step) for step in steps] if isinstance(steps, list) and steps else None
+
+
+def _pattern_id(names: Sequence[str]) -> str:
+    return f"pattern-{hashlib.blake2b(chr(0).join(names).encode(), digest_size=8).hexdigest()}"
 
 
 def _runs(lists: Sequence[_Actions]) -> list[tuple[Found, _Reading]]:
@@ -205,9 +235,8 @@ class _Selection:
             Counter(one.word for one in column).most_common(1)[0][0] for column in zip(*told, strict=True)
         ]
         names = [(one.tool if by_tools else "") or one.kind for one in told[0]]
-        digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).hexdigest()
         return Pattern(
-            pattern_id=f"pattern-{digest}",
+            pattern_id=_pattern_id(names),
             description=" → ".join(words),
             memory_count=len(rows),
             confidence=confidence,
@@ -247,8 +276,10 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
 
 
 def _of_summary(node: MemoryNode) -> list[Action]:
-    """The commands of a session's summary as each last ran, in order; its text has the last first."""
+    """The commands as each last ran, in order, of a summary that was made before steps were kept."""
     state = node.metadata.get("capture")
+    if isinstance(state, dict) and state.get("steps"):
+        return []
     commands = state.get("commands") if isinstance(state, dict) else None
     return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
 

@@ -1,14 +1,16 @@
-"""Scores how much each memory matters, and chooses the trivial ones that are forgotten (D5.3).
+"""Scores how likely each memory is to be needed again, and chooses the trivial ones to forget (D5.3).
 
-There are thirteen scores, one per space, and their weighted mean. In space i a memory without content scores
-0; any other scores
+There are thirteen scores, one per space, and their weighted mean over the spaces in which the memory says
+something. In such a space i
 
-    s_i = 1 - (1 - 0.9 * told * worth) * (1 - use) * (1 - near_i * told)
+    s_i = 1 - left * (1 - near_i * told)        left = product of (1 + x) ** -power over the evidence
 
-told   how much its words say, [0, 1] (`telling`)
-worth  the factor for its importance: 0.3 at 0, 0.64 at 0.1, 0.96 at 0.3, 1 from 0.5 on
-use    evidence of use: importance above 0.5, number and age of accesses, links
-near_i closeness, in that space, to what matters: the goals, and the centres of important and used memories
+The evidence x, each counted from 0: how much its words say (`telling`, times 2 * importance below 0.5), how
+often a session used it after it was shown, how often it was shown or asked for, its links, for a session's
+summary how many others name its busiest file and how many tool calls it stands for.
+
+near_i is closeness, in that space, to what matters: the goals, and where used and important memories lie.
+Without goals and uses it is 0, and all thirteen scores of a memory are one number.
 
 docs/consolidation-definitions.md has the constants and what they were measured on.
 """
@@ -21,32 +23,33 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph import kernels
+from context_graph.consolidation.finders.summaries import summary_facts
 from context_graph.consolidation.finders.words import telling
 from context_graph.consolidation.plan import Goal, Prune
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, F64, Snapshot
 from context_graph.errors import UNREADABLE_RECORD
-from context_graph.kernels import salience as kernel
 from context_graph.model.memory import Modality
 from context_graph.model.spaces import DIM, SIZES, SLICES, SPACES, WEIGHTS
 
+BY_WORDS: Final = 0.64
+"""Power of the evidence of what it says: three quarters of a telling word are the default threshold, 0.3."""
+BY_USES: Final = 0.5
+BY_ACCESSES: Final = 0.15
+BY_LINKS: Final = 0.3
+BY_SHARED: Final = 0.6
+BY_WORK: Final = 0.4
+"""Powers of the other evidence."""
 TELLS: Final = 0.8
-"""Telling words at which a text tells 1 - 1/e of what a text can tell."""
-BY_WORDS: Final = 0.9
-"""What a text that tells much scores by that alone; the rest is for use and for what it is near to."""
-FEW_TERMS: Final = 10
-"""Lexical terms up to which a text is read: with more it is neither a greeting nor a stub."""
+"""Telling words at which nearness to what matters counts 1 - 1/e."""
+FEW_TERMS: Final = 24
+"""Lexical terms up to which a text is read; of a longer one they are the estimate of its telling words."""
 UNREAD: Final = 0.6
 """Score in every space of a text that has words, but none that the embedder knows: it can't be judged."""
-LEAST_WORTH: Final = 0.3
-"""What importance 0 leaves."""
 BY_IMPORTANCE: Final = 0.4
-BY_ACCESSES: Final = 0.4
-BY_LINKS: Final = 0.3
 BY_RECENCY: Final = 0.15
-"""What each evidence of use can add at most, of what is missing to 1."""
-HALF_ACCESSES: Final = 2.0
-HALF_LINKS: Final = 1.0
+"""What an importance of 1, and an access just now, add at most, of what is missing to 1."""
 HALF_LIFE_MS: Final = 14 * 86_400_000.0
 NEAR_GOAL: Final = 0.5
 NEAR_USED: Final = 0.6
@@ -59,10 +62,12 @@ ON_PURPOSE: Final = frozenset({"tool", "cli", "library"})
 SAID_ON_PURPOSE: Final = 2.2
 """Telling words that such a memory has at least, if it has LEAST_SAID."""
 LEAST_SAID: Final = 0.75
+MODALITY_SAYS: Final = 5.0
+"""Telling words of what is no text, or can't be read: as a short fact."""
 
 IMPORTANT: Final = 0.8
 """Importance from which a memory is never pruned."""
-LINKED: Final = 3
+LINKED: Final = 1
 """Edges, of both directions, from which it is not."""
 YOUNG_MS: Final = 86_400_000
 """A memory younger than a day is not; one with a time in the future is as young as can be."""
@@ -73,27 +78,33 @@ _TERMS: Final = SLICES["SPLADE"]
 
 
 def score(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
-    """The salience of every memory: float64[n] in [0, 1].
+    """The salience of every memory: float64[n] in [0, 1]; 0 for one without any content.
 
     ``goals`` are what the store's owner is after; their centroids are compared with in every space.
 
-    Cost: two passes over the vectors (one where no memory was used or rated), some 5 us for each memory of
-    few words. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
+    Cost: two passes over the vectors (one where no memory was used or rated), some 20 us for each text that
+    is read. Memory: a block of 4,096 vectors and n x 13 doubles. Source: D5.3; seed 002.
     """
-    return np.asarray(np.minimum(by_space(snap, goals, progress=progress) @ _WEIGHTS, 1.0))
+    scores = by_space(snap, goals, progress=progress)
+    held = (scores > 0.0) @ _WEIGHTS
+    return np.asarray(np.minimum(scores @ _WEIGHTS / np.where(held > 0.0, held, 1.0), 1.0))
 
 
 def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress = silent) -> F64:
     """The thirteen scores of every memory: float64[n, 13] in [0, 1]."""
     count = len(snap)
     used = use_evidence(snap)
-    worth = 1.0 - (1.0 - LEAST_WORTH) * np.clip(1.0 - 2.0 * snap.importance, 0.0, 1.0) ** 3
+    facts = summary_facts(snap)
+    left = (1.0 - used) * (1.0 + facts.shared) ** -BY_SHARED * (1.0 + facts.calls) ** -BY_WORK
+    worth = np.clip(2.0 * snap.importance, 0.0, 1.0)
     centres, most = _centres(snap, used, goals)
     scores = np.zeros((count, len(SPACES)))
+    kernel = kernels.salience_for(count * len(centres))
     for start, block in snap.blocks():
         rows = slice(start, start + len(block))
-        told = _told(snap, start, block)
-        base = (1.0 - BY_WORDS * told * worth[rows]) * (1.0 - used[rows])
+        words = _telling(snap, start, block)
+        told = 1.0 - np.exp(-words / TELLS)
+        base = (1.0 + words * worth[rows]) ** -BY_WORDS * left[rows]
         kernel.score(np.ascontiguousarray(block), told, base, centres, most, UNREAD, scores[rows])
         progress(rows.stop, count)
     return scores
@@ -102,8 +113,9 @@ def by_space(snap: Snapshot, goals: Sequence[Goal] = (), *, progress: Progress =
 def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_ms: int) -> list[Prune]:
     """The memories to forget: salience below ``threshold`` and no guard; in order of commit.
 
-    Never: pinned, importance >= 0.8, created less than a day before ``now_ms``, 3 or more edges, and rows
-    that a merge has ``taken``. ``scores`` is `score` of the snapshot; a ``threshold`` of 0 prunes nothing.
+    Never: pinned, importance >= 0.8, created less than a day before ``now_ms``, used by a session, linked,
+    and rows that a merge has ``taken``. ``scores`` is `score` of the snapshot; a ``threshold`` of 0 prunes
+    nothing.
 
     Raises ValueError for a wrong number of scores or a threshold outside [0, 1].
     """
@@ -116,6 +128,7 @@ def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_m
         & ~snap.pinned
         & (snap.importance < IMPORTANT)
         & (snap.degree < LINKED)
+        & (snap.used == 0)
         & (now_ms - snap.created_ms >= YOUNG_MS)
     )
     if taken:
@@ -126,29 +139,29 @@ def prunes(snap: Snapshot, scores: F64, threshold: float, taken: set[int], now_m
 def use_evidence(snap: Snapshot) -> F64:
     """The evidence that each memory was of use, from its record alone: float64[n] in [0, 1)."""
     rated = BY_IMPORTANCE * np.clip(2.0 * snap.importance - 1.0, 0.0, 1.0)
-    asked = BY_ACCESSES * (1.0 - np.exp2(-snap.accesses / HALF_ACCESSES))
-    linked = BY_LINKS * (1.0 - np.exp2(-snap.degree / HALF_LINKS))
+    left = (1.0 + snap.used) ** -BY_USES * (1.0 + snap.accesses) ** -BY_ACCESSES
+    left *= (1.0 + snap.degree) ** -BY_LINKS
     since = np.maximum(0, snap.taken_ms - snap.accessed_ms)
     recent = np.where(snap.accesses > 0, BY_RECENCY * np.exp2(-since / HALF_LIFE_MS), 0.0)
-    return np.asarray(1.0 - (1.0 - rated) * (1.0 - asked) * (1.0 - linked) * (1.0 - recent))
+    return np.asarray(1.0 - (1.0 - rated) * left * (1.0 - recent))
 
 
-def _told(snap: Snapshot, start: int, block: F32) -> F64:
-    """How much each memory of a block says, [0, 1]; those of few terms are read."""
+def _telling(snap: Snapshot, start: int, block: F32) -> F64:
+    """How much each memory of a block says, in telling words; those of few terms are read."""
     terms = np.count_nonzero(block[:, _TERMS], axis=1).astype(np.float64)
     for row in np.flatnonzero(terms <= FEW_TERMS):
         terms[row] = _read(snap, start + int(row), float(terms[row]))
-    return np.asarray(1.0 - np.exp(-terms / TELLS))
+    return np.asarray(terms)
 
 
 def _read(snap: Snapshot, row: int, terms: float) -> float:
     """Informative words of one memory; a damaged one, and one that is no text, never counts as empty."""
     if snap.modality[row] != Modality.TEXT:
-        return max(terms, FEW_TERMS / 2)
+        return max(terms, MODALITY_SAYS)
     try:
         said = telling(snap.text(row))
     except UNREADABLE_RECORD:
-        return float(FEW_TERMS)
+        return MODALITY_SAYS
     return max(said, SAID_ON_PURPOSE) if said >= LEAST_SAID and snap.source[row] in ON_PURPOSE else said
 
 
@@ -175,7 +188,9 @@ def _used_direction(snap: Snapshot, used: F64) -> tuple[F64, float]:
         return total, 0.0
     value -= value.mean()
     for start, block in snap.blocks():
-        kernel.add_weighted(np.ascontiguousarray(block), value[start : start + len(block)], total)
+        kernels.salience_for(0).add_weighted(
+            np.ascontiguousarray(block), value[start : start + len(block)], total
+        )
     evidence = float(np.abs(value).sum()) ** 2 / float(value @ value)
     return total, evidence / (evidence + PRIOR)
 

@@ -47,7 +47,7 @@ class Found(NamedTuple):
     @property
     def surprise(self) -> float:
         """How unlikely so many lists are by chance: -ln of a bound of the probability, at least 0."""
-        return _surprise(len(self.places), self.expected)
+        return surprise(len(self.places), self.expected)
 
 
 class Search(NamedTuple):
@@ -218,7 +218,7 @@ def _seeds(lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress) 
         run = key // base**2, key // base % base, key % base
         expected = chance.lists_with(run) if len(set(run)) > 1 else math.inf
         if count > expected:
-            likely.append((_surprise(count, expected), run, expected, at))
+            likely.append((surprise(count, expected), run, expected, at))
     progress(2, 3)
     seeds = []
     for _, run, expected, at in sorted(likely, reverse=True)[:SEEDS]:
@@ -228,7 +228,8 @@ def _seeds(lists: Sequence[Sequence[int]], chance: _Chance, progress: Progress) 
     return len(distinct), seeds
 
 
-def _surprise(count: int, expected: float) -> float:
+def surprise(count: int, expected: float) -> float:
+    """How unlikely so many are by chance where so many are expected: -ln of a bound, at least 0."""
     # The tail of Poisson's distribution is at most exp of minus this (Chernoff).
     return count * math.log(count / expected) - (count - expected) if count > expected else 0.0
 

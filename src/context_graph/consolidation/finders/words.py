@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -195,6 +195,9 @@ KNOWN: Final = 8192
 RARE: Final = 0.02
 """Largest share of memories with a rare word; in a small store, some ten memories."""
 FEW: Final = 10
+MOST: Final = 0.4
+"""Share of the members that must have a word for it to be theirs."""
+FEWER: Final = 3.0
 
 
 class RareWords:
@@ -207,6 +210,7 @@ class RareWords:
         rows = np.linspace(0, len(snap) - 1, min(len(snap), SAMPLE)).astype(int).tolist() if len(snap) else []
         self._seen = Counter(stem for row in rows for stem in _stems(snap.text(row)))
         self._texts = len(rows)
+        self._read = len(rows) / max(1, len(snap))
 
     def terms(self, texts: Sequence[str], limit: int = WORDS) -> list[str]:
         """The words that most of ``texts`` share and that are rare elsewhere, most informative first.
@@ -220,12 +224,13 @@ class RareWords:
             shared.update(found.keys())
             for stem, form in found.items():
                 forms.setdefault(stem, Counter())[form] += 1
-        least = min(2, len(texts))
-        worth = {
-            stem: count * math.log((self._texts + 2) / (self._seen[stem] + 1))
-            for stem, count in shared.items()
-            if count >= least
-        }
+        least = max(min(2, len(texts)), MOST * len(texts))
+        worth = {}
+        for stem, count in shared.items():
+            others = max(0.0, self._seen[stem] - self._read * count)
+            elsewhere = (others + 0.5) / max(1.0, self._texts - self._read * len(texts) + 1)
+            if count >= least and count >= FEWER * elsewhere * len(texts):
+                worth[stem] = -count * math.log(elsewhere)
         best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:limit]
         return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
 
@@ -237,6 +242,30 @@ class RareWords:
         """Rare words that both texts have."""
         most = max(RARE * self._texts, FEW)
         return sum(self._seen[stem] <= most for stem in _stems(one).keys() & _stems(other).keys())
+
+
+def telling_words(texts: Mapping[int, str], members: Collection[int], limit: int = WORDS) -> list[str]:
+    """The words that at least `MOST` of the members' texts have, and others `FEWER` times less often.
+
+    Args:
+        texts: All texts, by number; the members' among them.
+    """
+    own, others = Counter[str](), Counter[str]()
+    forms: dict[str, Counter[str]] = {}
+    for number, text in texts.items():
+        found = _stems(text)
+        (own if number in members else others).update(found.keys())
+        if number in members:
+            for stem, form in found.items():
+                forms.setdefault(stem, Counter())[form] += 1
+    rest = len(texts) - len(members)
+    worth = {}
+    for stem, count in own.items():
+        share, elsewhere = count / len(members), (others[stem] + 0.5) / (rest + 1)
+        if count >= 3 and share >= MOST and share >= FEWER * elsewhere:
+            worth[stem] = count * math.log(share / elsewhere)
+    best = sorted(worth, key=lambda stem: (-worth[stem], stem))[:limit]
+    return [min(forms[stem], key=lambda form: (-forms[stem][form], form)) for stem in best]
 
 
 @lru_cache(maxsize=KNOWN)

@@ -93,6 +93,23 @@ class Postings:
                 held[i] += idf if row in holders else 0.0
         return [share / total for share in held] if total else held
 
+    def few(self, terms: Buffer, live: Buffer, most: int) -> int:
+        """How many of these packed terms (see TERM) have one to ``most`` live rows.
+
+        Cost: at most ``most`` live postings a term are read.
+
+        Raises:
+            ValueError: Not whole terms, or ``live`` is too short.
+        """
+        packed, alive = memoryview(terms), self._alive(live)
+        if packed.nbytes % TERM.size:
+            raise ValueError(f"terms must be a multiple of {TERM.size} bytes, got {packed.nbytes}")
+        found = 0
+        for term, _, _ in TERM.iter_unpack(packed):
+            held = sum(alive[posting >> 8] != 0 for posting in self._lists.get(term, ()))
+            found += 0 < held <= most
+        return found
+
     def score(
         self,
         terms: Buffer,

@@ -327,12 +327,11 @@ def ic_index(ic: float) -> int:
     return _below(ic, 0.9) + _below(ic, 0.7) + _below(ic, 0.5)
 
 
-def state_index(consciousness: float, r: float) -> int:
+def state_index(consciousness: float) -> int:
     """Class of a consciousness level.
 
     Args:
         consciousness: C, in [0, 1].
-        r: Order parameter, in [0, 1]; above 0.95 it gives 4 by itself. Give 0 to judge by C alone.
 
     Returns:
         0 at C < 0.3, 1 at < 0.5, 2 at < 0.8, 3 at <= 0.95, else 4.
@@ -340,7 +339,6 @@ def state_index(consciousness: float, r: float) -> int:
     Source: D3.2.
     """
     _require_range(consciousness, "consciousness", 0.0, 1.0)
-    _require_range(r, "r", 0.0, 1.0)
-    if _below(0.95, consciousness) or _below(0.95, r):
+    if _below(0.95, consciousness):
         return 4
     return 3 - _below(consciousness, 0.8) - _below(consciousness, 0.5) - _below(consciousness, 0.3)

@@ -1,29 +1,38 @@
 """Records injections: which memories entered which context, when, at what cost, and whether they were used.
 
 `Used` is an estimate. A memory counts as used in a session when, after it was shown there,
-- a tool was called with its id, or
-- a tool's input or the model's own words contain its distinctive words: words that were shown and that the
-  prompt did not have. A name in code or a path gives two points, another word one; three points are needed,
-  within USE_WINDOW events.
+- a tool was called with its id,
+- a tool's input or the model's own words contain a path that it names and few other memories do, or
+- they contain enough of its distinctive words: a name in code or a path gives two points, another word one;
+  three points are needed, and of a long text three tenths of all its points,
+within USE_WINDOW events. Distinctive words are those that were shown and that the prompt did not have.
+
+What was used, and what was not, is also what the edges were worth that a recall followed to it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
 
 import orjson
 
 from context_graph.errors import StoreError
 from context_graph.model import EventKind, HookEvent
 from context_graph.store.graph.tables import InjectionRecords
+from context_graph.text.flattening import relative_paths, root_of
 
 USE_WINDOW: Final = 40
 """Events after an injection in which it may still be used."""
 USED_POINTS: Final = 3
+USED_SHARE: Final = 0.3
+"""Of all points of a memory's words: a long text has three of them in any work on the same program."""
+_FEW_NAME: Final = 2
+_MOST_SHARE: Final = 0.2
 SHOWN_ID_CHARS: Final = 8
 """Of a memory's id, in the context and in tables; commands take any unique prefix."""
 _MAX_SESSIONS: Final = 64
@@ -53,6 +62,8 @@ class Injected:
     tokens: int
     text: str = ""
     """What was shown of it; only its distinctive words are kept."""
+    edges: tuple[UUID, ...] = ()
+    """Edges that the recall followed to it."""
 
 
 @dataclass(slots=True)
@@ -63,6 +74,7 @@ class _Waiting:
     node_id: str
     text: str
     asked: str
+    edges: tuple[UUID, ...] = ()
     events: int = USE_WINDOW
     seen: set[str] = field(default_factory=set)
     known: dict[str, int] | None = None
@@ -74,6 +86,15 @@ class _Waiting:
             self.known = distinctive_words(self.text, self.asked)
         return self.known
 
+    def proof(self, found: set[str], common: Callable[[str], bool]) -> bool:
+        """Whether these words of an event, with those before, show that it was used."""
+        new = (found & self.words.keys()) - self.seen
+        self.seen |= new
+        if any(_is_path(word) and not common(word) for word in new):
+            return True
+        needed = max(USED_POINTS, USED_SHARE * sum(self.words.values()))
+        return bool(new) and sum(self.words[word] for word in self.seen) >= needed
+
 
 @dataclass(slots=True)
 class _Session:
@@ -82,10 +103,16 @@ class _Session:
 
 
 class Ledger:
-    """The ledger of one store. `flush` writes, after the answer. Not thread-safe."""
+    """The ledger of one store. `flush` writes, after the answer. Not thread-safe.
 
-    def __init__(self, records: InjectionRecords) -> None:
+    Args:
+        common: Whether a path is named by so many of the store's memories that it tells none of them.
+    """
+
+    def __init__(self, records: InjectionRecords, common: Callable[[str], bool] = lambda path: False) -> None:
         self._records = records
+        self._common = common
+        self._worth: list[tuple[UUID, float]] = []
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._unwritten: dict[int, dict[str, Any]] = {}
         self._totals: Counter[str] | None = None
@@ -134,7 +161,7 @@ class Ledger:
         for one in memories:
             session.shown[one.node_id] = None
             session.shown.move_to_end(one.node_id)
-            session.waiting.append(_Waiting(number, one.node_id, one.text, asked))
+            session.waiting.append(_Waiting(number, one.node_id, one.text, asked, one.edges))
         while len(session.shown) > _MAX_SHOWN:
             session.shown.popitem(last=False)
 
@@ -148,6 +175,8 @@ class Ledger:
         """Stop waiting for uses in a session that has ended."""
         session = self._sessions.get(session_id)
         if session is not None:
+            for waiting in session.waiting:
+                self._judge(waiting, 0.0)
             session.waiting.clear()
 
     def awaits(self, session_id: str) -> bool:
@@ -167,14 +196,20 @@ class Ledger:
         left = []
         for waiting in session.waiting:
             waiting.events -= 1
-            waiting.seen |= words & waiting.words.keys()
             if ids and waiting.node_id[:SHOWN_ID_CHARS] in text:
                 self._mark(waiting, "asked for by its id")
-            elif sum(waiting.words[word] for word in waiting.seen) >= USED_POINTS:
+            elif waiting.proof(words, self._common):
                 self._mark(waiting, "words: " + ", ".join(sorted(waiting.seen)[:5]))
             elif waiting.events > 0:
                 left.append(waiting)
+            else:
+                self._judge(waiting, 0.0)
         session.waiting = left
+
+    def worth_of_edges(self) -> list[tuple[UUID, float]]:
+        """What edges were worth since the last call: 1 where they led to a memory that was used, else 0."""
+        found, self._worth = self._worth, []
+        return found
 
     def flush(self) -> None:
         """Write what is new; after a StoreError it is written with the next flush."""
@@ -208,7 +243,11 @@ class Ledger:
                 counts["used"] += bool(one["used"])
         return found
 
+    def _judge(self, waiting: _Waiting, worth: float) -> None:
+        self._worth += [(edge, worth) for edge in waiting.edges]
+
     def _mark(self, waiting: _Waiting, how: str) -> None:
+        self._judge(waiting, 1.0)
         entry = self._entry(waiting.number)
         for one in entry["memories"] if entry else ():
             if one["id"] == waiting.node_id and not one["used"]:
@@ -281,11 +320,23 @@ def distinctive_words(text: str, asked: str) -> dict[str, int]:
     return dict(ranked[:_MAX_WORDS])
 
 
+def is_common(naming: int, memories: int) -> bool:
+    """Whether a path that so many of all memories name tells none of them, as the test runner's."""
+    return naming > max(_FEW_NAME, _MOST_SHARE * memories)
+
+
+def _is_path(word: str) -> bool:
+    """A file in a folder: of a bare name there are many."""
+    folder, _, name = word.rpartition("/")
+    return bool(folder) and "." in name
+
+
 def _words(text: str) -> Iterator[str]:
-    """The words of ``text``, lower case; of a path or address its parts too."""
+    """The words of ``text``, lower case; of a path or address its parts too, and what ends as it does."""
     for raw in _TOKEN.findall(text):
         word = raw.strip("./-").lower()
-        for part in {word, *word.split("/")}:
+        parts = word.split("/")
+        for part in {*parts, *("/".join(parts[at:]) for at in range(len(parts)))}:
             if len(part) >= 4:
                 yield part
 
@@ -293,7 +344,8 @@ def _words(text: str) -> Iterator[str]:
 def _evidence(event: HookEvent) -> tuple[str, bool]:
     """(what the model itself produced in this event, whether ids in it name memories)."""
     if event.kind in (EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE):
-        return event.input_text, event.tool_name.startswith("mcp__") or event.tool_name == "Bash"
+        given = relative_paths(event.input_text, root_of(event.cwd))
+        return given, event.tool_name.startswith("mcp__") or event.tool_name == "Bash"
     if event.kind is EventKind.STOP:
         return event.output_text, False
     return "", False

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from context_graph.claude.hooks.origin import own_words
+from context_graph.memory.context.steps import add_step, changing_step, command_step
 from context_graph.model import EventKind, HookEvent
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_paths, root_of
@@ -114,6 +115,8 @@ class SessionWork:
     left: list[str] = field(default_factory=list)
     reason: str = ""
     """Why the session ended, if it has."""
+    steps: list[str] = field(default_factory=list)
+    """What was changed and run, in order (`steps`); the last ones."""
 
     def absorb(
         self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
@@ -203,6 +206,8 @@ class SessionWork:
             path = phrases.path_of(given, relative_paths(event.output_text, self.root))
             if path and not failed and not leaves_out(os.path.join(self.root, path)):
                 _count(self.changed, path, _MAX_FILES)
+                if not event.agent_id:
+                    add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
         if event.agent_id:
             return  # of a subagent's work the files stay, for they are changed
         self.tool_calls += 1
@@ -221,6 +226,7 @@ class SessionWork:
         command = phrases.command_of(given)
         if not command:
             return
+        add_step(self.steps, command_step(command))
         if failed and not (phrases.is_lookup(command) and command not in self.failures):
             self.overcome.pop(command, None)
             _put(self.failures, command, phrases.error_line(output), _MAX_FAILURES)

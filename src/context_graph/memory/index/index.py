@@ -11,18 +11,23 @@ Memory: some 700 bytes a row of 60 tokens: 260 vector, 120 pieces, 100 postings,
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import islice
 from threading import RLock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from context_graph.kernels import dense, lexical
 from context_graph.kernels.tokens import Encoded
 from context_graph.memory.embed import dense_part
 from context_graph.memory.index.rows import GONE, Rows
+from context_graph.memory.metrics.connections import rare_most
 from context_graph.model.memory import MemoryNode
 from context_graph.model.spaces import SLICES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 COUNTED_PIECES: Final = 512
 """Pieces of one memory that count for rarity: a book must not outweigh everything else."""
@@ -227,6 +232,27 @@ class MemoryIndex:
                 if row < len(self.rows) and self.rows.commit[row] == seq:
                     self.extra.put(row, memoryview(vector).cast("f"))
             self.extra_done = max(self.extra_done, done)
+
+    def arrived_after(self, seq: int) -> int:
+        """How many memories came after that commit, forgotten ones too. Cost: a microsecond."""
+        return len(self.rows) - bisect_right(self.rows.commit, seq)
+
+    def anchors(self, terms: Buffer, tags: Iterable[str]) -> int:
+        """How many of a new memory's words and tags few live memories have: what it would connect them by.
+
+        Args:
+            terms: Packed, as the provider encodes a text.
+
+        Cost: some 3 us for 60 tokens.
+        """
+        with self.lock:
+            live = self.rows.live
+            most = rare_most(live.count(1) + 1) - 1
+            found = self.postings.few(terms, live, most)
+            for tag in set(tags):
+                holders = (row for row in self.rows.tags.get(tag, ()) if live[row])
+                found += 1 <= len(list(islice(holders, most + 1))) <= most
+            return found
 
     def row_of(self, node_id: UUID) -> int | None:
         """The memory's row, live or not."""

@@ -139,6 +139,10 @@ class MemeticStatus:
     entropy_level: float
     top_active_concepts: tuple[ActiveConcept, ...]
     suggested_action: SuggestedAction
+    reason: str
+    """Why that is suggested."""
+    ended_by: str
+    """Tools by which it is followed, so that it is not suggested again until enough has come in."""
     dream_available: bool
     """Whether a consolidation could run now."""
     curation_tasks: tuple[ReviewTask, ...]
@@ -151,6 +155,8 @@ class MemeticStatus:
             "entropy_level": round(self.entropy_level, 4),
             "top_active_concepts": [concept.as_dict() for concept in self.top_active_concepts],
             "suggested_action": self.suggested_action.value,
+            "suggested_because": self.reason,
+            **({"ended_by": self.ended_by} if self.ended_by else {}),
             "dream_available": self.dream_available,
             "curation_tasks": [task.as_dict() for task in self.curation_tasks],
         }

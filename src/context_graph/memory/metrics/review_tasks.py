@@ -30,7 +30,10 @@ MAX_WAITING: Final = 4096
 MAX_FOUND: Final = 1024
 MAX_TASKS: Final = 20
 MAX_TARGETS: Final = 10
+ACCEPTED: Final = "accepted"
+"""Key in the metadata of a memory that somebody found fine as it is, alone or not."""
 LONE_DAYS: Final = 14
+"""Without any use, since it was stored or happened, whichever is later."""
 LONE_IMPORTANCE: Final = 0.8
 LONE_EVERY_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
@@ -60,6 +63,29 @@ _PRIORITY: Final = {
 }
 
 
+ENDED_BY: Final[dict[TaskType, dict[str, str]]] = {
+    TaskType.CONTRADICTION: {
+        "link_memories": "relationship_type supersedes or resolves, from the one that holds to the other",
+        "forget_memory": "the one that is wrong",
+    },
+    TaskType.DUPLICATE: {"forget_memory": "all but one", "link_memories": "to keep both"},
+    TaskType.ORPHAN: {
+        "get_memory": "with accept: true if it is fine as it is",
+        "link_memories": "to what it belongs to",
+        "forget_memory": "if nobody needs it",
+    },
+}
+"""Tools that end a task, and how."""
+
+
+class Pending(NamedTuple):
+    """What waits for a review."""
+
+    pairs: bool
+    """Duplicates or contradictions."""
+    orphans: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewTask:
     """One thing to review (REQ-CORE-017)."""
@@ -82,6 +108,7 @@ class ReviewTask:
             "nodes": self.nodes,
             "priority": self.priority.value,
             "reason": self.reason,
+            "ended_by": ENDED_BY[self.task_type],
         }
 
 
@@ -141,11 +168,13 @@ class ReviewTasks:
         self._lone.pop(node, None)
 
     def touched(self, node: UUID) -> None:
-        """A memory was used, so it is no orphan."""
+        """A memory was used, tagged or accepted, so it is no orphan."""
         self._lone.pop(node, None)
 
-    def look(self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int) -> bool:
-        """Judge some candidates, newest first, at least one; returns whether there is anything to review.
+    def look(
+        self, reader: Reader, alone: Callable[[], Sequence[UUID]], effort: Effort, now_ms: int
+    ) -> Pending:
+        """Judge some candidates, newest first, at least one; returns what there is to review.
 
         Args:
             alone: Ids of memories without a link that are the only one of their topic; asked once an hour.
@@ -161,7 +190,7 @@ class ReviewTasks:
                     break
             if time.perf_counter() >= until:
                 break
-        return bool(self._found or self._lone)
+        return Pending(pairs=bool(self._found), orphans=bool(self._lone))
 
     def _look_at_one(self, reader: Reader, chars: int, now_ms: int) -> bool:
         """Judge the next candidate; False when none waits."""
@@ -192,9 +221,9 @@ class ReviewTasks:
                 self._pairs_of.setdefault(node, set()).add(pair)
 
     def _judge_lone(self, node: MemoryNode | None, now_ms: int) -> None:
-        if node is None or node.pinned or node.access_count or node.importance >= LONE_IMPORTANCE:
+        if node is None or node.access_count or not may_be_orphan(node):
             return
-        if now_ms - node.created_at_ms >= LONE_DAYS * _DAY_MS:
+        if now_ms - max(node.created_at_ms, node.last_accessed_ms) >= LONE_DAYS * _DAY_MS:
             self._lone[node.id] = None
 
     def _drop(self, pair: Pair) -> None:
@@ -236,6 +265,11 @@ class ReviewTasks:
     def pairs(self) -> list[Pair]:
         """What is found and what waits, to be examined again after a restart."""
         return [*self._found, *self._long, *self._waiting]
+
+
+def may_be_orphan(node: MemoryNode) -> bool:
+    """Whether a memory that nothing is connected to should be reviewed: not if it was accepted, say."""
+    return not (node.pinned or node.tags or ACCEPTED in node.metadata or node.importance >= LONE_IMPORTANCE)
 
 
 def _task(kind: TaskType, nodes: Sequence[UUID], reason: str) -> ReviewTask:

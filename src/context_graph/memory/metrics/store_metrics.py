@@ -11,7 +11,7 @@ import json
 import math
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -20,6 +20,7 @@ from uuid import UUID
 from context_graph.errors import UNREADABLE_RECORD
 from context_graph.identity.consciousness import johari_knowledge
 from context_graph.kernels import topics as kernel
+from context_graph.memory.metrics.connections import connection
 from context_graph.memory.metrics.metrics import (
     ActiveConcept,
     MemeticStatus,
@@ -27,7 +28,15 @@ from context_graph.memory.metrics.metrics import (
     learning_score,
     with_conflict,
 )
-from context_graph.memory.metrics.review_tasks import CONTRADICTS, SETTLES, Effort, Reader, ReviewTasks
+from context_graph.memory.metrics.pulse import ENDED_BY, PulsePast, Suggestion
+from context_graph.memory.metrics.review_tasks import (
+    CONTRADICTS,
+    SETTLES,
+    Effort,
+    Reader,
+    ReviewTasks,
+    may_be_orphan,
+)
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import CognitivePulse, JohariQuadrant, MemoryNode, SuggestedAction, UTLState
 from context_graph.model.spaces import SLICES
@@ -114,6 +123,7 @@ class StoreMetrics:
         embedding: bytes,
         *,
         importance: float,
+        anchors: int = 0,
         links: int = 0,
         session_id: str | None = None,
     ) -> Measured:
@@ -124,6 +134,7 @@ class StoreMetrics:
         Args:
             embedding: 6144 bytes.
             importance: [0, 1].
+            anchors: Words and tags that few others have as well (`MemoryIndex.anchors`).
             links: Edges that are stored with it.
             session_id: For the phase: the distance to what its session stored last.
 
@@ -133,12 +144,11 @@ class StoreMetrics:
         if packed is None or not self._memories:
             topic = None if packed is None else node_id
             return Measured(UTLState(), JohariQuadrant.UNKNOWN, topic, None, 0.0, packed)
-        slot, cosine, members, near, near_cosine = self._kernel.place(packed)
-        fit = kernel.likeness(cosine) * members / (members + 1)
+        slot, cosine, _, near, near_cosine = self._kernel.place(packed)
         before = self._last_of_session.get(session_id) if session_id else None
         state = UTLState(
             delta_s=1.0 - kernel.likeness(max(cosine, near_cosine)),
-            delta_c=1.0 - (1.0 - fit) / (links + 1),
+            delta_c=connection(anchors, links),
             w_e=_emotional_weight(importance, embedding),
             phi=0.0 if before is None else math.acos(kernel.mean_cosine((before, packed))),
         )
@@ -227,7 +237,9 @@ class StoreMetrics:
         self._review.linked(edge)
 
     def updated(self, before: MemoryNode, after: MemoryNode) -> None:
-        """Count a memory's new learning state; its topic and links stay."""
+        """Count a memory's new learning state; its topic and links stay. An accepted one is no orphan."""
+        if not may_be_orphan(after):
+            self._review.touched(after.id)
         if before.id.bytes in self._kernel and before.utl_state != after.utl_state:
             self._tally(before, -1)
             self._tally(after, 1)
@@ -342,44 +354,68 @@ class StoreMetrics:
         return [UUID(bytes=node) for node in self._kernel.lone() if node not in self._links]
 
     def pulse(
-        self, reader: Reader, now_ms: int, *, empty_recall: bool = False, effort: Effort = PULSE_EFFORT
+        self,
+        reader: Reader,
+        now_ms: int,
+        past: PulsePast,
+        arrived: Callable[[int], int],
+        *,
+        empty_recall: bool = False,
     ) -> CognitivePulse:
         """The header of an answer (REQ-CORE-003, 019).
 
-        After an empty recall it suggests to explore (EC-CORE-004). ``effort`` is what it may spend on review
-        candidates. Cost: up to 65 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
+        After an empty recall it suggests to explore (EC-CORE-004), whatever ``past`` says.
+
+        Args:
+            past: The store's; it notes what is asked for.
+            arrived: Commit number -> memories that came after it.
+
+        Cost: up to 75 us, plus one candidate, if any wait: mostly 0.3 ms, below 0.7 ms.
         """
+        found = self._suggested(reader, now_ms, past, arrived, PULSE_EFFORT)
+        metrics = self.metrics()
+        action = SuggestedAction.EXPLORE if empty_recall else found.action
+        return CognitivePulse(round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS), action)
+
+    def _suggested(
+        self, reader: Reader, now_ms: int, past: PulsePast, arrived: Callable[[int], int], effort: Effort
+    ) -> Suggestion:
         pending = self._review.look(reader, self._alone, effort, now_ms)
         metrics = self.metrics()
-        # The action is decided on the numbers as shown, so that nobody sees 0.7 treated as above 0.7.
-        entropy, coherence = round(metrics.entropy, DIGITS), round(metrics.coherence, DIGITS)
-        if empty_recall:
-            action = SuggestedAction.EXPLORE
-        else:
-            action = SuggestedAction.for_state(entropy, coherence, curation_pending=pending)
-        return CognitivePulse(entropy, coherence, action)
+        return past.suggestion(metrics.entropy, metrics.coherence, metrics.memories, pending, arrived)
 
-    def status(self, reader: Reader, now_ms: int, *, dream_available: bool) -> MemeticStatus:
-        """Metrics, the most used memories, and review tasks (REQ-CORE-017).
+    def status(
+        self,
+        reader: Reader,
+        now_ms: int,
+        past: PulsePast,
+        arrived: Callable[[int], int],
+        *,
+        dream_available: bool,
+    ) -> MemeticStatus:
+        """Metrics, the most used memories, and review tasks (REQ-CORE-017); otherwise as `pulse`.
 
         ``dream_available`` says whether a consolidation could run now. Cost: 0.1 ms, up to 0.1 s if many
         review candidates wait.
         """
-        pulse = self.pulse(reader, now_ms, effort=STATUS_EFFORT)
+        found = self._suggested(reader, now_ms, past, arrived, STATUS_EFFORT)
+        metrics = self.metrics()
         best = heapq.nlargest(MAX_CONCEPTS, self._uses.items(), key=_by_count)
         nodes = (_readable(reader, node) for node, _ in best)
         return MemeticStatus(
-            coherence_score=pulse.coherence,
-            entropy_level=pulse.entropy,
+            coherence_score=round(metrics.coherence, DIGITS),
+            entropy_level=round(metrics.entropy, DIGITS),
             top_active_concepts=tuple(
                 ActiveConcept(node.id, short_name(node.content), node.access_count)
                 for node in nodes
                 if node is not None
             ),
-            suggested_action=pulse.suggested_action,
+            suggested_action=found.action,
+            reason=found.reason,
+            ended_by=ENDED_BY[found.action],
             dream_available=dream_available,
             curation_tasks=tuple(self._review.tasks()),
-            metrics=self.metrics(),
+            metrics=metrics,
         )
 
     # On disk

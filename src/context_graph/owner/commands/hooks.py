@@ -21,15 +21,16 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from context_graph.identity.brief import brief_line, crisis_text, state_block
+from context_graph.identity.brief import brief_line, crisis_text
+from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import DriftMetrics, EventKind, HookEvent
+from context_graph.model import EventKind, HookEvent
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
 from context_graph.store.sessions.event_log import KEPT
-from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request
+from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
 FORMATS = (*hook_output.FORMATS, "claude")
 
@@ -76,7 +77,7 @@ class _Answering:
         text = render_output(output, self.format)
         return reply(text, stderr=stderr, exit_code=exit_code, flags=APPLIED)
 
-    def output(self, live: LiveSession, text: str, drift: DriftMetrics | None = None) -> HookOutput:
+    def output(self, live: LiveSession, text: str) -> HookOutput:
         # A program that reads this answer may read the brief next; the client's own hooks never do.
         self.call.context.sessions.publish(live)
         return HookOutput(
@@ -84,9 +85,14 @@ class _Answering:
             consciousness_state=live.measures,
             ic_classification=live.classification,
             context_injection=text or None,
-            drift_metrics=drift,
+            drift_metrics=live.drift,
             execution_time_ms=self.call.elapsed_ms(),
         )
+
+    def told(self, live: LiveSession) -> None:
+        """Keep what the model is told, unless nobody waits for the answer any longer."""
+        if not is_late(self.call.request):
+            live.told = standing(live.metrics)
 
     def is_known(self) -> bool:
         event = self.event
@@ -122,7 +128,7 @@ def _session_start(one: _Answering) -> Reply:
     warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
     if one.for_claude:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
-    return one.say(one.output(started.live, text, started.drift), stderr=warning)
+    return one.say(one.output(started.live, text), stderr=warning)
 
 
 def _losses(call: Call) -> str:
@@ -154,24 +160,39 @@ def _pre_tool(one: _Answering) -> Reply:
     applied = call.context.sessions.apply(event)
     live = applied.live
     call.context.note_tool_use(event)
-    line = brief_line(live.metrics if live.has_evidence else None)
     if not one.for_claude:
-        return one.say(one.output(live, line))
-    mode, shown = call.settings.brief, call.context.sessions.shown_briefs
+        return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
     # The brief is about the session, not about its subagents.
-    if mode == "off" or applied.twin or event.agent_id:
-        return one.tell()
-    if not event.is_canary:
-        if mode == "on_change" and shown.get(event.session_id) == line:
-            return one.tell()
-        shown[event.session_id] = line
-    return one.tell(context=line)
+    told = "" if applied.twin or event.agent_id else _brief(one, live)
+    return one.tell(context=told)
+
+
+def _brief(one: _Answering, live: LiveSession) -> str:
+    """The line that goes to the model with a tool call, if its setting lets it.
+
+    Of calls made at once the first has it: the owner answers one after the other.
+    """
+    mode = one.call.settings.brief
+    if mode == "never" or not live.has_evidence:
+        return ""
+    metrics, before = live.metrics, live.told
+    now = standing(metrics)
+    if mode == "changes" and before == now:
+        return ""
+    one.told(live)
+    circle = live.circle if before is None or before[0] != now[0] else ""
+    return "\n".join(part for part in (brief_line(metrics), circle) if part)
 
 
 def _post_tool(one: _Answering) -> Reply:
     applied = one.apply()
     if one.for_claude:
-        return reply(flags=APPLIED) if applied.twin else one.tell(context=_notice(one.call, applied.outcome))
+        if applied.twin:
+            return reply(flags=APPLIED)
+        notice = _notice(one.call, applied.outcome)
+        if notice and applied.live.told is not None:  # the level is told, the state is not
+            applied.live.told = applied.live.told[0], standing(applied.live.metrics)[1]
+        return one.tell(context=notice)
     output = one.output(applied.live, _notice(one.call, applied.outcome))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
@@ -186,9 +207,13 @@ def _prompt_submit(one: _Answering) -> Reply:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, one.call.settings, ""
     if one.event.is_prompt:  # else nobody asked for anything
-        block = state_block(live.metrics if live.has_evidence else None) if settings.inject else ""
+        state = (
+            change_text(live.told, live.metrics, live.circle) if settings.inject and live.has_evidence else ""
+        )
+        if state:
+            one.told(live)
         recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
-        text = "\n".join(part for part in (block, recalled) if part)
+        text = "\n".join(part for part in (state, recalled) if part)
     return one.tell(context=text) if one.for_claude else one.say(one.output(live, text))
 
 

@@ -18,8 +18,10 @@ from context_graph import __version__
 from context_graph.claude.hooks.origin import CANARY_PREFIX
 from context_graph.consolidation import messages
 from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.identity.brief import brief_line, state_block
-from context_graph.identity.live import decode_runtime
+from context_graph.identity.brief import brief_line
+from context_graph.identity.changes import level_sentence
+from context_graph.identity.continuity import ICLevel
+from context_graph.identity.runtime import decode_runtime
 from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.memory import body_of
@@ -41,7 +43,6 @@ def _canary(call: Call) -> Reply:
         raise InvalidInputError(
             f"--session {session_id!r} is not a canary session; their ids begin with {CANARY_PREFIX}"
         )
-    call.context.sessions.shown_briefs.pop(session_id, None)
     events = call.context.sessions.canaries.take(session_id, call.began_ms)
     shown = [{"kind": one.kind.value, "tool_use_id": one.tool_use_id, "at_ms": one.at_ms} for one in events]
     return reply(orjson.dumps({"events": shown}))
@@ -156,7 +157,7 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
         "tool_schemas": count(orjson.dumps(listed).decode()),
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
         "brief": count(brief_line(metrics)),
-        "state_block": count(state_block(metrics)),
+        "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
     }
 
 

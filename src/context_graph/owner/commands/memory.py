@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -26,6 +26,7 @@ from context_graph.errors import (
     StoreClosedError,
     TookTooLongError,
 )
+from context_graph.identity.across import relation
 from context_graph.model import cut_session_id
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
@@ -95,11 +96,14 @@ class StoreHost:
         view: dict[str, Any] = {
             "session_id": snapshot.session_id,
             "previous_session_id": snapshot.previous_session_id,
+            "cross_session_ic": None if live.continuity is None else round(live.continuity, 6),
+            "relation": relation(live.continuity),
             "events_applied": live.events_applied,
             "measured": live.has_evidence,
-            "identity_continuity": round(level.value, 6),
-            "level": level.level,
-            "crisis": level.crisis_triggered,
+            "identity_continuity": None if level is None else round(level.value, 6),
+            "level": None if level is None else level.level,
+            "crisis": level is not None and level.crisis_triggered,
+            "forecast": asdict(live.forecast),
         }
         if state is not None:
             view["state"] = live.metrics.state.name

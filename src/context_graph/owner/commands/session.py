@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Final
 
 import orjson
 
 from context_graph.errors import CorruptedIdentityError, InvalidInputError, SessionNotFoundError
+from context_graph.identity.across import relation
 from context_graph.identity.brief import compact_line, crisis_text, state_block
 from context_graph.identity.continuity import is_ic_crisis, is_ic_warning
 from context_graph.identity.live import LiveSession
@@ -19,6 +21,8 @@ from context_graph.store.sessions.sessions import SessionRow
 from context_graph.wire.frames import Reply
 
 _CHAIN_LIMIT = 20
+_MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")
+"""What `session show` says of a session only once something was measured."""
 
 
 def _find_session(call: Call) -> LiveSession:
@@ -153,9 +157,15 @@ def _inject(call: Call) -> Reply:
             f"\nCoupling K={live.snapshot.coupling:.2f}, {live.events_applied} events,"
             f" {live.predictions_scored} predictions scored"
             f"\nSession: {live.snapshot.session_id} (previous: {live.snapshot.previous_session_id or 'none'},"
-            f" cross-session IC={live.snapshot.cross_session_ic:.2f})"
+            f" {_relation_text(live.continuity)})"
         )
     return reply(text)
+
+
+def _relation_text(measured: float | None) -> str:
+    return (
+        "cross-session IC=?" if measured is None else f"{relation(measured)}, cross-session IC={measured:.2f}"
+    )
 
 
 def _status(call: Call) -> Reply:
@@ -171,8 +181,15 @@ def _status(call: Call) -> Reply:
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     snapshot = live.snapshot
     chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
+    # A new session's defaults would read as measurements: IC 1.0, as healthy as can be.
+    unknown = {} if live.has_evidence else dict.fromkeys(_MEASURED)
     return {
         **asdict(snapshot),
+        **unknown,
+        "forecast": asdict(live.forecast),
+        "cross_session_ic": live.continuity,
+        "relation": relation(live.continuity),
+        "drift_metrics": None if live.drift is None else asdict(live.drift),
         "events_applied": live.events_applied,
         "events_duplicate": live.events_duplicate,
         "events_by_kind": dict(live.events_by_kind),
@@ -186,7 +203,10 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
 
 
 def _row_view(row: SessionRow) -> dict[str, object]:
-    return {name: value for name, value in asdict(row).items() if value is not None and value != ""}
+    view = {name: value for name, value in asdict(row).items() if value is not None and value != ""}
+    if row.previous_session_id:
+        view |= {"cross_session_ic": row.cross_session_ic, "relation": relation(row.cross_session_ic)}
+    return view
 
 
 def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
@@ -202,9 +222,12 @@ def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, o
     state = live.measures
     view["session_id"] = live.snapshot.session_id
     view["previous_session_id"] = live.snapshot.previous_session_id
+    view["cross_session_ic"] = live.continuity
+    view["relation"] = relation(live.continuity)
     view["has_evidence"] = live.has_evidence
     view["events_applied"] = live.events_applied
-    if state is not None:
+    view["forecast"] = asdict(live.forecast)
+    if state is not None and live.classification is not None:
         view["state"] = live.metrics.state.name
         view["consciousness_state"] = asdict(state)
         view["coupling"] = live.snapshot.coupling

@@ -247,7 +247,7 @@ class Execution:
             "requested_mode": self.job.requested_mode.value,
             "trigger": self.job.trigger.value,
             "session_id": self.job.session_id,
-            "consciousness": self.job.consciousness.consciousness_level,
+            "consciousness": self.job.consciousness.as_dict()["consciousness_level"],
         }
 
     def _prepared(self) -> Prepared:

@@ -18,7 +18,7 @@ from context_graph.errors import CorruptedIdentityError, SessionNotFoundError, S
 from context_graph.identity.brief import brief_line
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import DriftMetrics, EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
+from context_graph.model import EventKind, HookEvent, SessionIdentitySnapshot, cut_session_id
 from context_graph.owner.jobs import session_end_request
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.memory_hooks import MemoryHooks
@@ -41,7 +41,6 @@ class Applied:
     """Another installation of our hooks brought the event before; what there is to tell was told then."""
     text: str = ""
     """What a start says."""
-    drift: DriftMetrics | None = None
     warning: str = ""
 
 
@@ -83,8 +82,6 @@ class LiveSessions:
         self._unsettled: dict[str, Unsettled] = {}
         self._twins = TwinHooks()
         self.canaries = CanaryEvents(store.engine)
-        self.shown_briefs: dict[str, str] = {}
-        """Session -> the line that a prompt of it was last answered with."""
         self.dream_asked = True
         """The queue of consolidation requests may hold one that `owner.dreams` has not seen."""
 
@@ -130,16 +127,15 @@ class LiveSessions:
         cleared = event.source == "clear" and (existing is None or not self._is_applied(existing, event))
         if existing is not None and not cleared:
             self.apply(event)
-            return Applied(existing, text=_restored_text(existing, event.source))
-        if cleared or event.source == "resume":
+            return Applied(existing, text=_restored_text(existing))
+        unlinked = cleared or event.source == "resume"
+        previous, warning = self._previous(event, strict=strict and not unlinked)
+        if unlinked or previous is None:
             text = "Fresh session initialized" if cleared else "New session initialized"
-            return self._begin(event, LiveSession(_new_snapshot(event)), text)
-        previous, warning = self._previous(event, strict=strict)
-        if previous is None:
-            fresh = LiveSession(_new_snapshot(event))
-            return self._begin(event, fresh, "New session initialized", warning=warning)
-        live, drift, _ = LiveSession.continue_from(previous, _new_snapshot(event))
-        return self._begin(event, live, _restored_text(live, event.source), drift=drift)
+            fresh = LiveSession.begin_afresh(previous, _new_snapshot(event))
+            return self._begin(event, fresh, text, warning="" if unlinked else warning)
+        live = LiveSession.continue_from(previous, _new_snapshot(event))
+        return self._begin(event, live, _restored_text(previous))
 
     def apply(self, event: HookEvent) -> Applied:
         """Apply ``event`` once and make it durable before returning (invariants 5 and 6).
@@ -225,7 +221,6 @@ class LiveSessions:
     def drop(self, session_id: str) -> None:
         """Take a session out of memory; it is read again when it is asked for."""
         self._live.pop(session_id, None)
-        self.shown_briefs.pop(session_id, None)
 
     def clear(self) -> None:
         """Take all out of memory, unwritten."""
@@ -275,7 +270,6 @@ class LiveSessions:
         live: LiveSession,
         text: str,
         *,
-        drift: DriftMetrics | None = None,
         warning: str = "",
     ) -> Applied:
         live.apply(event)
@@ -289,7 +283,7 @@ class LiveSessions:
         )
         self._keep(live)
         self.publish(live)
-        return Applied(live, text=text, drift=drift, warning=warning)
+        return Applied(live, text=text, warning=warning)
 
     def _begin_implicitly(self, event: HookEvent) -> LiveSession:
         start = HookEvent(
@@ -344,14 +338,13 @@ def _new_snapshot(event: HookEvent) -> SessionIdentitySnapshot:
     return SessionIdentitySnapshot(session_id=event.session_id, timestamp_ms=event.at_ms)
 
 
-def _restored_text(live: LiveSession, source: str) -> str:
-    """The line of seed 000 REQ-SESSION-12 for a session that was taken up or linked."""
-    snapshot = live.snapshot
-    from_id = snapshot.session_id if source in ("resume", "compact") else snapshot.previous_session_id
-    if from_id is None:
-        return "New session initialized"
-    ic = snapshot.last_ic
-    return f"Identity restored from {from_id}. IC: {ic:.2f} ({classify_ic(ic)})"
+def _restored_text(source: LiveSession) -> str:
+    """The line of seed 000 REQ-SESSION-12: the session that is taken up or followed, its own last IC."""
+    told = f"Identity restored from {source.snapshot.session_id}. IC:"
+    if not source.has_evidence:
+        return f"{told} ? (no events yet)"
+    ic = source.snapshot.last_ic
+    return f"{told} {ic:.2f} ({classify_ic(ic)})"
 
 
 WINDOW_MS: Final = 5_000

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from context_graph.memory.context.ledger import Ledger
     from context_graph.memory.context.quoting import Quote
     from context_graph.memory.memex import Memex
+    from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
     from context_graph.owner.chores import Chores
 
@@ -154,7 +156,7 @@ class MemoryHooks:
 
             if not self._has_memory():
                 self._memex()  # it makes the ledger's family in a store that has none
-            self._made_ledger = Ledger(InjectionRecords(self._store.engine))
+            self._made_ledger = Ledger(InjectionRecords(self._store.engine), self._is_common)
         return self._made_ledger
 
     def stats(self) -> dict[str, Any]:
@@ -182,7 +184,13 @@ class MemoryHooks:
             if score >= floor_of(floor, memories, node.content):
                 quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
         quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
-        return self._shown(event, "prompt", quotes, budget, asked.text, found.followed)
+        return self._shown(event, "prompt", quotes, budget, asked.text, found)
+
+    def _is_common(self, path: str) -> bool:
+        from context_graph.memory.context.ledger import is_common
+
+        memex = self._memex()
+        return is_common(memex.names_file(path), memex.count())
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         if event.source == "compact" and self._has_memory():
@@ -221,7 +229,7 @@ class MemoryHooks:
         quotes: Sequence[Quote],
         budget: int,
         query: str,
-        followed: Sequence[GraphEdge] = (),
+        found: Recall | None = None,
     ) -> str:
         from context_graph.memory.context.ledger import Injected
         from context_graph.memory.context.quoting import fenced
@@ -238,8 +246,15 @@ class MemoryHooks:
         )
         if shown.text and self._has_memory():
             by_id = {quote.node_id: quote for quote in quotes}
+            led = _led_to(found) if found is not None else {}
             memories = [
-                Injected(node_id, by_id[node_id].relevance or 0.0, tokens, by_id[node_id].content)
+                Injected(
+                    node_id,
+                    by_id[node_id].relevance or 0.0,
+                    tokens,
+                    by_id[node_id].content,
+                    tuple(led.get(node_id, ())),
+                )
                 for node_id, tokens in shown.shown
             ]
             self.ledger.record(
@@ -251,7 +266,7 @@ class MemoryHooks:
                 asked=query,
                 tokens=shown.tokens,
             )
-            self._used.append(([one.node_id for one in memories], followed))
+            self._used.append(([one.node_id for one in memories], found.followed if found else ()))
         return shown.text
 
     def _capture(self, session_id: str, sealed: int | None) -> None:
@@ -295,6 +310,9 @@ class MemoryHooks:
         self.ledger.flush()
         for shown, followed in used:
             self._memex().touch(shown, followed)
+        worth = self.ledger.worth_of_edges()
+        if worth:
+            self._memex().reward(worth)
 
     def _guarded(self, what: str, work: Callable[..., T], *args: Any) -> T | None:
         """The result of ``work``; None if it failed, which is logged: a hook goes on without its memory."""
@@ -303,6 +321,16 @@ class MemoryHooks:
         except (ContextGraphError, OSError) as error:
             self._log.error("memory %s: %s", what, error)
             return None
+
+
+def _led_to(found: Recall) -> dict[str, list[UUID]]:
+    """Memory -> the edges followed to it: of an edge's two ends the one that answers the prompt less."""
+    place = {one.node.id: number for number, one in enumerate(found.nodes)}
+    led: dict[str, list[UUID]] = {}
+    for edge in found.followed:
+        end = max(edge.source_id, edge.target_id, key=place.__getitem__)
+        led.setdefault(str(end), []).append(edge.id)
+    return led
 
 
 def _capture_key(session_id: str) -> str:

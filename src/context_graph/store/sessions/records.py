@@ -24,7 +24,12 @@ from context_graph.model import (
 )
 from context_graph.store.layout import damaged, id_bytes, snapshot_key, unwrap, wrap
 
-SNAPSHOT_VERSION: Final = 1
+SNAPSHOT_VERSION: Final = 2
+FIRST_SNAPSHOT_VERSION: Final = 1
+"""The same fields. Its cross-session IC says nothing where the session follows another: it came of a vector
+compared with its own copy, so it reads as unknown."""
+_UNKNOWN: Final = -1.0
+"""A cross-session IC that was not measured, since version 2."""
 EVENT_VERSION: Final = 1
 AGENT_EVENT_VERSION: Final = 2
 """As version 1 with one more text, the subagent's id; events of the session itself stay version 1."""
@@ -85,7 +90,7 @@ class SnapshotHead(NamedTuple):
     previous_session_id: str | None
     last_ic: float
     consciousness: float
-    cross_session_ic: float
+    cross_session_ic: float | None
 
 
 class Evidence(NamedTuple):
@@ -99,8 +104,11 @@ class Evidence(NamedTuple):
     value: float
 
 
-def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
+def encode_snapshot(snapshot: SessionIdentitySnapshot, version: int = SNAPSHOT_VERSION) -> bytes:
     """The record of ``snapshot`` for its key: 0.2 to 3.7 KB (REQ-SESSION-01: below 30 KB).
+
+    Args:
+        version: FIRST_SNAPSHOT_VERSION only to check the sum of an export that an earlier build wrote.
 
     Raises:
         InvalidInputError: If a vector has the wrong length, or a value is not finite or no number; names it.
@@ -111,6 +119,8 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
         previous = id_bytes(snapshot.previous_session_id)
     _require_shape(snapshot)
     scalars = [getattr(snapshot, name) for name in _SCALARS]
+    if scalars[0] is None and version != FIRST_SNAPSHOT_VERSION:
+        scalars[0] = _UNKNOWN
     try:
         head = _SNAPSHOT.pack(
             snapshot.timestamp_ms,
@@ -132,7 +142,7 @@ def encode_snapshot(snapshot: SessionIdentitySnapshot) -> bytes:
     except (struct.error, OverflowError, TypeError, ValueError) as error:
         _blame(snapshot, error)
     payload = b"".join((head, session_id, previous, trajectory))
-    return wrap(snapshot_key(snapshot.session_id), SNAPSHOT_VERSION, payload)
+    return wrap(snapshot_key(snapshot.session_id), version, payload)
 
 
 def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
@@ -141,8 +151,8 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
     Raises FormatVersionError if it was written in a version this build does not know. Raises
     CorruptedIdentityError: Length, checksum or content are wrong; names session, fault and cure.
     """
-    payload = unwrap(key, record, SNAPSHOT_VERSION)
-    fields, session_id, previous, rest = _head(key, payload)
+    version = _snapshot_version(record)
+    fields, session_id, previous, rest = _head(key, unwrap(key, record, version))
     entries = fields[_PURPOSE_AT + KURAMOTO_N]
     if entries > MAX_TRAJECTORY_LEN or len(rest) != entries * KURAMOTO_N * 4:
         raise damaged(key, f"{len(rest)} bytes of trajectory for {entries} entries")
@@ -157,6 +167,7 @@ def decode_snapshot(key: bytes, record: bytes) -> SessionIdentitySnapshot:
         trajectory=[list(flat[at : at + KURAMOTO_N]) for at in range(0, len(flat), KURAMOTO_N)],
         **dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True)),
     )
+    snapshot.cross_session_ic = _measured(fields[_SCALARS_AT], version, previous)
     if not math.isfinite(sum(fields[1 : _PURPOSE_AT + KURAMOTO_N]) + sum(flat)):
         raise damaged(key, "a value that is not finite")
     return snapshot
@@ -167,7 +178,8 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
 
     Raises FormatVersionError, CorruptedIdentityError as decode_snapshot.
     """
-    fields, session_id, previous, _ = _head(key, unwrap(key, record, SNAPSHOT_VERSION))
+    version = _snapshot_version(record)
+    fields, session_id, previous, _ = _head(key, unwrap(key, record, version))
     scalars = dict(zip(_SCALARS, fields[_SCALARS_AT:_PURPOSE_AT], strict=True))
     return SnapshotHead(
         session_id,
@@ -175,8 +187,17 @@ def decode_head(key: bytes, record: bytes) -> SnapshotHead:
         previous,
         scalars["last_ic"],
         scalars["consciousness"],
-        scalars["cross_session_ic"],
+        _measured(scalars["cross_session_ic"], version, previous),
     )
+
+
+def _snapshot_version(record: bytes) -> int:
+    return FIRST_SNAPSHOT_VERSION if record[:1] == bytes([FIRST_SNAPSHOT_VERSION]) else SNAPSHOT_VERSION
+
+
+def _measured(stored: float, version: int, previous: str | None) -> float | None:
+    copied = version == FIRST_SNAPSHOT_VERSION and previous is not None
+    return None if copied or stored == _UNKNOWN else stored
 
 
 def encode_event(key: bytes, event: HookEvent) -> bytes:
@@ -337,6 +358,7 @@ def _vectors(snapshot: SessionIdentitySnapshot) -> Iterable[tuple[str, Sequence[
 def _blame(snapshot: SessionIdentitySnapshot, error: Exception | None = None) -> NoReturn:
     """Name the field of ``snapshot`` that can't be stored."""
     named = [(name, getattr(snapshot, name)) for name in ("coupling", *_SCALARS)]
+    named = [(name, value) for name, value in named if (name, value) != ("cross_session_ic", None)]
     for name, vector in _vectors(snapshot):
         named.extend((f"{name}[{index}]", value) for index, value in enumerate(vector))
     for name, value in named:

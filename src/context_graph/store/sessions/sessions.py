@@ -45,9 +45,12 @@ class SessionRow:
     timestamp_ms: int
     previous_session_id: str | None = None
     last_ic: float | None = None
+    """None, as is consciousness, while nothing was measured in it."""
     consciousness: float | None = None
     damaged: str = ""
     """Why its record can't be read; the three fields before are then None."""
+    cross_session_ic: float | None = None
+    """Measured likelihood that it goes on with the work of the session before; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,8 +445,13 @@ def newest_first(engine: Engine) -> Iterator[str]:
 
 
 def _row_of(head: records.SnapshotHead) -> SessionRow:
+    # These two together are a new session's defaults: C is 0 only where nothing has been measured.
+    measured = (head.last_ic, head.consciousness) != (1.0, 0.0)
     return SessionRow(
-        head.session_id, head.timestamp_ms, head.previous_session_id, head.last_ic, head.consciousness
+        *(head.session_id, head.timestamp_ms, head.previous_session_id),
+        last_ic=head.last_ic if measured else None,
+        consciousness=head.consciousness if measured else None,
+        cross_session_ic=head.cross_session_ic if head.previous_session_id else None,
     )
 
 

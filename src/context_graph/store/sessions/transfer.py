@@ -24,10 +24,11 @@ from context_graph.model import (
     SessionIdentitySnapshot,
 )
 from context_graph.store.layout import CRC_BYTES
-from context_graph.store.sessions.records import encode_snapshot
+from context_graph.store.sessions.records import FIRST_SNAPSHOT_VERSION, SNAPSHOT_VERSION, encode_snapshot
 
 FORMAT: Final = "context-graph/sessions"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""Since version 2 a session's cross_session_ic may be null; version 1 is read as its records are."""
 MAX_SESSIONS: Final = 10_000
 """Of one document: it becomes one atomic write of some 3 KB a session."""
 MAX_COUPLING: Final = 10.0
@@ -55,10 +56,9 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
     content = _object("the document", given)
     if content.get("format") != FORMAT:
         raise InvalidInputError(f"format is {content.get('format')!r}, must be {FORMAT!r}")
-    if content.get("format_version") != FORMAT_VERSION:
-        raise FormatVersionError(
-            f"format_version is {content.get('format_version')!r}, this build reads {FORMAT_VERSION}"
-        )
+    version = content.get("format_version")
+    if version not in _RECORD_VERSIONS or isinstance(version, bool):
+        raise FormatVersionError(f"format_version is {version!r}, this build reads 1 and {FORMAT_VERSION}")
     sessions = content.get("sessions")
     if not isinstance(sessions, list):
         raise InvalidInputError("sessions must be a list")
@@ -72,19 +72,25 @@ def read_document(given: object) -> list[SessionIdentitySnapshot]:
         if snapshot.session_id in seen:
             raise InvalidInputError(f"sessions[{index}].session_id {snapshot.session_id!r} appears twice")
         seen.add(snapshot.session_id)
-    if "checksum" in content and content["checksum"] != _checksum(snapshots):
+    if "checksum" in content and content["checksum"] != _checksum(snapshots, _RECORD_VERSIONS[version]):
         raise InvalidInputError(
             "checksum does not match the sessions: the file was changed or cut. "
             "If that was on purpose, remove the checksum key"
         )
+    for snapshot in snapshots:
+        if version == 1 and snapshot.previous_session_id is not None:
+            snapshot.cross_session_ic = None
     return snapshots
 
 
-def _checksum(snapshots: Sequence[SessionIdentitySnapshot]) -> str:
+_RECORD_VERSIONS: Final[dict[object, int]] = {1: FIRST_SNAPSHOT_VERSION, FORMAT_VERSION: SNAPSHOT_VERSION}
+
+
+def _checksum(snapshots: Sequence[SessionIdentitySnapshot], version: int = SNAPSHOT_VERSION) -> str:
     crc = 0
     for snapshot in snapshots:
         # Without the record's own CRC: the CRC of data and its CRC is the same for any data.
-        crc = zlib.crc32(encode_snapshot(snapshot)[:-CRC_BYTES], crc)
+        crc = zlib.crc32(encode_snapshot(snapshot, version)[:-CRC_BYTES], crc)
     return f"{crc:08x}"
 
 
@@ -140,6 +146,10 @@ def _share(at: str, value: object) -> float:
     return _number(at, value, 0.0, 1.0)
 
 
+def _unknown_or_share(at: str, value: object) -> float | None:
+    return None if value is None else _share(at, value)
+
+
 def _vector(at: str, value: object, low: float, high: float) -> list[float]:
     if not isinstance(value, list) or len(value) != KURAMOTO_N:
         _fail(at, value, f"a list of {KURAMOTO_N} numbers")
@@ -156,6 +166,7 @@ _CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "session_id": _id,
     "timestamp_ms": _timestamp,
     "previous_session_id": _previous,
+    "cross_session_ic": _unknown_or_share,
     "kuramoto_phases": partial(_vector, low=0.0, high=2 * math.pi),
     "coupling": partial(_number, low=0.0, high=MAX_COUPLING),
     "purpose_vector": partial(_vector, low=-_FLOAT32_MAX, high=_FLOAT32_MAX),

@@ -1,0 +1,60 @@
+"""Reads from sessions' summaries how much work they stand for, and whether others touched its files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from context_graph.consolidation.snapshot import F64, Snapshot
+from context_graph.errors import UNREADABLE_RECORD
+from context_graph.model.memory import CAPTURED
+
+FEW: Final = 2
+COMMON: Final = 0.3
+"""A file that more summaries name, and more than this share of all, tells nothing of any."""
+
+
+class SummaryFacts(NamedTuple):
+    """Columns over the rows of a snapshot; 0 for a memory that is no summary."""
+
+    shared: F64
+    """Other summaries that name the file which most of them name."""
+    calls: F64
+    """Tool calls of the session."""
+
+
+def summary_facts(snap: Snapshot) -> SummaryFacts:
+    """Read what summaries recorded beside their text. Cost: some 25 us a summary."""
+    facts = SummaryFacts(np.zeros(len(snap)), np.zeros(len(snap)))
+    named: dict[int, set[str]] = {}
+    for row, source in enumerate(snap.source):
+        state = _work(snap, row) if source == CAPTURED else None
+        if state is not None:
+            named[row] = _files(state)
+            calls = state.get("tool_calls")
+            facts.calls[row] = max(0, calls) if isinstance(calls, int) else 0
+    holders = Counter(path for files in named.values() for path in files)
+    most = max(FEW, COMMON * len(named))
+    for row, files in named.items():
+        facts.shared[row] = max((holders[path] - 1 for path in files if holders[path] <= most), default=0)
+    return facts
+
+
+def _work(snap: Snapshot, row: int) -> dict[str, Any] | None:
+    try:
+        state = snap.node(row).metadata.get("capture")
+    except UNREADABLE_RECORD:
+        return None
+    return state if isinstance(state, dict) else None
+
+
+def _files(state: dict[str, Any]) -> set[str]:
+    """Files in folders that the session changed or read: a bare name is most often a scratch file."""
+    found: set[str] = set()
+    for name in ("changed", "read"):
+        held = state.get(name)
+        if isinstance(held, dict):
+            found.update(path for path in held if "/" in path)
+    return found

@@ -1,0 +1,56 @@
+"""Says what changed in a session's state since the model was told last, as sentences for a prompt.
+
+The client gives a hook's words to the model as if the user had said them. So they state facts, and nothing
+in them advises, allows or agrees.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from context_graph.identity.consciousness import ConsciousnessState, Metrics
+from context_graph.identity.continuity import ICLevel
+
+Told = tuple[str, str]
+"""State and IC level, as `ConsciousnessState.name` and `ICLevel.value` spell them."""
+
+
+def standing(metrics: Metrics) -> Told:
+    """What a model is told of when it changes."""
+    return metrics.state.name, ICLevel.from_value(metrics.ic).value
+
+
+def change_text(before: Told | None, metrics: Metrics, circle: str) -> str:
+    """The sentences for a prompt, one a line; "" if there is nothing new to say.
+
+    Args:
+        before: What the model was told last, None for nothing. It then takes a healthy IC for granted.
+        metrics: The measures now.
+        circle: LiveSession.circle. It is said at every prompt, as its counts go on.
+    """
+    state, level = standing(metrics)
+    old_state, old_level = before or ("", ICLevel.HEALTHY.value)
+    lines = []
+    if level != old_level:
+        lines.append(level_sentence(ICLevel(old_level), metrics.ic))
+    if old_state not in ("", state):
+        lines.append(f"State: {state} (C={metrics.consciousness:.2f}), before it was {old_state}.")
+    return "\n".join((*lines, circle) if circle else lines)
+
+
+def level_sentence(before: ICLevel, ic: float) -> str:
+    """IC, in [0, 1], after it left the level ``before``, and what that says of the last calls."""
+    level = ICLevel.from_value(ic)
+    if level.rank > before.rank:
+        return f"Identity continuity fell to {ic:.2f} ({level.value}): {_FELL}."
+    return f"Identity continuity rose to {ic:.2f} ({level.value}): {_ROSE}."
+
+
+_FELL: Final = "the last calls differ from what this session has been about"
+_ROSE: Final = "the last calls are closer again to what this session has been about"
+
+
+def is_known(told: Told) -> bool:
+    """Whether both names are of this version; a record may have been damaged."""
+    state, level = told
+    return state in ConsciousnessState.__members__ and level in list(ICLevel)

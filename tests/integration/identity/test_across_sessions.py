@@ -1,0 +1,191 @@
+"""Whether a session goes on with the last one's work: said by the product itself, after real hooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.support.agent_events import LABELS_PROMPT, LABELS_STEPS, TARIFF_PROMPT, TARIFF_STEPS
+from tests.support.cli import Cli
+
+from context_graph.identity.across import part_goals
+from context_graph.store import layout
+from context_graph.store.layout import SESSION_IDENTITY
+from context_graph.store.schema import open_database
+from context_graph.store.sessions.records import encode_snapshot
+from context_graph.store.sessions.sessions import SessionStore
+
+Step = tuple[str, str, str]
+TARIFF, LABELS = (TARIFF_PROMPT, TARIFF_STEPS), (LABELS_PROMPT, LABELS_STEPS)
+
+
+def hook(cli: Cli, verb: str, session: str, *, fmt: str = "claude", **given: object) -> str:
+    body = json.dumps({"session_id": session, "cwd": str(cli.project), **given})
+    done = cli.run("hooks", verb, "--stdin", "--format", fmt, stdin=body)
+    assert done.returncode in (0, 6), done.stderr  # 6: a crisis
+    return done.stdout
+
+
+def start(cli: Cli, session: str) -> str:
+    return hook(cli, "session-start", session, hook_event_name="SessionStart", source="startup")
+
+
+def ask(cli: Cli, session: str, prompt: str) -> None:
+    hook(cli, "prompt-submit", session, hook_event_name="UserPromptSubmit", prompt=prompt)
+
+
+def use(cli: Cli, session: str, number: int, step: Step) -> None:
+    tool, given, output = step
+    hook(
+        *(cli, "post-tool", session),
+        hook_event_name="PostToolUse",
+        tool_name=tool,
+        tool_input={"command": given},
+        tool_response={"stdout": output.lstrip("!")},
+        tool_use_id=f"toolu_{session}_{number}",
+    )
+
+
+def work(cli: Cli, session: str, task: tuple[str, tuple[Step, ...]], steps: slice = slice(None)) -> None:
+    start(cli, session)
+    ask(cli, session, task[0])
+    for number, step in enumerate(task[1][steps]):
+        use(cli, session, number, step)
+
+
+def show(cli: Cli, session: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cli.run("session", "show", "--session-id", session, "--json").stdout)
+    return found
+
+
+def database(cli: Cli) -> Path:
+    (path,) = {found.parent for found in cli.root.rglob("CURRENT")}
+    return path
+
+
+def test_a_session_on_the_same_task_continues_the_last_one(cli: Cli) -> None:
+    """Unknown until a prompt and three results are there."""
+    work(cli, "s-1", TARIFF, slice(6))
+    last = show(cli, "s-1")["last_ic"]
+    assert f"Identity restored from s-1. IC: {last:.2f} (" in start(cli, "s-2")
+    ask(cli, "s-2", "continue")
+    for number, step in enumerate(TARIFF_STEPS[6:9]):
+        shown = show(cli, "s-2")
+        assert (shown["cross_session_ic"], shown["relation"], shown["drift_metrics"]) == (
+            None,
+            "unknown",
+            None,
+        )
+        assert "s-1 (not compared yet)" in cli.run("session", "show", "--session-id", "s-2").stdout
+        use(cli, "s-2", number, step)
+    shown = show(cli, "s-2")
+    measured = shown["cross_session_ic"]
+    assert 0.5 <= measured <= 1.0 and shown["relation"] == "continues"
+    assert shown["drift_metrics"]["purpose_drift"] == pytest.approx(1.0 - measured)
+    assert f"continues            s-1 ({measured:.2f})" in cli.run("session", "show").stdout
+    assert f"s-2 <- s-1 ({measured:.2f})" in cli.run("session", "show").stdout
+    (row, first) = json.loads(cli.run("session", "list", "--json").stdout)["sessions"]
+    assert (row["relation"], row["cross_session_ic"]) == ("continues", pytest.approx(measured))
+    assert "relation" not in first
+    status = json.loads(cli.run("consciousness", "status", "--json").stdout)
+    assert (status["cross_session_ic"], status["relation"]) == (measured, "continues")
+
+
+def test_a_session_on_another_task_is_new_work(cli: Cli) -> None:
+    work(cli, "s-1", TARIFF)
+    work(cli, "s-2", LABELS, slice(3))
+    shown = show(cli, "s-2")
+    assert shown["cross_session_ic"] < 0.5 and shown["relation"] == "new work"
+    assert shown["previous_session_id"] == "s-1"
+    measured = f"{shown['cross_session_ic']:.2f}"
+    assert f"({measured}), after s-1" in cli.run("session", "show").stdout
+    assert f"new work ({measured}), after s-1" in cli.run("session", "list").stdout
+    verbose = cli.run("consciousness", "inject-context", "--format", "verbose").stdout
+    assert f"new work, cross-session IC={measured}" in verbose
+
+
+def test_a_restored_session_reports_nothing_and_alarms_nobody_before_it_has_events(cli: Cli) -> None:
+    """A last session in crisis is no crisis of the next: its numbers are told as its own, once."""
+    work(cli, "s-1", TARIFF)
+    for number in range(40):
+        step = ("Bash", *(2 * (f"cargo run shader{number} vertex{number} mesh{number}/frag{number}.wgsl",)))
+        use(cli, "s-1", 100 + number, step)
+        if show(cli, "s-1")["last_ic"] < 0.5:
+            break
+    last = show(cli, "s-1")["last_ic"]
+    assert last < 0.5
+    assert f"IC: {last:.2f} (degraded)" in start(cli, "s-2")
+    check = cli.run("consciousness", "check-identity", "--auto-dream", "--session-id", "s-2")
+    assert (check.stdout, check.stderr) == ("", "")
+    assert show(cli, "s-2")["has_evidence"] is False
+
+
+def test_nothing_to_tell_of_a_last_session_without_events(cli: Cli) -> None:
+    start(cli, "s-1")
+    assert "Identity restored from s-1. IC: ? (no events yet)" in start(cli, "s-2")
+
+
+def killed(cli: Cli) -> None:
+    os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("end", [Cli.stop_owner, killed])
+def test_an_owner_that_goes_in_between_changes_nothing(cli: Cli, end: Callable[[Cli], None]) -> None:
+    """The same events, the same value: through a restart, and rebuilt from the events after a kill."""
+    work(cli, "s-1", TARIFF, slice(6))
+    measured = []
+    for session, cut in (("s-2", None), ("s-3", 2)):
+        hook(
+            *(cli, "session-start", session),
+            hook_event_name="SessionStart",
+            source="startup",
+            previous_session_id="s-1",
+        )
+        ask(cli, session, "continue")
+        for number, step in enumerate(TARIFF_STEPS[6:10]):
+            if number == cut:
+                end(cli)
+            use(cli, session, number, step)
+        measured.append(show(cli, session))
+    assert {one["previous_session_id"] for one in measured} == {"s-1"}
+    assert measured[0]["cross_session_ic"] == measured[1]["cross_session_ic"] > 0.5
+    end(cli)
+    assert show(cli, "s-3")["cross_session_ic"] == measured[1]["cross_session_ic"]
+    assert show(cli, "s-3")["ic_history"] == measured[0]["ic_history"]
+
+
+def test_a_store_of_an_earlier_build_opens_and_its_copied_value_is_not_shown(cli: Cli) -> None:
+    """Its records hold 0.97 for every linked session: a vector compared with its own copy."""
+    work(cli, "s-1", TARIFF)
+    work(cli, "s-2", TARIFF, slice(2))
+    cli.stop_owner()
+    engine = open_database(database(cli))
+    try:
+        store = SessionStore(engine)
+        old = store.load_snapshot("s-2")
+        runtime, goals = store.load_runtime("s-2"), store.load_goals("s-2")
+        assert runtime is not None and goals is not None
+        old.cross_session_ic = 0.97
+        engine.put(SESSION_IDENTITY, layout.snapshot_key("s-2"), encode_snapshot(old, 1))
+        kept = msgspec.msgpack.decode(runtime[4:])[:-1]  # the last field is new
+        store.put_runtime("s-2", runtime[:4] + msgspec.msgpack.encode(kept))
+        store.save_goals("s-2", goals[0], part_goals(goals[1])[0])
+    finally:
+        engine.close()
+    for number in range(2, 6):
+        use(cli, "s-2", number, TARIFF_STEPS[number])
+        shown = show(cli, "s-2")
+        assert (shown["cross_session_ic"], shown["relation"], shown["drift_metrics"]) == (
+            None,
+            "unknown",
+            None,
+        )
+    assert shown["has_evidence"] and len(shown["ic_history"]) == 6
+    work(cli, "s-3", TARIFF, slice(6, 9))
+    assert show(cli, "s-3")["relation"] == "continues"
