@@ -40,10 +40,6 @@ class Case:
     kind: str
     split: str
     refs: tuple[tuple[str, int], ...]
-    at: int = 0
-    """Index of the first event after the cut."""
-    group: str = ""
-    """Where the sessions come from: "swe", "cc"."""
 
 
 def load_sessions(data: Path) -> dict[str, Session]:
@@ -66,8 +62,7 @@ def load_cases(data: Path, split: str) -> list[Case]:
         raw = json.loads(line)
         if split in ("all", raw["split"]):
             refs = tuple((name, index) for name, index in raw["refs"])
-            at, group = raw.get("at", 0), raw.get("set", "")
-            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs, at, group))
+            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs))
     return cases
 
 

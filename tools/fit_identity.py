@@ -10,8 +10,7 @@ own continuation (control), three of the same project (near) and three of other 
 ``off`` are the mean likeness of controls and of the first two foreign events. ``weight`` is a logistic
 regression of foreign (near and splice) against own on the 13 smoothed alignments, without negative weights
 and with a strong ridge on standardised alignments: it keeps all spaces in use, where a free fit would lean
-on the few that serve these projects best. ``middle`` is a low quantile of the
-controls' weighted mean alignment.
+on the few that serve these projects best.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +53,6 @@ BEFORE, AFTER, LEAST = 20, 20, 8
 WINDOW = 6
 """Events before and after a cut that a drop is measured over, as score.py does."""
 RIDGE, ROUNDS, STEP, MOMENTUM = 0.3, 500, 0.3, 0.9
-BELOW_MIDDLE = 0.01
-"""Share of the events of undisturbed work that may fall below ``middle``; they alarm, so it is small."""
 LEAST_WEIGHT = 0.05
 """A purpose vector needs all its components: differentiation is their entropy."""
 
@@ -116,7 +112,7 @@ def fit(trials: Iterable[Trial]) -> Calibration:
     trials = list(trials)
     on = _mean(c for t in trials if t.kind == "control" for c in t.compared[WINDOW:])
     off = _mean(c for t in trials if t.kind == "splice" for c in t.compared[t.at : t.at + 2])
-    coded = Calibration(on, off, (1.0,) * len(SPACES), 0.0)
+    coded = Calibration(on, off, (1.0,) * len(SPACES))
     own, foreign = [], []
     for trial in trials:
         alignments = smoothed(trial, coded)
@@ -124,10 +120,8 @@ def fit(trials: Iterable[Trial]) -> Calibration:
             own.append(alignments[WINDOW:])
         else:
             foreign.append(alignments[trial.at + 1 : trial.at + WINDOW])
-    undisturbed = np.concatenate(own)
-    weight = _separate(undisturbed, np.concatenate(foreign)).round(3)
-    middle = np.quantile(undisturbed @ weight / weight.sum(), BELOW_MIDDLE)
-    return Calibration(on, off, tuple(map(float, weight)), round(float(middle), 3))
+    weight = _separate(np.concatenate(own), np.concatenate(foreign))
+    return Calibration(on, off, tuple(round(float(w), 3) for w in weight))
 
 
 def _mean(compared: Iterable[Comparison | None]) -> tuple[float, ...]:
@@ -166,26 +160,16 @@ def _separate(own: Array, foreign: Array) -> Array:
     return result
 
 
-class Parts(NamedTuple):
-    """What is known after an event; 1 before anything was compared."""
-
-    ic: float
-    r: float
-    cosine: float
-    """IC without r."""
-
-
-def continuity(trial: Trial, calibration: Calibration) -> list[Parts]:
-    """IC and its two factors after each event of a trial."""
-    purpose, network, values = Purpose(calibration), KuramotoNetwork.synchronised(), [Parts(1.0, 1.0, 1.0)]
+def continuity(trial: Trial, calibration: Calibration) -> list[float]:
+    """IC after each event of a trial."""
+    purpose, network, values = Purpose(calibration), KuramotoNetwork.synchronised(), [1.0]
     for comparison in trial.compared:
         if comparison is None:
             purpose.prompt()
         elif not comparison.is_empty:
             reading = purpose.observe(comparison)
             r = network.advance(coupling_for(reading.coherence))
-            vectors = reading.purpose_vector, reading.identity
-            values.append(Parts(identity_continuity(*vectors, r), r, identity_continuity(*vectors, 1.0)))
+            values.append(identity_continuity(reading.purpose_vector, reading.identity, r))
             continue
         values.append(values[-1])
     return values[1:]
@@ -200,8 +184,7 @@ def leave_one_out(data: Path, sessions: dict[str, Session], trials: list[Trial],
         print(f"{project:>16} {len(held):>5} trials  {_table(held, fits[project])}")
     pooled: dict[str, list[float]] = {}
     for trial in trials:
-        values = [after.ic for after in continuity(trial, fits[trial.project])]
-        pooled.setdefault(trial.kind, []).append(drop(values, trial.at))
+        pooled.setdefault(trial.kind, []).append(_drop(continuity(trial, fits[trial.project]), trial.at))
     print(f"{'pooled':>16} {len(trials):>5} trials  {_aucs(pooled)}")
     if out is None:
         return
@@ -210,20 +193,18 @@ def leave_one_out(data: Path, sessions: dict[str, Session], trials: list[Trial],
         for case in load_cases(data, "dev"):
             events = [(sessions[name], sessions[name].events[index]) for name, index in case.refs]
             trial = recorder.trial(case.kind, events, 0)
-            for t, after in enumerate(continuity(trial, fits[trial.project])):
-                file.write(json.dumps({"case": case.name, "t": t, "signal": round(after.ic, 6)}) + "\n")
+            for t, ic in enumerate(continuity(trial, fits[trial.project])):
+                file.write(json.dumps({"case": case.name, "t": t, "signal": round(ic, 6)}) + "\n")
 
 
 def _table(trials: list[Trial], calibration: Calibration) -> str:
     drops: dict[str, list[float]] = {}
     for trial in trials:
-        values = [after.ic for after in continuity(trial, calibration)]
-        drops.setdefault(trial.kind, []).append(drop(values, trial.at))
+        drops.setdefault(trial.kind, []).append(_drop(continuity(trial, calibration), trial.at))
     return _aucs(drops)
 
 
-def drop(values: Sequence[float], at: int) -> float:
-    """How far the signal falls behind a cut: the least of six events less the mean of the six before."""
+def _drop(values: list[float], at: int) -> float:
     return min(values[at : at + WINDOW]) - float(np.mean(values[max(0, at - WINDOW) : at]))
 
 
@@ -238,7 +219,7 @@ def _aucs(drops: dict[str, list[float]]) -> str:
 
 
 def _literal(calibration: Calibration) -> str:
-    lines = [f"    {name}={getattr(calibration, name)}," for name in ("on", "off", "weight", "middle")]
+    lines = [f"    {name}={getattr(calibration, name)}," for name in ("on", "off", "weight")]
     return "\n".join(["CALIBRATION: Final = Calibration(", *lines, ")"])
 
 

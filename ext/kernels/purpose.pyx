@@ -17,8 +17,6 @@ cdef enum:  # of the coding
     LEVEL_MIN
     LEVEL_MAX
     IDENTITY_SHARE
-    SHARPEN_ZERO
-    SHARPEN_GAIN
     N_CODING
 
 
@@ -49,7 +47,7 @@ def observe(likeness, confidence, on, off, weight, coding, double share, alignme
             coded = _coded(like[k], high[k], low[k], running[k], &code[0])
             m[k] += share * sure[k] * (coded - m[k])
             running[k] += code[LEVEL_RATE] * sure[k] * (like[k] - running[k])
-        pv[k] = sqrt(w[k]) * tanh(code[SHARPEN_GAIN] * (m[k] - code[SHARPEN_ZERO]))
+        pv[k] = sqrt(w[k]) * m[k]
         length += pv[k] * pv[k]
         total += w[k] * m[k]
         whole += w[k]

@@ -18,7 +18,6 @@ from measures.report import Data
 MEASURES: Final[tuple[str, ...]] = (
     "consciousness",
     "forecast",
-    "ic",
     "patterns",
     "salience",
     "pulse",

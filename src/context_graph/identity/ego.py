@@ -64,22 +64,18 @@ class Calibration:
     """Mean likeness of an event of other work."""
     weight: tuple[float, ...]
     """How well the space tells the two apart; positive, mean 1."""
-    middle: float
-    """Weighted mean alignment that only 1 % of the events of work that goes on fall below."""
 
 
 CALIBRATION: Final = Calibration(
-    on=(0.39, 0.489, 0.553, 0.26, 0.222, 0.323, 0.252, 0.334, 0.859, 0.874, 0.271, 0.775, 0.464),
-    off=(0.101, 0.112, 0.13, 0.051, 0.039, 0.068, 0.055, 0.062, 0.556, 0.37, 0.045, 0.299, 0.077),
-    weight=(1.708, 0.361, 1.06, 1.146, 0.778, 1.375, 0.919, 0.721, 0.33, 1.162, 1.43, 0.264, 1.748),
-    middle=0.163,
+    on=(0.391, 0.49, 0.575, 0.256, 0.234, 0.331, 0.233, 0.338, 0.88, 0.904, 0.299, 0.792, 0.468),
+    off=(0.112, 0.122, 0.14, 0.053, 0.043, 0.074, 0.061, 0.07, 0.574, 0.401, 0.055, 0.312, 0.087),
+    weight=(1.363, 0.802, 1.155, 1.095, 0.828, 1.035, 0.869, 0.529, 0.586, 1.447, 1.479, 0.519, 1.295),
 )
 """Printed by tools/fit_identity.py."""
 
-# Coding of a likeness: 0 is three tenths of the way from off to on, a whole way more is tanh(1). So wide, the
-# code still tells bad from worse after six events; a steep one reads all that is a little unlike as foreign.
-ZERO_AT: Final = 0.3
-HALF_WIDTH: Final = 1.0
+# Coding of a likeness: 0 is a tenth of the way from off to on, 0.35 of the way more is tanh(1).
+ZERO_AT: Final = 0.1
+HALF_WIDTH: Final = 0.35
 MIN_HALF_WIDTH: Final = 0.05
 
 # A session whose work is more varied than that of the fit has a lower likeness on both sides: its own running
@@ -89,17 +85,12 @@ LEVEL_RATE: Final = 0.1
 LEVEL_MIN: Final = 0.3
 LEVEL_MAX: Final = 1.2
 
-SMOOTHING: Final = 0.6
+SMOOTHING: Final = 0.5
 """Share of an event in the smoothed alignment: without smoothing one ``git status`` looks like drift."""
-WARM_UP: Final = 2.0
-"""After a prompt the share grows as n / (n + 2): the first events of a new task look for their way."""
+WARM_UP: Final = 3.0
+"""After a prompt the share grows as n / (n + 3): the first events of a new task look for their way."""
 IDENTITY_SHARE: Final = 0.05
 """Share of an event in the identity that the next one is compared with."""
-
-# A component of the purpose vector: tanh(3 * (alignment + 0.5)) is near 1 for all usual work, so that the
-# vector keeps its direction there, and turns when a view has been foreign for some events.
-SHARPEN_ZERO: Final = -0.5
-SHARPEN_GAIN: Final = 3.0
 
 _CODING: Final = array(
     "d",
@@ -112,15 +103,13 @@ _CODING: Final = array(
         LEVEL_MIN,
         LEVEL_MAX,
         IDENTITY_SHARE,
-        SHARPEN_ZERO,
-        SHARPEN_GAIN,
     ),
 )
 
-# The weighted mean alignment, beyond Calibration.middle, as the coherence whose logistic is the coupling
-# (`coupling_for`): flat above, where all usual work is, and steep below.
+# q, the weighted mean alignment, as the coherence whose logistic is the coupling (`coupling_for`).
 COHERENCE_MIDDLE: Final = 0.2
-COHERENCE_SLOPE: Final = 4.0
+ALIGNMENT_MIDDLE: Final = 0.5
+COHERENCE_SLOPE: Final = 2.0
 
 
 class EventReader:
@@ -227,8 +216,8 @@ class Purpose:
 
     @property
     def vector(self) -> list[float]:
-        """The purpose vector: sharpened alignments times the square roots of the weights."""
-        return self.weighted([math.tanh(SHARPEN_GAIN * (m - SHARPEN_ZERO)) for m in self.alignment])
+        """The purpose vector: alignments times the square roots of the weights."""
+        return self.weighted(self.alignment)
 
     def prompt(self) -> None:
         """The user moved the goal: what follows is not drift, and takes its time to settle."""
@@ -248,10 +237,9 @@ class Purpose:
         largest is taken for full alignment. Raises ValueError unless there are 13.
         """
         pairs = zip(vector, self._weight, strict=True)
-        sharp = [value / math.sqrt(weight) for value, weight in pairs]
-        scale = math.tanh(SHARPEN_GAIN * (1.0 - SHARPEN_ZERO)) / (max(map(abs, sharp)) or 1.0)
-        blunt = [math.atanh(scale * value) / SHARPEN_GAIN + SHARPEN_ZERO for value in sharp]
-        self.alignment = array("d", [max(-1.0, min(1.0, m)) for m in blunt])
+        coded = [value / math.sqrt(weight) for value, weight in pairs]
+        largest = max(map(abs, coded)) or 1.0
+        self.alignment = array("d", [value / largest for value in coded])
 
     def coded(self, comparison: Comparison) -> array[float]:
         """13 alignments in [-1, 1]: 1 as near as focused work, -1 as far as other work; 0 in an empty space.
@@ -268,7 +256,7 @@ class Purpose:
         return alignment
 
     def weighted(self, alignment: Sequence[float]) -> list[float]:
-        """13 alignments times the square roots of the weights: a space counts by its weight in a cosine."""
+        """The purpose vector that these 13 alignments would make."""
         return [math.sqrt(weight) * m for weight, m in zip(self._weight, alignment, strict=True)]
 
     def observe(self, comparison: Comparison) -> Reading:
@@ -288,7 +276,7 @@ class Purpose:
             self.identity,
             vector,
         )
-        return Reading(vector, before, COHERENCE_MIDDLE + COHERENCE_SLOPE * (mean - self._calibration.middle))
+        return Reading(vector, before, COHERENCE_MIDDLE + COHERENCE_SLOPE * (mean - ALIGNMENT_MIDDLE))
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
@@ -300,7 +288,7 @@ class Alignment(NamedTuple):
     """The comparison of texts with what a session has been about."""
 
     overall: float
-    """Cosine of the session's alignments and those of the texts, each weighted by its space, [-1, 1]."""
+    """Cosine of the purpose vector and the one that the texts would make, [-1, 1]."""
     spaces: tuple[float, ...]
     """By space (`ego.SPACES`): 1 as near as the session's own work usually is, -1 as far as other work, 0
     where the texts or the session say nothing."""
@@ -322,8 +310,7 @@ def align(purpose: Purpose, comparisons: Sequence[Comparison]) -> Alignment | No
     if not any(weights):
         return None
     spaces = [total / weight if weight else 0.0 for total, weight in zip(sums, weights, strict=True)]
-    own = purpose.weighted(purpose.alignment)
-    return Alignment(_cosine(own, purpose.weighted(spaces)), tuple(spaces))
+    return Alignment(_cosine(purpose.vector, purpose.weighted(spaces)), tuple(spaces))
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -112,20 +112,19 @@ def test_goals_survive_their_bytes_and_a_prior_forgets_sooner(reader) -> None:
 def test_a_new_purpose_is_whole_and_compared_with_itself() -> None:
     purpose = Purpose()
     vector = purpose.vector
-    assert vector == pytest.approx([math.sqrt(weight) for weight in CALIBRATION.weight], rel=1e-3)
+    assert vector == pytest.approx([math.sqrt(weight) for weight in CALIBRATION.weight])
     assert math.hypot(*purpose.identity) == pytest.approx(1.0)
     assert coupling_for(purpose.observe(NOTHING).coherence) > 3.5
 
 
-def test_on_goal_work_keeps_the_vector_up_and_foreign_work_takes_all_of_it_down() -> None:
+def test_on_goal_work_keeps_the_vector_up_and_foreign_work_turns_it_round() -> None:
     purpose = Purpose()
     for _ in range(20):
         reading = purpose.observe(ON)
     assert min(reading.purpose_vector) > 0.3
     assert coupling_for(reading.coherence) > 3.5
     foreign = [purpose.observe(OFF) for _ in range(6)][-1]
-    pairs = zip(foreign.purpose_vector, reading.purpose_vector, strict=True)
-    assert all(after < 0.95 * before for after, before in pairs)
+    assert max(foreign.purpose_vector) < 0.3
     assert coupling_for(foreign.coherence) < 1.0
 
 
@@ -196,11 +195,8 @@ def test_alignments_can_be_taken_from_a_vector() -> None:
     for _ in range(3):
         purpose.observe(OFF)
     other.assume(purpose.vector)
-    largest = max(
-        map(abs, (a / math.sqrt(w) for a, w in zip(purpose.vector, CALIBRATION.weight, strict=True)))
-    )
-    assert other.vector == pytest.approx([value / largest for value in purpose.vector], rel=1e-3)
-    assert max(other.alignment) == pytest.approx(1.0)
+    largest = max(map(abs, purpose.alignment))
+    assert list(other.alignment) == pytest.approx([value / largest for value in purpose.alignment])
     with pytest.raises(ValueError, match="zip"):
         other.assume([1.0] * 12)
 

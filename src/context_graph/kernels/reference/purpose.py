@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 N: Final = 13
-N_CODING: Final = 10
+N_CODING: Final = 8
 
 
 def observe(
@@ -41,15 +41,14 @@ def observe(
         on: Positive likeness that is usual for on-goal work.
         off: Likeness that is usual for foreign work, below ``on``.
         weight: Positive.
-        coding: 10 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
+        coding: 8 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
             as a share of their distance, and at least; how far the level shifts both, its rate, and the
-            bounds of its ratio to on; the identity's share; the alignment at which a component of the vector
-            is 0, and how steeply it rises there.
+            bounds of its ratio to on; the identity's share.
         share: Of this event, in [0, 1].
         alignment: Changed in place.
         level: Changed in place.
         identity: Changed in place.
-        vector: Overwritten by the sharpened alignment, tanh(gain * (alignment - zero)), times sqrt(weight).
+        vector: Overwritten by alignment * sqrt(weight).
 
     Returns:
         Mean alignment, by weight, in [-1, 1].
@@ -82,7 +81,7 @@ def observe(
             coded = _coded(like[k], high[k], low[k], level[k], code)
             alignment[k] += share * sure[k] * (coded - alignment[k])
             level[k] += code[4] * sure[k] * (like[k] - level[k])
-        vector[k] = math.sqrt(w[k]) * math.tanh(code[9] * (alignment[k] - code[8]))
+        vector[k] = math.sqrt(w[k]) * alignment[k]
     length = math.sqrt(sum(value * value for value in vector))
     if length > 1e-9:
         for k in range(N):
@@ -91,7 +90,7 @@ def observe(
 
 
 def _coded(likeness: float, on: float, off: float, level: float, code: array[float]) -> float:
-    zero_at, half_width, min_half_width, level_shift, _, level_min, level_max = code[:7]
+    zero_at, half_width, min_half_width, level_shift, _, level_min, level_max, _ = code
     shift = 1.0 + level_shift * (min(max(level / on, level_min), level_max) - 1.0)
     gap = (on - off) * shift
     return math.tanh((likeness - off * shift - zero_at * gap) / max(half_width * gap, min_half_width))
