@@ -206,7 +206,7 @@ def gated(demo: Demo, session: str) -> None:
         printed = demo.run(
             "hooks", "pre-tool", "--format", "claude", body={**body, "tool_use_id": tool_use}, session=session
         )
-        said = json.loads(printed)["hookSpecificOutput"]
+        said = json.loads(printed)["hookSpecificOutput"] if printed.strip() else {}  # nothing is no objection
         decision = said.get("permissionDecision", "allowed")
         demo.say(f"Edit: {decision}", said.get("permissionDecisionReason", said.get("additionalContext", "")))
         if decision == "deny":
