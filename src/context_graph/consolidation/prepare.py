@@ -104,6 +104,7 @@ class _Preparation:
         self._known: dict[UUID, bool] = {}
         """Memories at edges' ends, and whether they are live."""
         self._sets = _Sets()
+        self._delta_c = {change.id: change.delta_c for change in plan.connections}
 
     def merge(self, item: Item, merge: Merge) -> None:
         ids = (merge.survivor, *merge.losers)
@@ -112,7 +113,8 @@ class _Preparation:
             return
         survivor, *losers = [node for node in nodes if node is not None]
         try:
-            edits = [update_edit(self._store, survivor, _merged(survivor, losers))]
+            after = _measured(_merged(survivor, losers), self._delta_c.get(survivor.id))
+            edits = [update_edit(self._store, survivor, after)]
         except InvalidParamsError:  # its metadata would be too long
             return
         edits += [self._forgotten(loser, merged_reason(survivor.id)) for loser in losers]
@@ -155,9 +157,7 @@ class _Preparation:
         node = self._live(change.id)
         if node is None or change.id in self._taken:
             return
-        state = replace(node.utl_state, delta_c=change.delta_c)
-        quadrant = johari_knowledge(state.delta_s, state.delta_c)
-        after = replace(node, utl_state=state, johari_quadrant=quadrant)
+        after = _measured(node, change.delta_c)
         if after != node:
             self._take(item, (change.id,), [update_edit(self._store, node, after)])
 
@@ -328,6 +328,14 @@ class _Sets:
 
 def _order(item: Item) -> tuple[int, int]:
     return _KINDS.index(item[0]), item[1]
+
+
+def _measured(node: MemoryNode, delta_c: float | None) -> MemoryNode:
+    """``node`` with that delta_c and its quadrant; as it is for None."""
+    if delta_c is None:
+        return node
+    state = replace(node.utl_state, delta_c=delta_c)
+    return replace(node, utl_state=state, johari_quadrant=johari_knowledge(state.delta_s, state.delta_c))
 
 
 def _merged(survivor: MemoryNode, losers: list[MemoryNode]) -> MemoryNode:

@@ -190,12 +190,9 @@ class _Search:
         provider = self._provider()
         if len(snap) < snap.total or provider is None:
             return
-        survivors = snap.rows_of(merge.survivor for merge in plan.merges)
         progress = self._stages.begin("connections")
-        rows = self._remaining()
-        found = connections.changed(snap, provider, rows, plan.links, progress=progress)
-        merged = {snap.ids[row] for row in survivors.tolist()}
-        plan.connections = tuple(one for one in found if one.id not in merged)
+        found = connections.changed(snap, provider, self._remaining(), plan.links, progress=progress)
+        plan.connections = tuple(found)
 
     def _provider(self) -> EmbeddingProvider | None:
         """The store's, by which its memories' words are told apart; None for one that this process lacks."""

@@ -40,6 +40,7 @@ SEED_FIELDS = {
     "consciousness": dict,
 }
 CONTEXT_FIELDS = {
+    "measured",
     "integration_score",
     "reflection_depth",
     "differentiation_index",

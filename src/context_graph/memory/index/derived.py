@@ -111,7 +111,8 @@ class Derived:
         if change.op == Op.ADD:
             if found.node.commit_seq != change.seq:
                 raise ValueError("a memory that came since was replaced")
-            figures.added(found.node, vector)
+            if not found.deleted:  # else it was imported as a forgotten one, or forgotten since
+                figures.added(found.node, vector)
             return
         edges = self._store.edges.of(change.subject)
         if change.op == Op.FORGET:
