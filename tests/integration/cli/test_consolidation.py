@@ -118,7 +118,8 @@ def low_consciousness(cli: Cli, session: str) -> None:
         }
         verb = "post-tool-failure" if failed else "post-tool"
         cli.run("hooks", verb, "--format", "claude", stdin=json.dumps(event))
-        level = json.loads(cli.run("session", "show", "--session-id", session, "--json").stdout)["consciousness"]
+        shown = cli.run("session", "show", "--session-id", session, "--json").stdout
+        level = json.loads(shown)["consciousness"]
         if level is not None and level < 0.3:
             return
     raise AssertionError(f"C is {level}")
