@@ -19,8 +19,8 @@ from context_graph.memory.index.blend import FUNCTION_WORDS, hashes
 
 _WORDS: Final = 32
 """Informative words of a query that are looked at, the rarest."""
-WORD: Final = re.compile(r"[^\W_][\w./:\-]*")
-SIGNS: Final = "./:-"
+_WORD: Final = re.compile(r"[^\W_][\w./:\-]*")
+_SIGNS: Final = "./:-"
 """Inside a word they are part of it, at its end they are not."""
 _FIRST_WORD: Final = 1996
 """The vocabulary's first whole word, `the`; from there on words stand in order of their frequency."""
@@ -54,17 +54,18 @@ def rarity(packed: bytes) -> float:
     return min(_RARE, max(1.0, math.log(10.0 * rank) - 5.0)) if rank > 0 else 1.0
 
 
+def words_in(text: str) -> list[str]:
+    """The words of ``text``, each once, in order."""
+    return list(dict.fromkeys(found.rstrip(_SIGNS) for found in _WORD.findall(text)))
+
+
 def informative(query: str, provider: EmbeddingProvider) -> list[tuple[float, array[int]]]:
     """(rarity, term hashes) of the informative words of ``query``, the rarest first, at most 32.
 
     Dates count only where there is nothing else: a memory's time is seldom in its text. Cost: 6 us a word.
     """
-    words = dict.fromkeys(found.rstrip(SIGNS) for found in WORD.findall(query))
-    words = {word: None for word in words if word.lower() not in FUNCTION_WORDS}
-    if any(word.lower() in _DATES for word in words) or any(_NUMBER.fullmatch(word) for word in words):
-        words = {
-            word: None for word in words if word.lower() not in _DATES and not _NUMBER.fullmatch(word)
-        } or words
+    words = [word for word in words_in(query) if word.lower() not in FUNCTION_WORDS]
+    words = [word for word in words if word.lower() not in _DATES and not _NUMBER.fullmatch(word)] or words
     found = []
     for word in words:
         encoded = provider.encode(word)

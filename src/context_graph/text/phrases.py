@@ -34,7 +34,8 @@ def _any_of(*patterns: str) -> Linear:
     return linear(rf"(?i)(?:^|\W)(?:{'|'.join(patterns)})(?:\W|$)")
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The set of words in ``text``, split at spaces."""
     return frozenset(text.split())
 
 
@@ -64,7 +65,7 @@ _LEFT: Final = _any_of(
 _LONG_PROMPT_CHARS: Final = 600
 """A pasted report: in it only plain words of decision count; `never` and `must` are about something else."""
 
-_SMALL_TALK: Final = words(
+_SMALL_TALK: Final = word_set(
     """y yes yep yeah no nope ok okay sure thank thanks you go on ahead continue proceed next done please do
     it that this try again retry good great perfect nice fine cool hi hello hey stop wait and now all sounds
     right"""
@@ -78,12 +79,12 @@ _NOISE: Final = linear(r"Exit code \d+|Traceback .*|=.*|-+|\^+|\s*at .*|npm (?:e
 _COLOURS: Final = linear(r"\x1b\[[0-9;]*[A-Za-z]|\[[0-9;]{1,8}m")
 """Also those that have lost their escape character on the way."""
 
-_LOOKUPS: Final = words(
+_LOOKUPS: Final = word_set(
     """ls cat head tail less more grep rg egrep find fd tree pwd cd echo printf wc which type file stat du df
     ps env date true sleep sed awk jq sort uniq diff history man whoami uname id"""
 )
-_GIT_LOOKUPS: Final = words("status diff log show branch blame remote rev-parse ls-files")
-_OURS: Final = words("context-graph-cli context-graph-py req")
+_GIT_LOOKUPS: Final = word_set("status diff log show branch blame remote rev-parse ls-files")
+_OURS: Final = word_set("context-graph-cli context-graph-py req")
 """What a session tells gates and memory is no work: a later one that reads of it might do the same."""
 _CHANGES_DIR: Final = linear(r"cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 _SETS_ENV: Final = linear(r"(?:[A-Za-z_]\w*=\S*\s+)+")

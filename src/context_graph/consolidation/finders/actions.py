@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from context_graph.consolidation.finders.words import word_set
 from context_graph.memory.embed import packaged_table
+from context_graph.text.phrases import word_set
 from context_graph.text.sentences import Kind, segments
 
 GROUPS: Final = (

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from context_graph.consolidation.finders.summaries import recorded_work
 from context_graph.consolidation.finders.words import telling_words
 from context_graph.consolidation.snapshot import I64, Snapshot
-from context_graph.model.memory import CAPTURED
 
 MIN_SESSIONS: Final = 4
 MIN_SHARE: Final = 0.04
@@ -128,9 +128,9 @@ def _worked_on(snap: Snapshot, rows: Sequence[int] | I64) -> dict[int, list[str]
     """Captured row -> the files that the session changed, or looked at if it changed none."""
     sessions = {}
     for row in np.asarray(rows, np.int64).tolist():
-        state = snap.node(row).metadata.get("capture") if snap.source[row] == CAPTURED else None
-        if isinstance(state, dict):
-            changed, read = (_own_files(state.get(name)) for name in ("changed", "read"))
+        work = recorded_work(snap, row)
+        if work is not None:
+            changed, read = (_own_files(work.get(name)) for name in ("changed", "read"))
             sessions[row] = changed or read
     return sessions
 
@@ -160,8 +160,7 @@ def _told_by_one_below(kept: dict[str, list[int]]) -> set[str]:
 
 
 def _asked(snap: Snapshot, row: int) -> str:
-    state = snap.node(row).metadata.get("capture")
-    prompts = state.get("prompts") if isinstance(state, dict) else None
+    prompts = (recorded_work(snap, row) or {}).get("prompts")
     return "\n".join(map(str, prompts)) if isinstance(prompts, list) else ""
 
 

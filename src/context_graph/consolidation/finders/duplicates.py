@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_graph.consolidation.finders import closeness
-from context_graph.consolidation.finders.words import word_set
 from context_graph.consolidation.plan import Merge
 from context_graph.consolidation.progress import Progress
 from context_graph.consolidation.snapshot import F32, Snapshot
@@ -39,6 +38,7 @@ from context_graph.text.english import (
 )
 from context_graph.text.meaning import Meaning, read_meaning
 from context_graph.text.paraphrase import same
+from context_graph.text.phrases import word_set
 
 LIGHT: Final = 0.95
 DEEP: Final = 0.90

@@ -12,17 +12,18 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from context_graph.consolidation.finders import habits, sequences
 from context_graph.consolidation.finders.actions import Action, actions
 from context_graph.consolidation.finders.sequences import MIN_LENGTH, MIN_SUPPORT, Found, Orders, Search
+from context_graph.consolidation.finders.summaries import recorded_work
 from context_graph.consolidation.plan import Pattern
 from context_graph.consolidation.progress import Progress, silent
 from context_graph.consolidation.snapshot import F32, I64, Snapshot
-from context_graph.model.memory import CAPTURED, MemoryNode
+from context_graph.model.memory import CAPTURED
 
 MAX_PATTERNS: Final = 10
 MIN_CONFIDENCE: Final = 0.5
@@ -97,8 +98,7 @@ def _habits(snap: Snapshot, rows: Sequence[int] | I64) -> list[Pattern]:
 
 def _steps(snap: Snapshot, row: int) -> list[str] | None:
     """The steps of a session's summary; None for any other memory, and for a summary without them."""
-    state = snap.node(row).metadata.get("capture") if snap.source[row] == CAPTURED else None
-    steps = state.get("steps") if isinstance(state, dict) else None
+    steps = (recorded_work(snap, row) or {}).get("steps")
     return [str(step) for step in steps] if isinstance(steps, list) and steps else None
 
 
@@ -260,7 +260,11 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
     for done, row in enumerate(chosen):
         if done % _PROGRESS_EVERY == 0:
             progress(done, len(chosen))
-        told = _of_summary(snap.node(row)) if snap.source[row] == CAPTURED else actions(snap.text(row))
+        told = (
+            _of_summary(recorded_work(snap, row) or {})
+            if snap.source[row] == CAPTURED
+            else actions(snap.text(row))
+        )
         if len(told) >= MIN_LENGTH:
             yield _Actions(told, [row] * len(told))
         elif told and snap.session[row]:
@@ -275,12 +279,9 @@ def _lists(snap: Snapshot, rows: Sequence[int] | I64, progress: Progress) -> Ite
         yield strung
 
 
-def _of_summary(node: MemoryNode) -> list[Action]:
+def _of_summary(work: dict[str, Any]) -> list[Action]:
     """The commands as each last ran, in order, of a summary that was made before steps were kept."""
-    state = node.metadata.get("capture")
-    if isinstance(state, dict) and state.get("steps"):
-        return []
-    commands = state.get("commands") if isinstance(state, dict) else None
+    commands = None if work.get("steps") else work.get("commands")
     return actions("\n".join(map(str, commands))) if isinstance(commands, dict) else []
 
 

@@ -29,8 +29,8 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
     """Read what summaries recorded beside their text. Cost: some 25 us a summary."""
     facts = SummaryFacts(np.zeros(len(snap)), np.zeros(len(snap)))
     named: dict[int, set[str]] = {}
-    for row, source in enumerate(snap.source):
-        state = _work(snap, row) if source == CAPTURED else None
+    for row in range(len(snap)):
+        state = recorded_work(snap, row)
         if state is not None:
             named[row] = _files(state)
             calls = state.get("tool_calls")
@@ -42,7 +42,11 @@ def summary_facts(snap: Snapshot) -> SummaryFacts:
     return facts
 
 
-def _work(snap: Snapshot, row: int) -> dict[str, Any] | None:
+def recorded_work(snap: Snapshot, row: int) -> dict[str, Any] | None:
+    """What a session's summary recorded beside its text (`memory.context.summary.SessionWork`); None for any
+    other memory, and where it can't be read. Cost: 20 us a summary."""
+    if snap.source[row] != CAPTURED:
+        return None
     try:
         state = snap.node(row).metadata.get("capture")
     except UNREADABLE_RECORD:

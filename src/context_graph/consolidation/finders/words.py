@@ -18,6 +18,7 @@ import numpy as np
 
 from context_graph.consolidation.snapshot import Snapshot
 from context_graph.text.english import STOP_WORDS, WORK_WORDS
+from context_graph.text.phrases import word_set
 
 MAX_CHARS: Final = 2000
 """Of a text that are read: a longer one says enough before that."""
@@ -43,11 +44,6 @@ _TAIL: Final = re.compile(r"['’](?:s|re|ll|ve|m|d|t)$")
 _INNER: Final = re.compile(r"['’-]")
 _EDGES: Final = ".,;:!?\"'“”‘’()[]{}*…-–—~«»¿¡"
 _STUBS: Final = frozenset(["n/a", "[x]", "[ ]", "w/e", "+1", "-1", "(y)", ":)", ":("])
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the set of words in ``text``, split at spaces."""
-    return frozenset(text.split())
 
 
 _COMMON: Final = word_set(

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from context_graph.memory.embed import EmbeddingProvider
-from context_graph.memory.likelihood import SIGNS, WORD, rarity
+from context_graph.memory.likelihood import rarity, words_in
 from context_graph.text.phrases import plain
 
 _TERMS: Final = 0.75
@@ -68,7 +68,7 @@ class Asked:
     def relevance(self, content: str, parts: Mapping[str, float]) -> float:
         """Relevance in [0, 1] of a memory, from its content and what the recall says of it."""
         if not self._weights:
-            for word in dict.fromkeys(found.rstrip(SIGNS) for found in WORD.findall(self.text)):
+            for word in words_in(self.text):
                 encoded = self._provider.encode(word)
                 weight = rarity(encoded.pieces) * (_WORKADAY_WORTH if word.lower() in _WORKADAY else 1.0)
                 for term in _terms(encoded.terms):

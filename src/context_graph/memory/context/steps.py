@@ -20,12 +20,12 @@ _SCRIPT: Final = (".py", ".sh", ".js", ".ts", ".rb", ".exs")
 _DOCS: Final = (".md", ".rst", ".txt", ".adoc")
 _INTERPRETERS: Final = frozenset({"python", "python3", "node", "sh", "bash", "ruby", "elixir"})
 _WRITERS: Final = frozenset({"cat", "tee", "echo", "printf"})
-_MINOR: Final = phrases.words(
+_MINOR: Final = phrases.word_set(
     """mkdir rm touch cp mv ln chmod chown export cd pushd popd which type env source alias sleep true false
     test wait kill nl diff sort uniq xargs awk jq curl wget date pwd exit set unset read [ \\ . :"""
 )
 """Programs that prepare or look; no step by themselves."""
-_SUBCOMMANDS: Final = phrases.words(
+_SUBCOMMANDS: Final = phrases.word_set(
     """mix bd bundle rails rake poetry pdm hatch conda deno bun dotnet gradle mvn sbt terraform helm brew apt
     apt-get composer php artisan swift zig nix just task pre-commit alembic flask django-admin"""
 )
