@@ -35,6 +35,8 @@ T = TypeVar("T")
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
+_HELD_BACK: Final = 0.3
+"""Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 12
 """Candidates for a prompt; those above the floor that the budget holds are shown."""
 
@@ -130,6 +132,7 @@ class MemoryHooks:
         from context_graph.text import phrases  # noqa: F401
 
         self._memex().warm()
+        self.ledger.learn()
 
     # What goes into contexts
 
@@ -143,7 +146,10 @@ class MemoryHooks:
         asked = own_words(event.input_text) if event.is_prompt else ""
         if not asked or is_small_talk(asked):
             return ""
-        return self._guarded("recall", self._recalled, event, asked, budget, settings.memory_floor) or ""
+        floor = settings.memory_floor
+        if self.ledger.hardly_used("prompt"):
+            floor += _HELD_BACK * (1.0 - floor)
+        return self._guarded("recall", self._recalled, event, asked, budget, floor) or ""
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """The summary for a session's start; after a clear only a line that says where to find it.
@@ -176,6 +182,10 @@ class MemoryHooks:
         if self._has_memory():
             found.update(self.ledger.totals())
         return found
+
+    def report(self, now_ms: int) -> dict[str, Any]:
+        """`stats`, and what the ledger's kept entries show (`Ledger.report`)."""
+        return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
     def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
         from context_graph.memory.context.relevance import Asked, floor_of
