@@ -15,6 +15,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.summary import SessionWork
+from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
@@ -50,12 +51,16 @@ def capture(
     project: str | None,
     sealed_at_ms: int | None = None,
     leaves_out: Callable[[str], bool] | None = None,
+    branch: str | None = None,
+    learn: Callable[[SessionWork, SessionWork], None] | None = None,
 ) -> MemoryNode | None:
     """Write or refresh the session's summary; None if there is nothing new or nothing to say.
 
     Args:
         events_after: Gives the session's numbered events after a number, ascending.
         leaves_out: Whether a changed file, by its path, is not part of the project.
+        branch: The branch that the session was on, "" for none; None leaves what was known.
+        learn: Is told the session's work once it is stored, and what of it was stored before.
         sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
     Raises:
@@ -75,10 +80,21 @@ def capture(
     text = work.text()
     if not text:
         return None
+    work.branch = work.branch if branch is None else branch
     metadata: dict[str, Any] = {"capture": work.to_json()}
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
-    return memex.put(_node(node_id, session_id, work, text, metadata, project, there.node if there else None))
+    before = there.node if there else None
+    made = memex.put(_node(node_id, session_id, work, text, metadata, project, before))
+    if learn is not None:
+        learn(work, work_of(before))
+    return made
+
+
+def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
+    """The work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
+    page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
+    return [work_of(node) for node in reversed(page.nodes)]
 
 
 def _node(
