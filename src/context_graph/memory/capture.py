@@ -7,6 +7,8 @@ user deleted stays deleted.
 
 from __future__ import annotations
 
+import os
+
 # hashlib would load OpenSSL for this one function (see store.layout).
 from _blake2 import blake2b
 from collections.abc import Callable, Iterable
@@ -15,6 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.memory.context.summary import SessionWork
+from context_graph.memory.evidence import KEY, Evidence, top_of
 from context_graph.memory.memex import Memex
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
@@ -50,12 +53,14 @@ def capture(
     project: str | None,
     sealed_at_ms: int | None = None,
     leaves_out: Callable[[str], bool] | None = None,
+    evidence: Evidence | None = None,
 ) -> MemoryNode | None:
     """Write or refresh the session's summary; None if there is nothing new or nothing to say.
 
     Args:
         events_after: Gives the session's numbered events after a number, ascending.
         leaves_out: Whether a changed file, by its path, is not part of the project.
+        evidence: Records the files that the session changed, or else read, as they are now.
         sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
     Raises:
@@ -78,7 +83,15 @@ def capture(
     metadata: dict[str, Any] = {"capture": work.to_json()}
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
+    rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
+    if rests_on is not None:
+        metadata[KEY] = rests_on
     return memex.put(_node(node_id, session_id, work, text, metadata, project, there.node if there else None))
+
+
+def _files(work: SessionWork) -> list[str]:
+    """Absolute paths of the files a summary is about, newest first: those changed, or else those read."""
+    return [os.path.join(work.root, path) for path in reversed(work.changed or work.read)]
 
 
 def _node(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
+    from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
 
 T = TypeVar("T")
@@ -70,6 +71,8 @@ class MemoryHooks:
         self._ended: list[str] = []
         self._used: list[tuple[list[str], Sequence[GraphEdge]]] = []
         """Of each answer: what it showed, the best first, and the edges that were followed for it."""
+        self._to_ask: tuple[list[MemoryNode], str] | None = None
+        """Memories last shown, and where: git is to be asked whether their branches were merged."""
         self._warm = False
         self._due: dict[str, int | None] = {
             one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
@@ -79,7 +82,7 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self._evidence or self._ended or self._used or self._warm)
+        return bool(self._due or self._evidence or self._ended or self._used or self._to_ask or self._warm)
 
     # What events leave behind
 
@@ -110,9 +113,17 @@ class MemoryHooks:
             self._chores.do(_capture_key(session_id), what, self._capture, session_id, sealed)
         if self._evidence or self._ended or self._used:
             self._chores.do("ledger", "the ledger of what was brought", self._write_ledger)
+        if self._to_ask:
+            (nodes, folder), self._to_ask = self._to_ask, None
+            self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
+
+    def _ask_git(self, nodes: Sequence[MemoryNode], folder: str) -> None:
+        from context_graph.memory.evidence import TOOL_S
+
+        self._memex().standing(nodes, folder, within_s=TOOL_S, asks_git=True)
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory.context import ledger, quoting, relevance  # noqa: F401
@@ -167,14 +178,13 @@ class MemoryHooks:
         return found
 
     def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
-        from context_graph.memory.context.quoting import Quote
         from context_graph.memory.context.relevance import Asked, floor_of
         from context_graph.memory.embed import default_provider
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         memories = memex.count()
         asked = Asked(prompt, default_provider(), memories)
-        quotes = []
+        likely = []
         found = memex.recall(asked.text, top_k=_RECALLED)
         for one in found.nodes:
             node = one.node
@@ -182,9 +192,32 @@ class MemoryHooks:
                 continue
             score = asked.relevance(node.content, one.parts)
             if score >= floor_of(floor, memories, node.content):
-                quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
-        quotes.sort(key=lambda quote: -(quote.relevance or 0.0))
+                likely.append((node, score))
+        quotes = self._quotes(likely, event.cwd)
         return self._shown(event, "prompt", quotes, budget, asked.text, found)
+
+    def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
+        """(memory, relevance) as quotes, best first, with how what each rests on is today.
+
+        What another memory superseded is left out; git is asked later what was merged.
+        """
+        from context_graph.memory.context.quoting import Quote
+        from context_graph.memory.evidence import HOOK_S, Standing
+
+        nodes = [node for node, _ in likely]
+        verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
+        quotes = []
+        for (node, score), verdict in zip(likely, verdicts, strict=True):
+            if verdict is None:
+                quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
+            elif verdict.standing is not Standing.SUPERSEDED:
+                weighed, text = score * verdict.weight, verdict.text()
+                quotes.append(
+                    Quote(str(node.id), node.content, node.source, node.created_at_ms, weighed, text)
+                )
+        if any(verdict is not None for verdict in verdicts):
+            self._to_ask = (nodes, folder)
+        return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
 
     def _is_common(self, path: str) -> bool:
         from context_graph.memory.context.ledger import is_common
@@ -280,6 +313,7 @@ class MemoryHooks:
             project=self._project,
             sealed_at_ms=sealed,
             leaves_out=self._client_s_own_files(),
+            evidence=self._memex().evidence,
         )
         self._store.event_log.captured(session_id)
 
