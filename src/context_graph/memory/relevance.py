@@ -39,14 +39,14 @@ class Kind(StrEnum):
 
 
 _CONSTANT: Final[Mapping[Kind, float]] = {
-    Kind.SUMMARY: -3.018,
-    Kind.CODE: -3.882,
-    Kind.TEXT: -2.021,
+    Kind.SUMMARY: -3.022,
+    Kind.CODE: -3.884,
+    Kind.TEXT: -2.135,
 }
 _WEIGHTS: Final[Mapping[Kind, tuple[float, ...]]] = {
-    Kind.SUMMARY: (0.115, 1.479, 1.581, 0.082, 0.528, 0.809, 0.7, 1.072, -0.232),
-    Kind.CODE: (0.295, 3.916, 2.101, -0.056, 0.0, 0.0, 0.0, 7.066, -3.165),
-    Kind.TEXT: (0.25, 1.134, 3.083, 0.35, 0.0, 0.0, 0.0, 1.628, -2.665),
+    Kind.SUMMARY: (0.125, 1.468, 1.577, 0.082, 0.527, 0.807, 0.7, 1.069, -0.244),
+    Kind.CODE: (0.624, 3.767, 2.03, -0.073, 0.0, 0.0, 0.0, 6.438, -3.707),
+    Kind.TEXT: (0.395, 1.161, 3.013, 0.342, 0.0, 0.0, 0.0, 1.496, -2.858),
 }
 """Of NAMES; made by `tools/fit_floor.py --fit DATA`."""
 
@@ -67,6 +67,8 @@ _KIND_CHARS: Final = 4000
 _CODE_SHARE: Final = 0.25
 """Of the characters; functions with a long description have no more."""
 _BEST: Final = 3
+_FAR: Final = 5.0
+"""Standard deviations; where nothing else has a word of the question one common word is farther out."""
 _ENOUGH: Final = 0.7
 """Rarity that an opening's words must have together to be held in full; `run the tests` has less."""
 _YOUNG: Final = 50.0
@@ -192,8 +194,8 @@ class Asked:
     def signs(self, content: str, margin: float, cosine: float) -> dict[str, float]:
         """The values of NAMES for a memory.
 
-        margin: given, its score's distance from the store's mean, in standard deviations. opening: the share
-        of the weight of the question's opening words that it has; lead: that its first line has. rare: the
+        margin: given, its score's distance from the store's mean, in standard deviations, at most 5.
+        opening: the share of the weight of the question's opening words that it has; lead: that its first line has. rare: the
         mean rarity, up to 8, of the three rarest words that both have. files: ln(1 + weight of the words in
         its files' paths that the question has); opening_files: that the opening has; file_name: of the names
         without folders. cosine: given. size: ln(memories) / 5.
@@ -206,7 +208,7 @@ class Asked:
         folders = self._terms(" ".join(paths).replace("/", " ").replace("_", " ")) if paths else set()
         names = self._terms(" ".join(path.rsplit("/", 1)[-1] for path in paths)) if paths else set()
         return {
-            "margin": margin,
+            "margin": min(_FAR, margin),
             "opening": self._share(mine),
             "lead": self._share(lead),
             "rare": _RARE * sum(rare) / _BEST,
