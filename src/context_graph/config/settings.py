@@ -93,6 +93,9 @@ class Settings:
     memory_inject_tokens: int = _setting(
         400, "Most tokens of memories per session start or prompt; 0 brings none.", range=(0, 2000)
     )
+    memory_at_file: bool = _setting(
+        True, "Whether a tool call on a file brings what an earlier session did there, once a file."
+    )
     memory_floor: float = _setting(
         0.4, "Least relevance of a text that a prompt brings; summaries and code need more.", range=(0.0, 1.0)
     )
