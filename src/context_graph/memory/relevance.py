@@ -196,8 +196,9 @@ class Asked:
 
         margin: given, its score's distance from the store's mean, in standard deviations, at most 5.
         opening: the share of the weight of the question's opening words that it has; lead: that
-        its first line has. rare: the mean rarity, up to 8, of the three rarest words that both have. files: ln(1 + weight of the words in
-        its files' paths that the question has); opening_files: that the opening has; file_name: of the names
+        its first line has. rare: the mean rarity, up to 8, of the three rarest words that both have.
+        files: ln(1 + weight of the words in its files' paths that the question has);
+        opening_files: that the opening has; file_name: of the names
         without folders. cosine: given. size: ln(memories) / 5.
         """
         content = content[:_CONTENT_CHARS]
