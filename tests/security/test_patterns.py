@@ -50,7 +50,7 @@ PYTHONS: Final = {
     "context_graph.memory.context.ledger": "all words of a text",
     "context_graph.text.paraphrase": "all words of a text",
     "context_graph.text.phrases": "all words or stops of a text",
-    "context_graph.memory.likelihood": "all words of a query",
+    "context_graph.memory.relevance": "all words of a query",
     "context_graph.text.english": "all words of a text",
     "context_graph.text.meaning": "all words of a text",
     "context_graph.text.sentences": "each line of a text",

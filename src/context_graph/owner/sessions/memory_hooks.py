@@ -44,8 +44,10 @@ _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _WAITING: Final = 4
 """Sessions at most that a start's profile counts although their summary is still to be refreshed."""
-_RECALLED: Final = 12
-"""Candidates for a prompt; those above the floor that the budget holds are shown."""
+_RECALLED: Final = 10
+"""Candidates for a prompt: as many as have a relevance of their own."""
+_SHOWN: Final = 3
+"""Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
 
 
 class MemoryHooks:
@@ -162,7 +164,8 @@ class MemoryHooks:
         self._files_due = not self._files.read(memex.stored_after(self._files.seen), memex.seq)
 
     def _prepare_for_prompts(self) -> None:
-        from context_graph.memory.context import ledger, quoting, relevance  # noqa: F401
+        from context_graph.memory import relevance  # noqa: F401
+        from context_graph.memory.context import ledger, quoting  # noqa: F401
         from context_graph.text import phrases  # noqa: F401
 
         self._memex().warm()
@@ -248,23 +251,23 @@ class MemoryHooks:
         return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
     def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
-        from context_graph.memory.context.relevance import Asked, floor_of
-        from context_graph.memory.embed import default_provider
+        from context_graph.memory.recall import MAX_QUERY_CHARS
+        from context_graph.memory.relevance import Kind, floor_unasked, kind_of
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
-        memories = memex.count()
-        asked = Asked(prompt, default_provider(), memories)
-        likely = []
-        found = memex.recall(asked.text, top_k=_RECALLED)
+        asked = prompt[:MAX_QUERY_CHARS]
+        found = memex.recall(asked, top_k=_RECALLED)
+        likely: list[tuple[MemoryNode, float]] = []
+        kinds: list[Kind] = []
         for one in found.nodes:
             node = one.node
             if node.session_id == event.session_id or str(node.id) in known:
                 continue
-            score = asked.relevance(node.content, one.parts)
-            if score >= floor_of(floor, memories, node.content):
-                likely.append((node, score))
-        quotes = self._quotes(likely, event.cwd)
-        return self._shown(event, "prompt", quotes, budget, asked.text, found)
+            kind = kind_of(node.content)
+            if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
+                likely.append((node, one.score))
+                kinds.append(kind)
+        return self._shown(event, "prompt", self._quotes(likely, event.cwd)[:_SHOWN], budget, asked, found)
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes, best first, with how what each rests on is today.
