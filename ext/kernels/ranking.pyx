@@ -134,7 +134,7 @@ def add_by_age(times, int64_t now, double half_life, double weight, out):
             total[i] += <float>(weight / (1.0 + (age if age > 0.0 else 0.0) / half_life))
 
 
-def spread(scores, live, before, asks, double after_question, double forward, double back, out):
+def spread(scores, live, before, asks, double after_question, double back, out):
     """Write to out each score and what its live neighbours pass on."""
     cdef const float[::1] value = scores
     cdef const uint8_t[::1] alive = live
@@ -160,8 +160,8 @@ def spread(scores, live, before, asks, double after_question, double forward, do
                 j = previous[j] if previous[j] < j else <uint32_t>NO_ROW
             if j >= i:
                 continue
-            if value[j] > 0.0:
-                total[i] += <float>((after_question if asking[j] & 1 else forward) * value[j])
+            if value[j] > 0.0 and asking[j] & 1:
+                total[i] += <float>(after_question * value[j])
             if value[i] > 0.0:
                 total[j] += <float>(back * value[i])
 

@@ -77,19 +77,19 @@ def test_what_is_a_half_life_old_gets_half(module) -> None:
 
 def spread(module, scores, live, before, asks):
     out = floats(*[0.0] * len(scores))
-    module.spread(floats(*scores), bytes(live), ordinals(*before), ordinals(*asks), 0.5, 0.25, 0.125, out)
+    module.spread(floats(*scores), bytes(live), ordinals(*before), ordinals(*asks), 0.5, 0.125, out)
     return list(out)
 
 
 def test_neighbours_pass_on_what_is_positive(module) -> None:
     before = [NONE, 0, 1, NONE]
-    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [0] * 4) == [8.0, 2.0, -8.0, 4.0]
+    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [0] * 4) == [8.0, 0.0, -8.0, 4.0]
     assert spread(module, [8, 0, -8, 4], [1] * 4, before, [1, 0, 0, 0]) == [8.0, 4.0, -8.0, 4.0]
-    assert spread(module, [0, 8, 0, 0], [1] * 4, before, [2] * 4) == [1.0, 8.0, 2.0, 0.0]
+    assert spread(module, [0, 8, 0, 0], [1] * 4, before, [2] * 4) == [1.0, 8.0, 0.0, 0.0]
 
 
 def test_dead_neighbours_are_skipped_and_get_nothing(module) -> None:
-    assert spread(module, [8, 100, 0], [1, 0, 1], [NONE, 0, 1], [0] * 3) == [8.0, 100.0, 2.0]
+    assert spread(module, [8, 100, 0], [1, 0, 1], [NONE, 0, 1], [1] * 3) == [8.0, 100.0, 4.0]
     assert spread(module, [8, 0], [0, 1], [NONE, 0], [0] * 2) == [8.0, 0.0]
 
 
@@ -142,7 +142,7 @@ def test_columns_that_dont_fit_are_refused(module) -> None:
         (lambda: module.expect(two, 0, 1, 0, 1, floats(0)), "out must have 2 values, got 1"),
         (lambda: module.add_by_class(ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
         (lambda: module.add_by_age(array("q", [0, 0]), 0, 1, 1, floats(0)), "out must have 2 values"),
-        (lambda: module.spread(two, mask, one, one, 0, 0, 0, two), "before must have 2 values, got 1"),
+        (lambda: module.spread(two, mask, one, one, 0, 0, two), "before must have 2 values, got 1"),
         (lambda: module.lift_groups(two, mask, one, 1.0), "groups must have 2 values, got 1"),
         (lambda: module.keep_classes(mask, one, b"\1"), "classes must have 2 values, got 1"),
         (lambda: module.keep_numbers(mask, array("d"), 0, 1), "numbers must have 2 values, got 0"),
@@ -178,7 +178,7 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
         module.add_by_class(flags, floats(0.0, -0.3), out)
         module.add_by_age(times, 5 * 10**14, 1e12, 3.0, out)
         total = floats(*[0.0] * n)
-        module.spread(out, live, before, flags, 0.5, 0.1, 0.1, total)
+        module.spread(out, live, before, flags, 0.5, 0.1, total)
         module.lift_groups(total, live, groups, 0.4)
         outs.append((count, pytest.approx(mean), pytest.approx(deviation, abs=1e-4), list(total)))
         outs[-1] += (module.top(total, live, 7),)

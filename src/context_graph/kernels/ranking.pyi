@@ -38,7 +38,6 @@ def spread(
     before: Buffer,
     asks: Buffer,
     after_question: float,
-    forward: float,
     back: float,
     out: array[float],
 ) -> None: ...

@@ -111,15 +111,13 @@ def spread(
     before: Buffer,
     asks: Buffer,
     after_question: float,
-    forward: float,
     back: float,
     out: array[float],
 ) -> None:
     """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive.
 
-    A row gets ``forward`` times the score of the row it follows (``after_question`` times where that one
-    asks, the lowest bit of ``asks``), and ``back`` times the score of the row that follows it. Dead rows are
-    skipped.
+    A row gets ``after_question`` times the score of the row it follows where that one asks (the lowest bit of
+    ``asks``), and ``back`` times the score of the row that follows it. Dead rows are skipped.
 
     Args:
         before: For each row the older one that it follows, or NONE.
@@ -135,8 +133,8 @@ def spread(
         earlier = _live_before(row, previous, alive) if alive[row] else NONE
         if earlier == NONE:
             continue
-        if value[earlier] > 0.0:
-            out[row] += _single((after_question if asking[earlier] & 1 else forward) * value[earlier])
+        if value[earlier] > 0.0 and asking[earlier] & 1:
+            out[row] += _single(after_question * value[earlier])
         if value[row] > 0.0:
             out[earlier] += _single(back * value[row])
 
