@@ -22,6 +22,7 @@ __all__ = [
     "keep_times",
     "lift_groups",
     "moments",
+    "spaced",
     "spread",
     "top",
 ]
@@ -164,6 +165,24 @@ def spread(scores, live, before, asks, double after_question, double back, out):
                 total[i] += <float>(after_question * value[j])
             if value[i] > 0.0:
                 total[j] += <float>(back * value[i])
+
+
+def spaced(live, Py_ssize_t most):
+    """At most so many live rows at equal distances, lowest first."""
+    cdef const uint8_t[::1] alive = live
+    cdef Py_ssize_t n = alive.shape[0]
+    cdef Py_ssize_t count = 0, seen = 0, taken = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        count += alive[i] != 0
+    found = []
+    for i in range(n):
+        if alive[i]:
+            if taken < most and seen * most >= taken * count:
+                found.append(i)
+                taken += 1
+            seen += 1
+    return found
 
 
 def lift_groups(scores, live, groups, double weight):

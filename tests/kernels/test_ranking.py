@@ -107,6 +107,19 @@ def test_groups_are_lifted_by_their_best(module) -> None:
     assert list(scores) == [6.0, 2.0, -1.0, 8.0, 2.0]
 
 
+def test_spaced_rows_depend_on_the_live_ones_alone(module) -> None:
+    assert module.spaced(b"\1" * 8, 4) == [0, 2, 4, 6]
+    assert module.spaced(b"\0\1\0\1\1\0\1", 2) == [1, 4]
+    assert module.spaced(b"\1\0\1", 9) == [0, 2]
+    assert module.spaced(b"\1\1", 0) == module.spaced(b"", 3) == module.spaced(bytes(4), 3) == []
+
+
+@given(live=st.binary(max_size=60), most=st.integers(0, 20))
+@settings(max_examples=100, deadline=None)
+def test_both_twins_space_the_same_rows(live, most) -> None:
+    assert compiled.spaced(live, most) == _reference_ranking.spaced(live, most)
+
+
 def test_masks_keep_what_is_allowed(module) -> None:
     mask = bytearray(b"\1\1\1\0")
     module.keep_classes(mask, ordinals(0, 1, 5, 1), b"\0\1")

@@ -70,6 +70,8 @@ _WHEN: Final = re.compile(
     re.IGNORECASE,
 )
 _MOST_NAMES: Final = 8
+_LEAST_PLAIN: Final = 3
+"""Terms that a query needs to have a meaning besides its words."""
 _LEAST_LEAD: Final = 2
 """Terms that a first line needs to say what the query is about."""
 _TERM: Final = Struct("<Q4x")
@@ -84,8 +86,9 @@ class Blend:
     """BM25's own."""
     lexical: float = 1.0
     dense: float = 0.9
-    dense_plain: float = 1.6
-    """The same where the query names nobody and is one line."""
+    lexical_plain: float = 0.73
+    dense_plain: float = 1.17
+    """Both where the query is plain: some words in one line, none of them a name."""
     dense_beside: float = 0.3
     """The same beside second vectors."""
     lead: float = 3.0
@@ -133,7 +136,7 @@ class Wanted:
     dense: memoryview[float]
     """Its Semantic slice; all zeros when the query has no token."""
     plain: bool = False
-    """It names nobody and is one line."""
+    """It is one line of several words, none of them a name."""
     names: array[int] | None = None
     """Hashes of the names in it."""
     extra: bytes | None = None
@@ -218,7 +221,8 @@ def read(text: str, provider: EmbeddingProvider, counts: Buffer, total: int, ble
         dense = _beside(dense, dense_part(leading.embedding), blend.lead_dense)
     names = names_in(lead or text)
     named = hashes(provider.encode(" ".join(names)).terms) if names else None
-    return Wanted(text, terms, weights, dense, plain=not names and not lead, names=named)
+    plain = not names and not lead and text.isascii() and len(terms) >= _LEAST_PLAIN
+    return Wanted(text, terms, weights, dense, plain=plain, names=named)
 
 
 def _beside(whole: memoryview[float], part: memoryview[float], weight: float) -> memoryview[float]:
@@ -231,10 +235,20 @@ def _beside(whole: memoryview[float], part: memoryview[float], weight: float) ->
 
 def rank(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
     """Fill ``scores`` for the live rows, with the index's lock held. Cost: some passes over all rows."""
+    score_each(index, wanted, live, blend, scores)
+    pass_on(index, live, blend, scores)
+
+
+def score_each(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
+    """Fill ``scores.base``: what each memory has of its own."""
     scores.fit(len(live))
     _lexical(index, wanted, live, blend, scores)
     _dense(index, wanted, live, blend, scores)
     _hints(index, wanted, blend, scores)
+
+
+def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -> None:
+    """Fill ``scores.total``: ``scores.base`` and what neighbours and sessions add."""
     rows, share = index.rows, index.together()
     after, back = share * blend.after_question, share * blend.back
     ranking.spread(scores.base, live, rows.before, rows.flags, after, back, scores.total)
@@ -249,7 +263,8 @@ def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, 
     mean = length / count
     if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, blend.b, scores.lexical):
         _, mean, deviation = ranking.moments(scores.lexical, live)
-        ranking.add_standardised(scores.lexical, mean, deviation, blend.lexical, False, scores.base)
+        weight = blend.lexical_plain if wanted.plain else blend.lexical
+        ranking.add_standardised(scores.lexical, mean, deviation, weight, False, scores.base)
 
 
 def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
