@@ -222,7 +222,7 @@ def test_edges_bring_what_words_do_not(memex) -> None:
     effect = memex.store("Oscar got no food", rationale=WHY)
 
     def rank() -> int:
-        found = memex.recall("nightly import that timed out", top_k=20)
+        found = memex.recall("nightly import", top_k=20)
         return [one.node.id for one in found.nodes].index(effect.id)
 
     before = rank()

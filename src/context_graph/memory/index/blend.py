@@ -84,6 +84,8 @@ class Blend:
     k1: float = 0.9
     b: float = 0.4
     """BM25's own."""
+    b_plain: float = 0.75
+    """The same where the query is plain: long functions would win by their length."""
     lexical: float = 1.0
     dense: float = 0.9
     lexical_plain: float = 0.73
@@ -260,8 +262,8 @@ def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, 
     count, length = postings.totals(live)
     if not count or not wanted.terms:
         return
-    mean = length / count
-    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, blend.b, scores.lexical):
+    mean, b = length / count, blend.b_plain if wanted.plain else blend.b
+    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, scores.lexical):
         _, mean, deviation = ranking.moments(scores.lexical, live)
         weight = blend.lexical_plain if wanted.plain else blend.lexical
         ranking.add_standardised(scores.lexical, mean, deviation, weight, False, scores.base)

@@ -28,7 +28,7 @@ _ID: Final = 16
 _IDS: Final = Struct("16s")
 _CODE: Final = frozenset("(){}[]=;<>_\\|#`")
 """A sentence with one of these is no question, whatever its end."""
-_GOES_ON: Final = "=:,;)|&<>+*/-"
+_GOES_ON: Final = ".=:,;)|&<>+*/-"
 _LONGEST_QUESTION: Final = 300
 
 
