@@ -148,7 +148,21 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
         for name, level, text, cure in _COUNTED
         if counts.get(name)
     ]
-    return found + _index_findings(look.get("memory", {}))
+    memory = look.get("memory", {})
+    return found + _index_findings(memory) + _ledger_findings(memory)
+
+
+_PLACES: Final = {"prompt": "prompts", "file": "files", "startup": "a session's start"}
+_HARDLY_USED: Final = (
+    "fewer than one in twenty of the last memories shown at {} was used, so fewer are shown there"
+)
+
+
+def _ledger_findings(memory: Mapping[str, Any]) -> list[Finding]:
+    """Kinds of injections whose memories are hardly ever used."""
+    cure = "`context-graph-cli memory list --injected` shows which"
+    kinds = memory.get("shown_less", ())
+    return [Finding(NOTE, _HARDLY_USED.format(_PLACES.get(kind, kind)), cure) for kind in kinds]
 
 
 def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:

@@ -151,9 +151,13 @@ def _properties(arguments: type[Struct]) -> Schema:
     return {one.name: _schema(one) for one in parameters(arguments) if one.extra("only") != "command"}
 
 
+_LEFT_OUT: Final = frozenset({"recency", "filters", "cursor", "top_k"})
+"""Of an alias: it takes them too."""
+
+
 def _brief(schema: Schema) -> Schema:
     """The same schema without bounds and descriptions, which are under the tool's own name."""
-    named = {name: one for name, one in schema["properties"].items() if name != "recency"}
+    named = {name: one for name, one in schema["properties"].items() if name not in _LEFT_OUT}
     bare = {name: {"type": one["type"]} if "type" in one else one for name, one in named.items()}
     return {**schema, "properties": bare}
 

@@ -95,7 +95,7 @@ class _Made(NamedTuple):
 
 def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
     node_id, at = draft.node_id or uuid4(), now_ms()
-    for target in draft.links:
+    for _, _, target in draft.ends():
         core.live(target)
     embedding = draft.embedding or encoded.embedding
     measured = core.derived.metrics.measure(
@@ -103,7 +103,7 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         embedding,
         importance=draft.importance,
         anchors=core.derived.index.anchors(encoded.terms, draft.tags),
-        links=len(draft.links),
+        links=len(draft.ends()),
         session_id=draft.session_id,
     )
     node = MemoryNode(
@@ -117,9 +117,10 @@ def _made(core: Core, draft: Draft, encoded: Encoded, seq: int) -> _Made:
         commit_seq=seq,
         embedding=embedding,
     )
+    stamp: dict[str, Any] = {"source_id": node_id, "created_at_ms": at, "last_traversed_ms": at}
     edges = [
-        GraphEdge(id=uuid4(), source_id=node_id, target_id=target, created_at_ms=at, last_traversed_ms=at)
-        for target in draft.links
+        GraphEdge(id=uuid4(), target_id=target, relationship_type=kind, weight=weight, **stamp)
+        for kind, weight, target in draft.ends()
     ]
     return _Made(node, measured, edges)
 

@@ -27,6 +27,7 @@ from context_graph.memory import editing, runs
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.evidence import KEY
 from context_graph.memory.exchange.exporting import export_jsonl
 from context_graph.memory.exchange.importing import import_jsonl
 from context_graph.memory.filters import RecallFilters
@@ -145,6 +146,8 @@ class Memex(Reading):
         modality: str = "text",
         metadata: Mapping[str, Any] | None = None,
         link_to: Iterable[UUID | str] = (),
+        supersedes: Iterable[UUID | str] = (),
+        evidence: Mapping[str, Any] | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
         project: str | None = None,
@@ -164,6 +167,8 @@ class Memex(Reading):
             modality: text, image, audio or video; the last three are found by rationale, tags and metadata.
             metadata: A JSON object of at most 1 MiB.
             link_to: At most 256 ids; each gets an edge ``related_to``.
+            supersedes: As ``link_to``, with an edge ``supersedes``: ids of memories that hold no longer.
+            evidence: What it rests on, as `Evidence.record` gives it.
             session_id: At most 100 characters; memories of one session are neighbours.
             tags: At most 32, each of at most 64 characters.
             occurred_at_ms: Unix ms of the event it describes; None for now.
@@ -173,7 +178,7 @@ class Memex(Reading):
 
         Raises:
             InvalidParamsError: Names the field, the limit and the cure (EC-CORE-001 to 003).
-            GraphQueryError: ``link_to`` names a memory that is not in the store.
+            GraphQueryError: ``link_to`` or ``supersedes`` names a memory that is not in the store.
             StoreFullError, StoreError: The write failed; nothing is stored.
 
         Cost: some 100 us for a text of 60 tokens.
@@ -185,6 +190,7 @@ class Memex(Reading):
             modality=modality,
             metadata=metadata,
             link_to=link_to,
+            supersedes=supersedes,
             session_id=session_id,
             agent_id=agent_id,
             project=project,
@@ -197,9 +203,11 @@ class Memex(Reading):
         )
         draft.check()
         draft.redact(self._core.redactor)
+        if evidence is not None:
+            draft.metadata = {**(draft.metadata or {}), KEY: evidence}
         with self._core.operation("store", writes=True) as core:
             node = editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
-            core.did(Deed.LINKED if draft.links else Deed.STORED)
+            core.did(Deed.LINKED if draft.ends() else Deed.STORED)
             return node
 
     def store_many(self, items: Sequence[Draft | Mapping[str, Any]]) -> list[MemoryNode]:

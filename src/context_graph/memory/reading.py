@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.memory import history
 from context_graph.memory.context.inject import Injection, inject, packed_vectors
 from context_graph.memory.core import Core, now_ms
+from context_graph.memory.evidence import Evidence, Verdict, successor, top_of
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.health import Health, health_of, numbers_of
 from context_graph.memory.history import AsOf, Version
@@ -25,16 +27,19 @@ from context_graph.memory.metrics.timings import prometheus_text
 from context_graph.memory.recall import Recall
 from context_graph.memory.writing import as_uuid
 from context_graph.model.edge import Direction, GraphEdge
-from context_graph.model.memory import CognitivePulse, MemoryNode, Tombstone, check_range
+from context_graph.model.memory import CAPTURED, CognitivePulse, MemoryNode, Tombstone, check_range
 from context_graph.store import layout
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.layout import Place
+from context_graph.text import superseding
 
 MAX_LIMIT: Final = 1000
 SCAN_AT_MOST: Final = 10_000
 """Memories that one page examines; so a page may be short, or empty, and still have a next one."""
 _STEP: Final = 256
+_OUTDATED: Final = 12
+"""Memories nearest to a new one that are compared with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Reading:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self.evidence: Final = Evidence()
 
     def names_file(self, path: str) -> int:
         """How many live memories have all words of this path. Cost: some 10 ms at 100,000 memories."""
@@ -223,6 +229,7 @@ class Reading:
         priority: str = "normal",
         include: Iterable[str] = (),
         filters: RecallFilters = _EVERYTHING,
+        folder: str | None = None,
     ) -> Injection:
         """What the store knows about ``query``, in at most ``max_tokens`` tokens (REQ-CORE-016).
 
@@ -232,6 +239,7 @@ class Reading:
             mode: auto, raw, narrative, structured or code_focused.
             priority: low, normal, high or critical: how many memories are examined, and how strictly.
             include: Of causal_links, entailment_cones, neighborhood, conflicts.
+            folder: In the checkout that memories' evidence is looked at in; None to leave that out.
         """
         with self._core.operation("inject") as core:
             return inject(
@@ -244,6 +252,7 @@ class Reading:
                 priority=priority,
                 include=include,
                 filters=filters,
+                folder=folder,
             )
 
     def warm(self) -> None:
@@ -251,6 +260,41 @@ class Reading:
         with self._core.operation("load") as core:
             core.load_derived()
             core.provider.encode("warm")
+
+    def standing(
+        self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float, asks_git: bool = False
+    ) -> Sequence[Verdict | None]:
+        """How each memory's evidence stands today in the checkout that ``folder`` is in (`evidence`).
+
+        Args:
+            within_s: Seconds for looking at all of its files; the rest is unchecked.
+            asks_git: Whether git may be started to learn what was merged.
+        """
+        until = time.monotonic() + within_s
+        with self._core.operation("edges") as core:
+            top = top_of(folder or "")
+            return [
+                self.evidence.verdict(
+                    node,
+                    top,
+                    successor(node.id, lambda one: core.visible_edges(one, Direction.IN)),
+                    until=until,
+                    asks_git=asks_git,
+                )
+                for node in nodes
+            ]
+
+    def given_up(self, content: str) -> Sequence[UUID]:
+        """Memories of which ``content`` says that they hold no longer: `now X instead of Y` ends Y.
+
+        Summaries of sessions are never among them: they tell what was done, which stays so. Cost: nothing for
+        a text that gives nothing up, else a recall.
+        """
+        if len(content) > superseding.MAX_CHARS or not superseding.may_give_up(content):
+            return []
+        found = self.recall(content, top_k=_OUTDATED)
+        nodes = [one.node for one in found.nodes if one.node.source != CAPTURED]
+        return [node.id for node in nodes if superseding.supersedes(content, node.content)]
 
     def insights(self, nodes: Sequence[MemoryNode]) -> Insights:
         """What is known about these memories: causes, containment, neighbours, conflicts, metrics."""

@@ -12,7 +12,7 @@ from array import array
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from struct import Struct
@@ -24,6 +24,7 @@ from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory import likelihood
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.evidence import Standing, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
 from context_graph.memory.index.blend import (
@@ -94,6 +95,16 @@ class Recall:
     """Edges that were followed from one of these memories to another."""
     evidence: tuple[float, ...] = field(default=(), compare=False)
     """What ``likelihood.probability`` was computed from; empty where nothing was ranked."""
+
+
+def by_standing(found: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
+    """Ordered by relevance times what is left of each memory's evidence; what was superseded comes last."""
+    weighed = [
+        replace(one, score=one.score * verdicts[one.node.id].weight) if one.node.id in verdicts else one
+        for one in found
+    ]
+    last = {key for key, one in verdicts.items() if one.standing is Standing.SUPERSEDED}
+    return sorted(weighed, key=lambda one: (one.node.id in last, -one.score))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
+from context_graph.memory.evidence import SUPERSEDES
 from context_graph.model import cut_session_id
 from context_graph.model.memory import (
     LAST_MS,
@@ -42,6 +43,7 @@ class Draft:
     modality: str = "text"
     metadata: Mapping[str, Any] | None = None
     link_to: Iterable[UUID | str] = ()
+    supersedes: Iterable[UUID | str] = ()
     session_id: str | None = None
     agent_id: str | None = None
     project: str | None = None
@@ -53,6 +55,8 @@ class Draft:
     node_id: UUID | None = None
     links: tuple[UUID, ...] = field(default=(), init=False)
     """``link_to``, checked."""
+    outdated: tuple[UUID, ...] = field(default=(), init=False)
+    """``supersedes``, checked."""
 
     def check(self) -> None:
         """Check every field; texts become valid Unicode, ``tags`` a tuple without repeats.
@@ -82,8 +86,14 @@ class Draft:
             if value is not None or name == "source":
                 _check_text(name, value, limit)
         self.tags = _checked_tags(self.tags)
-        self.links = _checked_links(self.link_to)
+        self.links = _checked_links("link_to", self.link_to)
+        self.outdated = _checked_links("supersedes", self.supersedes)
         self.content, self.rationale = _unicode(self.content), _unicode(self.rationale)
+
+    def ends(self) -> list[tuple[str, float, UUID]]:
+        """(relationship type, weight, other end) of each edge that it comes with."""
+        related = [("related_to", 0.5, target) for target in self.links]
+        return related + [(SUPERSEDES, 1.0, target) for target in self.outdated]
 
     def fields(self) -> dict[str, Any]:
         """Its fields that a `MemoryNode` has too, converted."""
@@ -223,14 +233,14 @@ def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _checked_links(link_to: Iterable[UUID | str]) -> tuple[UUID, ...]:
-    if not link_to:
+def _checked_links(name: str, given: Iterable[UUID | str]) -> tuple[UUID, ...]:
+    if not given:
         return ()
-    if isinstance(link_to, str | UUID):
-        raise InvalidParamsError.of("link_to", "must be a list of UUIDs, is one value")
-    found = tuple(dict.fromkeys(as_uuid("link_to", one) for one in link_to))
+    if isinstance(given, str | UUID):
+        raise InvalidParamsError.of(name, "must be a list of UUIDs, is one value")
+    found = tuple(dict.fromkeys(as_uuid(name, one) for one in given))
     if len(found) > MAX_LINKS:
-        raise InvalidParamsError.of("link_to", f"has {len(found)} entries, at most {MAX_LINKS}")
+        raise InvalidParamsError.of(name, f"has {len(found)} entries, at most {MAX_LINKS}")
     return found
 
 

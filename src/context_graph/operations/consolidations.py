@@ -127,7 +127,7 @@ class Runs(Called):
     "memory.goals",
     short="What the memories are about",
     tool="discover_goals",
-    says="Goals that the memories show, with confidence and members.",
+    says="Goals that the memories show.",
     hints=READS,
     result=("goals",),
 )

@@ -61,9 +61,7 @@ _Query = Annotated[
 ]
 _Cursor = Annotated[
     str,
-    text(
-        "Where the page begins: the last page's `next_cursor`.", 4096, tool="next_cursor of the reply before"
-    ),
+    text("Where the page begins: the last page's `next_cursor`.", 4096, tool="next_cursor"),
 ]
 
 
@@ -134,6 +132,24 @@ class Store(Shown, kw_only=True):
             "Id of a memory that it relates to.", tool="Ids of related memories", metavar="ID", max_length=64
         ),
     ] = ()
+    evidence: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=1024)], ...],
+        about(
+            "A file of the project that it rests on: it is marked when that changes.",
+            tool="Files it rests on",
+            metavar="PATH",
+            max_length=16,
+        ),
+    ] = ()
+    supersedes: Annotated[
+        tuple[_NodeId, ...],
+        about(
+            "Id of a memory that holds no longer.",
+            tool="Ids it replaces",
+            metavar="ID",
+            max_length=64,
+        ),
+    ] = ()
     tags: Annotated[
         tuple[_Word, ...],
         about(
@@ -173,9 +189,7 @@ class Recall(Shown, kw_only=True):
     query: _Query
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
     filters: Annotated[dict[str, Any], about(_FILTERS)] | None = None
-    recency: Annotated[
-        float, unit("How strongly newer memories are preferred, 0 to 1.", tool="Weight of recency")
-    ] = 0.0
+    recency: Annotated[float, unit("How strongly newer memories are preferred, 0 to 1.")] = 0.0
     min_relevance: Annotated[
         float,
         unit(
@@ -190,8 +204,7 @@ class Recall(Shown, kw_only=True):
     "memory.inject",
     short="Memories as context, within a budget",
     tool="inject_context",
-    says="Relevant memories condensed to at most max_tokens, each line with its memory's id. "
-    "Call it before starting on something.",
+    says="Relevant memories within max_tokens, each line with its id. Call it before you start on something.",
     result=("context", "tokens_used"),
 )
 class Inject(Shown, kw_only=True):

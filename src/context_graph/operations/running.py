@@ -9,7 +9,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,15 +21,24 @@ from context_graph.errors import (
     StoreError,
 )
 from context_graph.memory.embed import provider
+from context_graph.memory.evidence import TOOL_S, Verdict, top_of
 from context_graph.memory.exchange import exporting
 from context_graph.memory.exchange.importing import Import, Imports
 from context_graph.memory.exchange.records import tombstone_to_json
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.pulse import Deed
+from context_graph.memory.recall import by_standing
 from context_graph.memory.writing import Draft, as_uuid
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MAX_CONTENT_CHARS, Modality, VerbosityLevel, check_content, iso_time
+from context_graph.model.memory import (
+    MAX_CONTENT_CHARS,
+    MemoryNode,
+    Modality,
+    VerbosityLevel,
+    check_content,
+    iso_time,
+)
 from context_graph.operations import consolidations, memories, views
 from context_graph.operations.context import Answer, Context
 from context_graph.operations.operation import Called
@@ -39,7 +48,8 @@ _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
 _AS_GIVEN: Final = tuple(
     one.name
     for one in fields(Draft)
-    if one.name in memories.Store.__struct_fields__ and one.name not in ("content", "link_to", "session_id")
+    if one.name in memories.Store.__struct_fields__
+    and one.name not in ("content", "link_to", "session_id", "supersedes")
 )
 """Fields of a memory that are stored as given."""
 _STEPS_S: Final = 0.05
@@ -58,18 +68,24 @@ def run(context: Context, arguments: Called) -> Answer:
 
 def _store(context: Context, given: memories.Store) -> Answer:
     memex, content = context.host.memory(), _content(given)
+    outdated = [memory_named(memex, one, "supersedes") for one in given.supersedes]
+    outdated += [one for one in memex.given_up(content) if one not in outdated]
+    evidence = memex.evidence.named(top_of(context.host.project or ""), given.evidence)
     with memex.masking() as masked:
         node = memex.store(
             content,
             **{name: getattr(given, name) for name in _AS_GIVEN},
             link_to=[memory_named(memex, one, "link_to") for one in given.link_to],
+            supersedes=outdated,
+            evidence=evidence,
             session_id=context.session_id,
             project=context.host.project,
             occurred_at_ms=None if given.occurred_at is None else int(given.occurred_at),
             source=context.source,
             node_id=context.new_id(),
         )
-    return Answer({**views.stored_view(node, context.verbosity), **_masked(masked)})
+    ended = {"superseded": [str(one) for one in outdated]} if outdated else {}
+    return Answer({**views.stored_view(node, context.verbosity), **ended, **_masked(masked)})
 
 
 def _masked(masked: dict[str, int]) -> dict[str, Any]:
@@ -122,7 +138,9 @@ def _recall(context: Context, given: memories.Recall) -> Answer:
     )
     _count_use(context, memex, [one.node.id for one in found.nodes], found.followed)
     memex.did(Deed.RECALLED)
-    view = views.recall_view(memex, found, context.verbosity)
+    verdicts = _standing(context, memex, [one.node for one in found.nodes])
+    found = replace(found, nodes=by_standing(found.nodes, verdicts))
+    view = views.recall_view(memex, found, context.verbosity, verdicts)
     return Answer(view, quotes=_quotes(context), nothing=not found.nodes)
 
 
@@ -135,11 +153,18 @@ def _inject(context: Context, given: memories.Inject) -> Answer:
         priority=given.priority,
         include=given.include_metadata,
         filters=RecallFilters.parse(given.filters),
+        folder=context.host.project,
     )
     _count_use(context, memex, found.node_ids, found.followed)
     memex.did(Deed.RECALLED)
     view = views.injection_view(memex, found, context.verbosity)
     return Answer(view, quotes=_quotes(context), nothing=not found.node_ids)
+
+
+def _standing(context: Context, memex: Memex, nodes: Sequence[MemoryNode]) -> dict[UUID, Verdict]:
+    """Of those memories that rest on something, how they stand today."""
+    found = memex.standing(nodes, context.host.project, within_s=TOOL_S, asks_git=True)
+    return {node.id: one for node, one in zip(nodes, found, strict=True) if one is not None}
 
 
 def _quotes(context: Context) -> bool:
@@ -183,6 +208,7 @@ def _show(context: Context, given: memories.Show) -> Answer:
         raise GraphQueryError(f"no memory {given.node_id!r} in this store")
     found = views.record_view(stored.node)
     found["edges"] = [] if stored.deleted else [views.edge_view(edge) for edge in memex.edges(wanted)]
+    found |= views.standing_view(stored.node, _standing(context, memex, [stored.node]))
     stone, uses = memex.tombstone(wanted), context.host.uses(wanted)
     if stone is not None:
         found["tombstone"] = tombstone_to_json(stone)
@@ -199,7 +225,10 @@ def _get(context: Context, given: memories.Get) -> Answer:
     memex.did(Deed.RECALLED)
     if given.accept:
         node = memex.accept(node_id)
-    return Answer({"node": views.node_view(memex, node, context.verbosity)}, quotes=_quotes(context))
+    view = views.node_view(memex, node, context.verbosity)
+    if context.verbosity is not VerbosityLevel.RAW_ONLY:
+        view |= views.standing_view(node, _standing(context, memex, [node]))
+    return Answer({"node": view}, quotes=_quotes(context))
 
 
 def _status(context: Context, given: memories.Status) -> Answer:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from context_graph.memory.context.inject import Injection
 from context_graph.memory.editing import Forgotten
+from context_graph.memory.evidence import Verdict
 from context_graph.memory.exchange.records import edge_to_json, node_to_json, tombstone_to_json
 from context_graph.memory.history import Version
 from context_graph.memory.memex import Memex
@@ -80,10 +82,13 @@ def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any
     return found
 
 
-def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> dict[str, Any]:
+def recall_view(
+    memex: Memex, recall: Recall, level: VerbosityLevel | None, verdicts: Mapping[UUID, Verdict]
+) -> dict[str, Any]:
     """recall_memory's answer (REQ-CORE-015, appendix B), best first.
 
-    A shortened content has ``truncated`` and ``content_chars``; get_memory gives it whole.
+    What rests on files has its ``standing``: how those are today. A shortened
+    content has ``truncated`` and ``content_chars``; get_memory gives it whole.
     """
     nodes = [found.node for found in recall.nodes]
     if level is None:
@@ -92,6 +97,7 @@ def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> d
                 **record_view(one.node),
                 "relevance_score": round(one.score, 6),
                 "parts": {name: round(value, 6) for name, value in one.parts.items()},
+                **standing_view(one.node, verdicts),
             }
             for one in recall.nodes
         ]
@@ -102,7 +108,12 @@ def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> d
         texts = _fitting([node.content for node in nodes])
         view = {
             "nodes": [
-                _entry(found.node, text, relevance_score=round(found.score, 4))
+                _entry(
+                    found.node,
+                    text,
+                    relevance_score=round(found.score, 4),
+                    **standing_view(found.node, verdicts),
+                )
                 for found, text in zip(recall.nodes, texts, strict=True)
             ]
         }
@@ -113,6 +124,11 @@ def recall_view(memex: Memex, recall: Recall, level: VerbosityLevel | None) -> d
     if recall.next_cursor is not None:
         view["next_cursor"] = recall.next_cursor
     return view if nodes else {"note": NOTHING_FOUND, **view}
+
+
+def standing_view(node: MemoryNode, verdicts: Mapping[UUID, Verdict]) -> dict[str, str]:
+    """How what the memory rests on is today; nothing for one that rests on nothing."""
+    return {"standing": verdicts[node.id].text()} if node.id in verdicts else {}
 
 
 def injection_view(memex: Memex, injection: Injection, level: VerbosityLevel | None) -> dict[str, Any]:

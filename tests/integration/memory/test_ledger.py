@@ -150,3 +150,38 @@ def test_a_store_of_the_library_has_the_same_families(tmp_path: Path) -> None:
         ledger = ledger_of(sessions)
         shown(ledger)
         ledger.flush()
+
+
+def test_a_kind_of_injection_that_is_hardly_ever_used_is_known_for_it(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    for number in range(39):
+        shown(ledger, session=f"s{number}", node=f"{number:08x}-0000-4000-8000-000000000001")
+        ledger.ended(f"s{number}")
+    assert not ledger.hardly_used("prompt"), "too few to say so"
+    shown(ledger, session="s39", node=f"{39:08x}-0000-4000-8000-000000000001")
+    assert not ledger.hardly_used("prompt"), "the last one may still be used"
+    ledger.ended("s39")
+    assert ledger.hardly_used("prompt") and not ledger.hardly_used("startup")
+    ledger.flush()
+    again = ledger_of(sessions)
+    assert again.hardly_used("prompt"), "the next owner knows it too"
+    assert again.report(5)["shown_less"] == ["prompt"]
+    for number in range(40, 43):
+        shown(again, session=f"s{number}", node=NODE)
+        again.observe(tool("vim src/rates/bucket.py", session=f"s{number}"))
+    assert not again.hardly_used("prompt"), "three of 43 were used"
+
+
+def test_the_report_counts_by_event_and_by_day(sessions: SessionStore) -> None:
+    ledger = ledger_of(sessions)
+    shown(ledger)
+    ledger.observe(tool("vim src/rates/bucket.py"))
+    day = 86_400_000
+    ledger.record("t", "file", [Injected(NODE, 0.7, 30, TEXT)], at_ms=day, tokens=40)
+    found = ledger.report(day)
+    assert found["by_event"] == {
+        "file": {"memories": 1, "used": 0, "tokens": 40},
+        "prompt": {"memories": 1, "used": 1, "tokens": 70},
+    }
+    assert found["tokens_by_day"] == {"1970-01-02": 40, "1970-01-01": 70}
+    assert ledger.report(60 * day)["tokens_by_day"] == {}

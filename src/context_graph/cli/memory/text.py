@@ -34,7 +34,7 @@ def recall_text(found: Mapping[str, Any]) -> str:
             f"{node['relevance_score']:.2f}",
             _age(node),
             node["source"],
-            node["content"],
+            f"[{node['standing']}] {node['content']}" if node.get("standing") else node["content"],
         )
         for node in found["nodes"]
     ]

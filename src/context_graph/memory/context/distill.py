@@ -52,6 +52,8 @@ class Candidate:
     """[0, 1]."""
     alike: tuple[UUID, ...] = ()
     """Memories that mean the same and are not shown themselves."""
+    standing: str = ""
+    """How what it rests on is today; "" if it rests on nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def raw_text(candidate: Candidate) -> str:
 
 def _label(candidate: Candidate) -> str:
     extra = f" (+{len(candidate.alike)} alike)" if candidate.alike else ""
-    return f"[{short_id(candidate.node.id)}]{extra}"
+    standing = f", {candidate.standing}" if candidate.standing else ""
+    return f"[{short_id(candidate.node.id)}{standing}]{extra}"
 
 
 def distilled(

@@ -10,11 +10,12 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.memory.context.distill import Candidate, Mode, distilled, fold, raw_text
 from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.evidence import TOOL_S, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.metrics.insights import INSIGHTS, Insights
 from context_graph.memory.metrics.metrics import Metrics
 from context_graph.memory.metrics.review_tasks import Reader
-from context_graph.memory.recall import Recall, between, check_query
+from context_graph.memory.recall import Recall, Recalled, between, by_standing, check_query
 from context_graph.model.edge import GraphEdge
 from context_graph.model.memory import MIN_RELEVANCE, MemoryNode
 
@@ -48,6 +49,10 @@ class Store(Reader, Protocol):
     """The methods of Memex that an injection needs."""
 
     def recall(self, query: str, *, top_k: int, filters: RecallFilters, floor: float) -> Recall: ...
+
+    def standing(
+        self, nodes: Iterable[MemoryNode], folder: str | None, *, within_s: float
+    ) -> Sequence[Verdict | None]: ...
 
     def embedding(self, node_id: UUID, /) -> bytes | None: ...
 
@@ -92,6 +97,7 @@ def inject(
     priority: str = "normal",
     include: Iterable[str] = (),
     filters: RecallFilters,
+    folder: str | None = None,
 ) -> Injection:
     """Find what fits ``query`` and render it in at most ``max_tokens`` tokens; finding nothing is not an
     error.
@@ -104,6 +110,7 @@ def inject(
         priority: low, normal, high or critical: how many memories are examined (8, 24, 48, 96) and how
             relevant they must be relative to the best (70, 50, 30, 0 %); low uses half the tokens.
         include: Names of `INSIGHTS` to compute.
+        folder: In the checkout that evidence is looked at in.
 
     Raises:
         InvalidParamsError: Names the parameter and its limit (EC-CORE-006).
@@ -113,7 +120,7 @@ def inject(
     floor = MIN_RELEVANCE if reach.least or reach.floor else 0.0
     recalled = store.recall(query, top_k=reach.candidates, filters=filters, floor=floor)
     least = max(reach.least, reach.floor * max((one.score for one in recalled.nodes), default=0.0))
-    found = [Candidate(one.node, one.score) for one in recalled.nodes if one.score >= least]
+    found = _standing(store, [one for one in recalled.nodes if one.score >= least], folder)
     nodes = [candidate.node for candidate in found]
     packed = packed_vectors(store, pack, nodes)
     budget = max(1, int(max_tokens * reach.share))
@@ -135,6 +142,16 @@ def inject(
         insights=insights,
         followed=tuple(between(recalled.followed, by_id.keys() & told.node_ids)),
     )
+
+
+def _standing(store: Store, found: Sequence[Recalled], folder: str | None) -> list[Candidate]:
+    """What was found with how its evidence stands, ordered by relevance times what is left of that."""
+    verdicts = store.standing([one.node for one in found], folder, within_s=TOOL_S)
+    by_id = {one.node.id: verdict for one, verdict in zip(found, verdicts, strict=True) if verdict}
+    return [
+        Candidate(one.node, one.score, standing=by_id[one.node.id].text() if one.node.id in by_id else "")
+        for one in by_standing(found, by_id)
+    ]
 
 
 def _checked(

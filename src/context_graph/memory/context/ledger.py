@@ -13,7 +13,7 @@ What was used, and what was not, is also what the edges were worth that a recall
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,6 +23,7 @@ import orjson
 
 from context_graph.errors import StoreError
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.memory import iso_time
 from context_graph.store.graph.tables import InjectionRecords
 from context_graph.text.flattening import relative_paths, root_of
 
@@ -31,6 +32,13 @@ USE_WINDOW: Final = 40
 USED_POINTS: Final = 3
 USED_SHARE: Final = 0.3
 """Of all points of a memory's words: a long text has three of them in any work on the same program."""
+JUDGED: Final = 60
+"""Memories last shown at one kind of event, by which it is judged."""
+_ENOUGH: Final = 40
+"""Fewer than these say nothing."""
+_HARDLY_USED: Final = 0.05
+_DAY_MS: Final = 86_400_000
+_DAYS: Final = 30
 _FEW_NAME: Final = 2
 _MOST_SHARE: Final = 0.2
 SHOWN_ID_CHARS: Final = 8
@@ -74,6 +82,7 @@ class _Waiting:
     node_id: str
     text: str
     asked: str
+    event: str
     edges: tuple[UUID, ...] = ()
     events: int = USE_WINDOW
     seen: set[str] = field(default_factory=set)
@@ -116,6 +125,8 @@ class Ledger:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._unwritten: dict[int, dict[str, Any]] = {}
         self._totals: Counter[str] | None = None
+        self._outcomes: dict[str, deque[bool]] | None = None
+        """Kind of event -> whether each memory shown last was used, the newest first."""
 
     def shown(self, session_id: str) -> set[str]:
         """Ids of the memories that the session's context holds already."""
@@ -161,7 +172,7 @@ class Ledger:
         for one in memories:
             session.shown[one.node_id] = None
             session.shown.move_to_end(one.node_id)
-            session.waiting.append(_Waiting(number, one.node_id, one.text, asked, one.edges))
+            session.waiting.append(_Waiting(number, one.node_id, one.text, asked, event, one.edges))
         while len(session.shown) > _MAX_SHOWN:
             session.shown.popitem(last=False)
 
@@ -223,6 +234,45 @@ class Ledger:
         names = ("injections", "memories", "tokens", "used")
         return {name: self._all_totals()[name] for name in names}
 
+    def report(self, now_ms: int) -> dict[str, Any]:
+        """What the kept entries show: memories, uses and tokens by kind of event, and tokens by day.
+
+        Cost: a read of at most 2,048 entries, some 5 ms.
+        """
+        kinds: dict[str, Counter[str]] = {}
+        days: dict[str, int] = {}
+        for entry in self._entries():
+            if not entry["memories"]:
+                continue
+            counts = kinds.setdefault(entry["event"], Counter())
+            counts["memories"] += len(entry["memories"])
+            counts["used"] += sum(bool(one["used"]) for one in entry["memories"])
+            counts["tokens"] += entry["tokens"]
+            if now_ms - entry["at_ms"] < _DAYS * _DAY_MS:
+                day = iso_time(entry["at_ms"])[:10]
+                days[day] = days.get(day, 0) + entry["tokens"]
+        held = [kind for kind in kinds if self.hardly_used(kind)]
+        by_kind = {kind: dict(counts) for kind, counts in kinds.items()}
+        return {"by_event": by_kind, "tokens_by_day": days, "shown_less": held}
+
+    def hardly_used(self, event: str) -> bool:
+        """Whether of the last memories shown at such events fewer than one in twenty was used."""
+        if self._outcomes is None:
+            self.learn()
+        seen = (self._outcomes or {}).get(event, ())
+        return len(seen) >= _ENOUGH and sum(seen) < _HARDLY_USED * len(seen)
+
+    def learn(self) -> None:
+        """Read how often what was shown was used; else the first call of `hardly_used` does it."""
+        self._outcomes = {}
+        for entry in self._entries():
+            if entry["session_id"] in self._sessions and self._sessions[entry["session_id"]].waiting:
+                continue  # it may still be used
+            seen = self._outcomes.setdefault(entry["event"], deque(maxlen=JUDGED))
+            for one in entry["memories"]:
+                if len(seen) < JUDGED:
+                    seen.append(bool(one["used"]))
+
     def recent(self, limit: int = 50) -> list[dict[str, Any]]:
         """The newest entries that show memories, newest first."""
         found = []
@@ -244,6 +294,9 @@ class Ledger:
         return found
 
     def _judge(self, waiting: _Waiting, worth: float) -> None:
+        if self._outcomes is not None:
+            seen = self._outcomes.setdefault(waiting.event, deque(maxlen=JUDGED))
+            seen.appendleft(worth > 0.0)
         self._worth += [(edge, worth) for edge in waiting.edges]
 
     def _mark(self, waiting: _Waiting, how: str) -> None:

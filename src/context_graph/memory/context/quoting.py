@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -98,6 +98,7 @@ _SOURCES: Final = {
     "import": "imported",
     "library": "stored by a program",
     "checkpoint": "checkpoint of this session",
+    "open": "open ends of the last session",
 }
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -118,6 +119,8 @@ class Quote:
     created_at_ms: int
     relevance: float | None = None
     """[0, 1]; None without a query, as at a session's start."""
+    standing: str = ""
+    """How what it rests on is today (`evidence`)."""
     whole: bool = False
     """Show all of it within the budget, not only the passage that fits the query best."""
 
@@ -140,6 +143,7 @@ def fenced(
     now_ms: int,
     count: Callable[[str], int],
     cut: Callable[[str, int], str],
+    lines: Sequence[str] = (),
 ) -> Fenced:
     """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included.
 
@@ -147,10 +151,11 @@ def fenced(
         query: Of a long memory, the sentences that share its words are shown. "" for none.
         count: Exact token count of a text.
         cut: The start of a text in at most so many tokens.
+        lines: Whole lines that stand before the memories, whatever the budget leaves for those.
     """
-    frame = "\n".join((FENCE_OPEN, _LABEL, FENCE_CLOSE))
+    frame = fence(lines)
     used, chars = count(frame), len(frame)
-    lines: list[str] = []
+    lines = list(lines)
     shown: list[tuple[str, int]] = []
     asked = words_of(query)
     for quote in quotes:
@@ -167,8 +172,13 @@ def fenced(
         chars += len(line) + 1
     if not lines:
         return Fenced("", 0, ())
-    text = "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
+    text = fence(lines)
     return Fenced(text, count(text), tuple(shown))
+
+
+def fence(lines: Iterable[str]) -> str:
+    """``lines``, in which all text from outside is `quoted`, between the tags that label them."""
+    return "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
 
 
 def _line(
@@ -182,6 +192,8 @@ def _line(
     """The line of one memory in at most ``room`` tokens; None if too little of it would be left."""
     facts = [quote.node_id[:8], age_text(quote.created_at_ms, now_ms)]
     facts.append(_SOURCES.get(quote.source, "stored"))
+    if quote.standing:
+        facts.append(quote.standing)
     if quote.relevance is not None:
         facts.append(f"relevance {quote.relevance:.2f}")
     head = f"- [{', '.join(facts)}] "

@@ -121,6 +121,7 @@ def _examined(call: Call, now_ms: int) -> dict[str, Any]:
         **context.memory_hooks.stats(),
         "week_injections": len(recent),
         "week_tokens": sum(one["tokens"] for one in recent),
+        "shown_less": context.memory_hooks.ledger.report(now_ms)["shown_less"],
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -114,7 +115,8 @@ class StoreHost:
 
     def figures(self) -> dict[str, Any]:
         context = self._open()
-        return {"injections": context.memory_hooks.stats(), "dreams": self._dreams.store_view(context)}
+        shown = context.memory_hooks.report(time.time_ns() // 1_000_000)
+        return {"injections": shown, "dreams": self._dreams.store_view(context)}
 
     def injections(self, limit: int) -> list[Any]:
         return self._open().memory_hooks.ledger.recent(limit)

@@ -1,0 +1,132 @@
+"""Tells what a statement gives up: `Staging listens on 9000 now instead of 8443` gives up `8443`.
+
+By rule, over words: a text says that something holds no longer, and an earlier text says just that of the
+same subject. Cautious on purpose: a memory that is wrongly called superseded is one that is not believed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from context_graph.text.sentences import telling_words
+
+MAX_CHARS: Final = 600
+"""Longer texts say many things; giving up one of them does not end the others."""
+_GIVEN_UP_WORDS: Final = 5
+_LEAST_SHARED: Final = 0.5
+"""Share of the earlier text's other words that the later one has: they are about the same."""
+
+_TOKEN: Final = re.compile(r"[\w@#$%/.:+-]*[\w%]|[,;.!?()\n]")
+_ENDS: Final = frozenset(
+    [
+        *(",", ";", ".", "!", "?", "(", ")", "\n"),
+        *("because", "since", "as", "now", "when", "so", "but", "while", "and", "which", "that", "anymore"),
+    ]
+)
+_PLACES: Final = frozenset(
+    ["for", "in", "on", "at", "before", "after", "to", "by", "with", "from", "of", "during", "under"]
+)
+"""Before what is given up they are no part of it; behind it they end it."""
+_AFTER: Final = (("instead", "of"), ("no", "longer"), ("replaces",), ("supersedes",), ("formerly",))
+"""What is given up follows these words."""
+_LEADS: Final = _PLACES | frozenset(
+    ["use", "uses", "using", "run", "runs", "call", "calls", "need", "needs", "have", "has", "the", "a", "an"]
+)
+_FROM: Final = frozenset({"switched", "moved", "migrated", "changed", "renamed"})
+"""`switched the tests from A to B`"""
+_BETWEEN: Final = {
+    **dict.fromkeys(("replaced", "replace"), frozenset({"with", "by"})),
+    **dict.fromkeys(_FROM, frozenset({"to"})),
+}
+"""What is given up stands between the verb, or its `from`, and one of these."""
+
+
+_BE: Final = frozenset(["is", "are", "was", "were", "be", "has", "had", "does", "did", "will", "can"])
+"""A text that differs in its verb says something else, not the same of another value."""
+
+
+def _tokens(text: str) -> list[str]:
+    return [found[0].lower() for found in _TOKEN.finditer(text[:MAX_CHARS])]
+
+
+def may_give_up(text: str) -> bool:
+    """Whether ``text`` says that something holds no longer, or holds now."""
+    return bool(given_up(text)) or "now" in _tokens(text)
+
+
+def given_up(text: str) -> frozenset[str]:
+    """The telling words of what ``text`` says holds no longer; none if it says nothing of the kind."""
+    if len(text) > MAX_CHARS:
+        return frozenset()
+    tokens = _tokens(text)
+    found: list[list[str]] = []
+    for at, word in enumerate(tokens):
+        found += [
+            _phrase(tokens, at + len(marks), frozenset())
+            for marks in _AFTER
+            if tuple(tokens[at : at + len(marks)]) == marks
+        ]
+        if word in _BETWEEN:
+            found.append(_between(tokens, at, _BETWEEN[word], needs_from=word in _FROM))
+    gone = [word for phrase in found for word in phrase]
+    kept = list(tokens)
+    for word in gone:
+        kept.remove(word)
+    return telling_words(" ".join(gone)) - telling_words(" ".join(kept))
+
+
+def _between(tokens: list[str], at: int, ends: frozenset[str], *, needs_from: bool) -> list[str]:
+    """The words between a verb, or the `from` that follows it, and the first of ``ends``."""
+    start = at + 1
+    if needs_from:
+        if "from" not in tokens[start : start + _GIVEN_UP_WORDS]:
+            return []
+        start = tokens.index("from", start) + 1
+    reach = tokens[start : start + _GIVEN_UP_WORDS + 1]
+    return _phrase(tokens, start, ends) if ends & set(reach) else []
+
+
+def _phrase(tokens: list[str], start: int, ends: frozenset[str]) -> list[str]:
+    """The words from ``start`` up to one that ends a phrase, without those that only lead to it."""
+    phrase: list[str] = []
+    for word in tokens[start : start + _GIVEN_UP_WORDS]:
+        if word in _ENDS or word in ends or (phrase and word in _PLACES):
+            break
+        if phrase or word not in _LEADS:
+            phrase.append(word)
+    return phrase
+
+
+def supersedes(later: str, earlier: str) -> bool:
+    """Whether ``later`` says that what ``earlier`` states holds no longer.
+
+    It gives up words of the earlier text and shares most of the others, or it is the earlier text with `now`
+    and another value. An earlier text that gives the same up itself is no statement of it.
+    """
+    if len(earlier) > MAX_CHARS or len(later) > MAX_CHARS:
+        return False
+    old, new = telling_words(earlier), telling_words(later)
+    gone = given_up(later)
+    if gone:
+        rest = old - gone
+        subject = bool(rest) and len(rest & (new - gone)) >= max(1.0, _LEAST_SHARED * len(rest))
+        return gone <= old and subject and not gone & given_up(earlier)
+    return _says_now(later, earlier)
+
+
+def _says_now(later: str, earlier: str) -> bool:
+    """Whether the texts are equal but for `now` and one value of at most three words."""
+    new, old = _tokens(later.rstrip(".! ")), _tokens(earlier.rstrip(".! "))
+    if "now" not in new or "now" in old:
+        return False
+    new = [word for word in new if word != "now"]
+    start = 0
+    while start < min(len(new), len(old)) and new[start] == old[start]:
+        start += 1
+    end = 0
+    while end < min(len(new), len(old)) - start and new[-1 - end] == old[-1 - end]:
+        end += 1
+    ours, theirs = new[start : len(new) - end], old[start : len(old) - end]
+    values = all(0 < len(one) <= 3 and one[0] not in _BE for one in (ours, theirs))
+    return values and start >= 2 and start + end >= 3

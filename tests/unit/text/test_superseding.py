@@ -1,0 +1,54 @@
+"""A statement that gives something up ends an earlier one of the same; others it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_graph.text.superseding import MAX_CHARS, given_up, supersedes
+
+ENDS = [
+    ("We now use uv instead of pip for installs", "We use pip for installs"),
+    ("Staging listens on 9000 now instead of 8443", "Staging listens on 8443"),
+    ("Staging now listens on 9000", "Staging listens on 8443"),
+    ("The API moved from port 80 to port 8080", "The API runs on port 80"),
+    ("We no longer use Jenkins for CI; it runs on GitHub Actions", "CI runs on Jenkins"),
+    ("We switched from Jest to Vitest for unit tests", "Unit tests run with Jest"),
+    ("Replaced Redis with Postgres for the job queue", "The job queue uses Redis"),
+    ("Deploys no longer run on Friday", "Deploys run on Friday"),
+    ("Tokens are rotated weekly instead of daily because of the audit", "Tokens are rotated daily"),
+    ("The retry limit is now 5", "The retry limit is 3"),
+    ("Run make check instead of make lint before a commit", "Run make lint before a commit"),
+]
+KEEPS = [
+    ("Use tabs instead of spaces in Makefiles", "Indent Python with four spaces"),
+    ("Use ruff instead of flake8", "flake8 ignores E501 in setup.cfg"),
+    ("The cache was moved from memory to disk", "Memory use was 300 MB after the fix"),
+    ("The retry limit is now 5", "The upload limit is 3"),
+    ("The retry limit is now 5", "The retry limit was reached"),
+    ("Payments now uses Stripe instead of Braintree", "Braintree's webhooks need the raw body"),
+    ("We no longer support Python 3.8", "Python 3.8 lacks removeprefix, so tests pinned 3.9"),
+    ("Instead of mocking the clock, tests pass a fixed time", "The clock bug was in the scheduler's tests"),
+    ("Now the tests pass", "The tests fail on Windows"),
+    ("the build is now green", "the build uses cmake"),
+    ("Staging listens on 9000", "Staging listens on 8443"),
+]
+
+
+@pytest.mark.parametrize(("later", "earlier"), ENDS)
+def test_what_is_given_up_is_superseded(later: str, earlier: str) -> None:
+    assert supersedes(later, earlier)
+    assert not supersedes(earlier, later)
+
+
+@pytest.mark.parametrize(("later", "earlier"), KEEPS)
+def test_another_subject_or_no_word_of_it_supersedes_nothing(later: str, earlier: str) -> None:
+    assert not supersedes(later, earlier)
+
+
+def test_a_repeated_change_supersedes_the_fact_and_not_its_own_twin() -> None:
+    assert not supersedes("Installs use uv instead of pip", "Installs use uv now instead of pip")
+
+
+def test_long_texts_give_nothing_up() -> None:
+    assert given_up("We use uv instead of pip. " + "x" * MAX_CHARS) == frozenset()
+    assert given_up("instead of " * 50) == frozenset()
