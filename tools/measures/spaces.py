@@ -92,8 +92,8 @@ def _parts(asked: list[Case], folds: Folds, lists: list[list[int]], points: Valu
                 *(folds.interval(left - points, at) for at in range(3)),
             ]
         )
-    rows.append(["without any other space", "0.0 %", *["+0.00 +- 0.00"] * 3])
-    notes = ("points of " + "; ".join(f"{task}: {m}" for task, m in zip(TASKS, MEASURES, strict=True)) + ".",)
+    measured = "; ".join(f"{task}: {measure}" for task, measure in zip(TASKS, MEASURES, strict=True))
+    notes = (f"points of {measured}.", "The other spaces are in no part of the ranking.")
     columns = ("", "lists changed", *TASKS)
     return Table("recall's ranking, one part left out", f"queries: {counts}", columns, rows, notes)
 
