@@ -70,7 +70,7 @@ _WHEN: Final = re.compile(
     re.IGNORECASE,
 )
 _MOST_NAMES: Final = 8
-_LEAST_PLAIN: Final = 3
+_LEAST_PLAIN: Final = 5
 """Terms that a query needs to have a meaning besides its words."""
 _LEAST_LEAD: Final = 2
 """Terms that a first line needs to say what the query is about."""
