@@ -24,7 +24,7 @@ from uuid import UUID
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
 from context_graph.memory import relevance
-from context_graph.memory.embed import EmbeddingProvider, dense_part
+from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import Standing, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
@@ -37,6 +37,7 @@ from context_graph.memory.index.blend import (
     asks_when,
     has_known_word,
     hashes,
+    read,
 )
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
@@ -61,7 +62,7 @@ _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
-_TIMES: Final = (
+TIMES: Final = (
     "yesterday today tomorrow tonight last next ago week weekend month year day morning evening night "
     "recently soon since january february march april may june july august september october november "
     "december monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter"
@@ -273,13 +274,10 @@ class Recaller:
         counts, total = index.piece_counts, index.pieces
         if known < len(index.rows):
             counts, total = index.counted_before(known)
-        encoded = self.provider.query(query, counts, total)
-        wanted = Wanted(query, hashes(encoded.terms), dense_part(encoded.embedding), second)
-        if not asks_when(query):
-            return wanted
         if self._times is None:
-            self._times = hashes(self.provider.encode(_TIMES).terms)
-        return replace(wanted, times=self._times)
+            self._times = hashes(self.provider.encode(TIMES).terms)
+        wanted = read(query, self.provider, counts, total, self._blend)
+        return replace(wanted, extra=second, times=self._times if asks_when(query) else None)
 
     def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> list[GraphEdge]:
         """Score all memories; returns the edges that were followed."""
