@@ -19,6 +19,7 @@ from context_graph.config import Settings
 from context_graph.config.paths import client_dir
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.owner.sessions.compactions import Compactions
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class MemoryHooks:
         self._warm = False
         self._counted = False
         self._made_profiles: Profiles | None = None
+        self.compactions = Compactions(store)
         self._branches: dict[str, str] = {}
         """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
         self._due: dict[str, int | None] = {
@@ -103,6 +105,8 @@ class MemoryHooks:
 
     def noted(self, event: HookEvent) -> None:
         """Note a durable event. Cost: a look-up or two."""
+        if event.kind is EventKind.PRE_COMPACT and not event.agent_id:
+            self.compactions.begins(event.session_id)
         if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
@@ -176,6 +180,16 @@ class MemoryHooks:
         self._warm = self._warm or (settings.memory_inject and self._has_memory())
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         return (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+
+    def compacted(self, event: HookEvent, summary: str) -> None:
+        """Compare the summary that the client made of a compaction, raw, with what the session had."""
+        work = (
+            self._guarded("compaction", partial(self._work, own=True), event.session_id) if summary else None
+        )
+        if work is not None:
+            self._guarded(
+                "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
+            )
 
     # For commands
 
@@ -267,15 +281,30 @@ class MemoryHooks:
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
-        own = event.session_id
-        if event.source in ("compact", "resume"):
-            quote = self._quote(own, event, SessionWork.text, "checkpoint")
+        if event.source == "compact":
+            told = self._compacted(event, budget)
+            if told:
+                return told
+        if event.source == "resume":
+            quote = self._quote(event.session_id, event, SessionWork.text, "checkpoint")
             if quote is not None:
                 return self._shown(event, event.source, [quote], budget, "")
         if event.source == "clear":
             quotes = (self._quote(one, event, SessionWork.text, "capture") for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
+
+    def _compacted(self, event: HookEvent, budget: int) -> str:
+        from context_graph.memory.context.after_compaction import MAX_TOKENS
+        from context_graph.memory.embed import default_provider
+
+        work = self._work(event.session_id, own=True)
+        if work is None or not work.text():
+            return ""
+        # A session's own facts are worth more than what is brought from elsewhere.
+        room = min(MAX_TOKENS, budget + budget // 2)
+        count = default_provider().count_tokens
+        return self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context import open_ends
