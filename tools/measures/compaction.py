@@ -63,7 +63,7 @@ def tables(data: Data) -> list[Table]:
     return [
         Table(
             number="compaction: facts that the context still has",
-            source=f"{sum(map(len, by_set.values()))} compactions of dev sessions; nothing was fitted to them",
+            source=f"{sum(map(len, by_set.values()))} compactions of dev sessions; fitted to none of them",
             columns=("summaries", "compactions", "kind", "facts", "in the summary", "with what is told"),
             rows=rows,
             notes=[f"told: {sum(sizes) / len(sizes):.0f} tokens, at most {max(sizes)} (limit {MAX_TOKENS})"],

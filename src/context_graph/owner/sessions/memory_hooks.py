@@ -110,6 +110,8 @@ class MemoryHooks:
         if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
+            from context_graph.gates.state.git import branch_of
+
             self._branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger = None if event.agent_id else self._made_ledger
         if ledger is not None and ledger.awaits(event.session_id):
@@ -277,7 +279,6 @@ class MemoryHooks:
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context.profile import MAX_TOKENS
-        from context_graph.memory.context.summary import SessionWork
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
@@ -286,11 +287,11 @@ class MemoryHooks:
             if told:
                 return told
         if event.source == "resume":
-            quote = self._quote(event.session_id, event, SessionWork.text, "checkpoint")
+            quote = self._summary_of(event.session_id, event, "checkpoint")
             if quote is not None:
                 return self._shown(event, event.source, [quote], budget, "")
         if event.source == "clear":
-            quotes = (self._quote(one, event, SessionWork.text, "capture") for one in previous())
+            quotes = (self._summary_of(one, event, "capture") for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
@@ -323,6 +324,7 @@ class MemoryHooks:
 
     def _left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
         """What the last session on this branch left open."""
+        from context_graph.gates.state.git import branch_of
         from context_graph.memory.context.open_ends import open_ends
 
         here = branch_of(event.cwd or self._project or "")
@@ -330,7 +332,7 @@ class MemoryHooks:
             work = self._work(session_id)
             if work is None or not work.text() or work.branch not in (None, here):
                 continue
-            return self._quote(session_id, event, open_ends, "open")
+            return self._quote(session_id, work, open_ends(work), "open")
         return None
 
     def _profile(self) -> Profile:
@@ -341,7 +343,7 @@ class MemoryHooks:
         for session_id in [*self._due][-_WAITING:]:
             work = self._work(session_id)
             if work is not None and work.text():
-                profile = profile.with_(work, _work_in(self._stored(session_id)))
+                profile = profile.with_(work, self._stored_work(session_id))
         return profile
 
     def _work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
@@ -351,28 +353,34 @@ class MemoryHooks:
         stored = self._stored(session_id)
         if stored is not None and stored.deleted:
             return None
-        work = _work_in(stored)
+        work = self._stored_work(session_id)
         since = self._store.event_log.numbered_after(session_id, work.last_event)
         work.absorb(since, self._client_s_own_files())
         work.branch = self._branches.get(session_id, work.branch)
         return work
+
+    def _stored_work(self, session_id: str) -> SessionWork:
+        from context_graph.memory.capture import work_of
+
+        stored = self._stored(session_id)
+        return work_of(stored.node if stored is not None else None)
 
     def _stored(self, session_id: str) -> StoredNode | None:
         from context_graph.memory.capture import capture_id
 
         return self._memex().stored(capture_id(session_id)) if self._has_memory() else None
 
-    def _quote(
-        self, session_id: str, event: HookEvent, told: Callable[[SessionWork], str], source: str
-    ) -> Quote | None:
+    def _quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
         from context_graph.memory.capture import capture_id
         from context_graph.memory.context.quoting import Quote
 
-        work = self._work(session_id, own=session_id == event.session_id)
-        text = told(work) if work is not None else ""
         if work is None or not text:
             return None
         return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
+
+    def _summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
+        work = self._work(session_id, own=session_id == event.session_id)
+        return self._quote(session_id, work, work.text() if work is not None else "", source)
 
     def _shown(
         self,
@@ -480,13 +488,6 @@ class MemoryHooks:
             return None
 
 
-def _work_in(stored: StoredNode | None) -> SessionWork:
-    """The work in a stored summary; a new record where there is none."""
-    from context_graph.memory.capture import work_of
-
-    return work_of(stored.node if stored is not None else None)
-
-
 def _led_to(found: Recall) -> dict[str, list[UUID]]:
     """Memory -> the edges followed to it: of an edge's two ends the one that answers the prompt less."""
     place = {one.node.id: number for number, one in enumerate(found.nodes)}
@@ -495,14 +496,6 @@ def _led_to(found: Recall) -> dict[str, list[UUID]]:
         end = max(edge.source_id, edge.target_id, key=place.__getitem__)
         led.setdefault(str(end), []).append(edge.id)
     return led
-
-
-def branch_of(folder: str) -> str:
-    """The branch that is checked out in ``folder``; "" off any branch and outside repositories."""
-    from context_graph.gates.state.git import find_repo, read_head
-
-    repo = find_repo(folder) if folder else None
-    return read_head(repo).branch if repo is not None else ""
 
 
 def _capture_key(session_id: str) -> str:
