@@ -450,19 +450,9 @@ class MemoryHooks:
 
     def _client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.exemptions import (
-            chosen_folders,
-            is_client_memory,
-            looks_like_client_memory,
-        )
+        from context_graph.gates.decide.exemptions import own_files_of
 
-        folder, tops = os.fspath(client_dir(os.environ)), [self._project] if self._project else []
-        chosen = chosen_folders(folder, self._project or "")
-
-        def is_own(path: str) -> bool:
-            return looks_like_client_memory(path) or is_client_memory(path, folder, tops=tops, chosen=chosen)
-
-        return is_own
+        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []
