@@ -54,6 +54,7 @@ PYTHONS: Final = {
     "context_graph.text.english": "all words of a text",
     "context_graph.text.meaning": "all words of a text",
     "context_graph.text.sentences": "each line of a text",
+    "context_graph.text.superseding": "all words of a short text",
     "context_graph.owner.socket.server": "a version",
     "context_graph.owner.sessions.spool": "names of files",
     "context_graph.claude.hooks.hook_input": "names of events",

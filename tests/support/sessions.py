@@ -14,6 +14,7 @@ __all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_sess
 _EVENTS = {
     "session-start": "SessionStart",
     "prompt-submit": "UserPromptSubmit",
+    "pre-tool": "PreToolUse",
     "post-tool": "PostToolUse",
     "post-tool-failure": "PostToolUseFailure",
     "pre-compact": "PreCompact",

@@ -203,6 +203,8 @@ def _line(
     if limit < LEAST_TOKENS:
         return None
     content = quote.content if quote.whole else best_passage(quote.content, asked, limit, count)
+    if count(content) > limit:
+        content = cut(content, limit - 1).rstrip() + "…"
     for _ in range(4):  # escapes cost tokens that the plain text does not have
         line = head + quoted(content)
         over = count(line) - room

@@ -15,6 +15,7 @@ from typing import Any, Final
 from context_graph.claude.hooks.origin import own_words
 from context_graph.memory.context.steps import add_step, changing_step, command_step
 from context_graph.memory.context.ways import Way, note_made, take_runs
+from context_graph.memory.context.worked_files import edited_by, note_script, worked_on
 from context_graph.model import EventKind, HookEvent
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_paths, root_of
@@ -129,6 +130,8 @@ class SessionWork:
     """Runs of tests that failed and were not repeated with success -> which tests, or the error."""
     made: list[str] = field(default_factory=list)
     """Files that the session wrote as new ones; the last ones."""
+    scripts: dict[str, list[str]] = field(default_factory=dict)
+    """Script that the session wrote -> files that it may change (`worked_files`)."""
     branch: str | None = None
     """The branch when it was last captured: "" off any branch, None where nobody looked."""
 
@@ -157,6 +160,10 @@ class SessionWork:
             return False
         came = self.changed or self.commands or self.failures or self.overcome or self.decisions
         return bool(came) or (self.tool_calls >= _LOOKED_ENOUGH and bool(self.last_words))
+
+    def worked_on(self) -> list[str]:
+        """The files that it worked on, relative to `root`, newest first (`worked_files`)."""
+        return worked_on(self.changed, self.read, self.made)
 
     def open_todos(self) -> list[str]:
         """The open tasks and to-dos, those in progress first."""
@@ -248,6 +255,7 @@ class SessionWork:
             return
         if event.tool_name == "Write" and path not in self.read and path not in self.changed:
             note_made(self.made, path)
+            note_script(self.scripts, path, event.input_text)
         if not leaves_out(os.path.join(self.root, path)):
             _count(self.changed, path, _MAX_FILES)
             if not event.agent_id:
@@ -264,6 +272,9 @@ class SessionWork:
             _put(self.failures, command, phrases.error_line(output), _MAX_FAILURES)
         elif not failed and command in self.failures:
             _put(self.overcome, command, self.failures.pop(command), _MAX_FAILURES)
+        if not failed:
+            for path in edited_by(given, self.scripts, {*self.read, *self.changed}):
+                _count(self.changed, path, _MAX_FILES)
         removed = [] if failed else phrases.removed_by(command)
         for path in removed:
             self.changed.pop(path, None)  # scratch files are no news to anybody

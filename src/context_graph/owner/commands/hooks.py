@@ -163,8 +163,17 @@ def _pre_tool(one: _Answering) -> Reply:
     if not one.for_claude:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
     # The brief is about the session, not about its subagents.
-    told = "" if applied.twin or event.agent_id else _brief(one, live)
-    return one.tell(context=told)
+    if applied.twin or event.agent_id:
+        return one.tell()
+    parts = (_brief(one, live), _at_file(one, editing=True))
+    return one.tell(context="\n".join(part for part in parts if part))
+
+
+def _at_file(one: _Answering, *, editing: bool) -> str:
+    """What earlier sessions did with the file that a call of this session's own touches."""
+    if one.event.agent_id or is_late(one.call.request):
+        return ""
+    return one.call.context.memory_hooks.for_file(one.event, one.call.settings, editing=editing)
 
 
 def _brief(one: _Answering, live: LiveSession) -> str:
@@ -192,7 +201,7 @@ def _post_tool(one: _Answering) -> Reply:
         notice = _notice(one.call, applied.outcome)
         if notice and applied.live.told is not None:  # the level is told, the state is not
             applied.live.told = applied.live.told[0], standing(applied.live.metrics)[1]
-        return one.tell(context=notice)
+        return one.tell(context="\n".join(part for part in (notice, _at_file(one, editing=False)) if part))
     output = one.output(applied.live, _notice(one.call, applied.outcome))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
@@ -23,6 +24,7 @@ from context_graph.owner.sessions.compactions import Compactions
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
+    from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.ledger import Ledger
     from context_graph.memory.context.profile import Profile, Profiles
     from context_graph.memory.context.quoting import Quote
@@ -81,6 +83,9 @@ class MemoryHooks:
         """Of each answer: what it showed, the best first, and the edges that were followed for it."""
         self._to_ask: tuple[list[MemoryNode], str] | None = None
         """Memories last shown, and where: git is to be asked whether their branches were merged."""
+        self._files: FileMemories | None = None
+        self._files_due = False
+        """Whether memories are left to be read into the index of files."""
         self._warm = False
         self._counted = False
         self._made_profiles: Profiles | None = None
@@ -95,7 +100,15 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self._evidence or self._ended or self._used or self._to_ask or self._warm)
+        return bool(
+            self._due
+            or self._evidence
+            or self._ended
+            or self._used
+            or self._to_ask
+            or self._files_due
+            or self._warm
+        )
 
     # What events leave behind
 
@@ -134,6 +147,8 @@ class MemoryHooks:
         if self._to_ask:
             (nodes, folder), self._to_ask = self._to_ask, None
             self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
+        if self._files_due:
+            self._chores.do("files", "the index of files", self._read_files)
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
@@ -142,6 +157,15 @@ class MemoryHooks:
         from context_graph.memory.evidence import TOOL_S
 
         self._memex().standing(nodes, folder, within_s=TOOL_S, asks_git=True)
+
+    def _read_files(self) -> None:
+        """One step of the index of files: the rest comes with the next requests."""
+        from context_graph.memory.context.at_file import FileMemories
+
+        if self._files is None:
+            self._files = FileMemories()
+        memex = self._memex()
+        self._files_due = not self._files.read(memex.stored_after(self._files.seen), memex.seq)
 
     def _prepare_for_prompts(self) -> None:
         from context_graph.memory.context import ledger, quoting, relevance  # noqa: F401
@@ -170,6 +194,15 @@ class MemoryHooks:
             floor += _HELD_BACK * (1.0 - floor)
         return self._guarded("recall", self._recalled, event, asked, budget, floor) or ""
 
+    def for_file(self, event: HookEvent, settings: Settings, *, editing: bool) -> str:
+        """The fenced line about the file that a tool call touches; "" in nearly every call.
+
+        Until the index of files is built, after the first session's start, nothing is known.
+        """
+        if not (settings.memory_at_file and settings.memory_inject) or not self._has_memory():
+            return ""
+        return self._guarded("file", partial(self._about_file, event, editing=editing)) or ""
+
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """What a session's start is told: the project's profile and what the last session left open.
 
@@ -180,6 +213,7 @@ class MemoryHooks:
                 for a summary when this session has none of its own to go on with.
         """
         self._warm = self._warm or (settings.memory_inject and self._has_memory())
+        self._files_due = self._files_due or (self._warm and settings.memory_at_file)
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         return (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
 
@@ -271,6 +305,31 @@ class MemoryHooks:
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
 
+    def _about_file(self, event: HookEvent, *, editing: bool) -> str:
+        from context_graph.memory.capture import work_of
+        from context_graph.memory.context.at_file import FILE_TOKENS, line_about
+        from context_graph.memory.embed import default_provider
+
+        if self._files is None:
+            return ""
+        memex, files = self._memex(), self._files
+        if memex.seq > files.seen:  # a capture, or a memory stored since
+            self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
+        due = files.due(event, self.ledger.shown(event.session_id), editing=editing)
+        if due is None:
+            return ""
+        path, found = due
+        node = memex.get(found[0].node_id)
+        if node is None:
+            return ""
+        text = line_about(work_of(node), path) if found[0].is_summary else node.content
+        quotes = self._quotes([(node, 1.0)], event.cwd) if text else []
+        budget = min(FILE_TOKENS, files.room(event.session_id))
+        shown = [replace(one, content=text, relevance=None, whole=True) for one in quotes]
+        told = self._shown(event, "file", shown, budget, path) if shown else ""
+        files.told(event.session_id, path, default_provider().count_tokens(told))
+        return told
+
     def _is_common(self, path: str) -> bool:
         from context_graph.memory.context.ledger import is_common
 
@@ -282,6 +341,8 @@ class MemoryHooks:
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
+            if self._files is not None:
+                self._files.forget(event.session_id)
         if event.source == "compact":
             told = self._compacted(event, budget)
             if told:
