@@ -18,6 +18,7 @@ _EVENTS = {
     "post-tool": "PostToolUse",
     "post-tool-failure": "PostToolUseFailure",
     "pre-compact": "PreCompact",
+    "post-compact": "PostCompact",
     "stop": "Stop",
     "session-end": "SessionEnd",
 }

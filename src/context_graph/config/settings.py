@@ -91,7 +91,10 @@ class Settings:
         True, "Whether session starts and prompts bring what is remembered of the project."
     )
     memory_inject_tokens: int = _setting(
-        400, "Most tokens of memories per session start or prompt; 0 brings none.", range=(0, 2000)
+        400,
+        "Most tokens of memories per session start or prompt, half as many more after a compaction; 0 "
+        "brings none.",
+        range=(0, 2000),
     )
     memory_at_file: bool = _setting(
         True, "Whether a tool call on a file brings what an earlier session did there, once a file."

@@ -266,7 +266,7 @@ def test_what_a_subagent_reports_is_recorded_and_is_nobody_s_decision(cli: Cli) 
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["notification"] == 2 and shown["events_by_kind"]["subagent"] == 1
     told = hook(cli, "session-start", "s-2", source="startup")
-    assert "never call the bucket" not in context_of(told) and "float level" in context_of(told)
+    assert "never call the bucket" not in context_of(told) and "sliding window" in context_of(told)
 
 
 def test_the_client_s_own_memory_is_left_out_of_what_changed(cli: Cli) -> None:

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from context_graph.memory.capture import SOURCE, work_of
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.context.worked_files import paths_in
 from context_graph.memory.evidence import KEY, top_of
 from context_graph.model import HookEvent
-from context_graph.model.memory import MemoryNode
+from context_graph.model.memory import CAPTURED, MemoryNode
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_paths, root_of
@@ -98,9 +97,9 @@ class FileMemories:
         if not paths:
             return
         self._paths_of[node.id] = paths
-        if node.source == SOURCE:
+        if node.source == CAPTURED:
             self._summaries.add(node.id)
-        entry = About(node.created_at_ms, node.id, node.session_id or "", node.source == SOURCE)
+        entry = About(node.created_at_ms, node.id, node.session_id or "", node.source == CAPTURED)
         for path in paths:
             kept = self._about.setdefault(path, OrderedDict())
             kept[node.id] = entry
@@ -112,8 +111,8 @@ class FileMemories:
     def _paths(self, node: MemoryNode) -> Iterator[str]:
         evidence = node.metadata.get(KEY)
         files = evidence.get("files") if isinstance(evidence, dict) else None
-        if node.source == SOURCE:
-            work = work_of(node)
+        if node.source == CAPTURED:
+            work = SessionWork.from_json(node.metadata.get("capture"))
             yield from (self.inside(work.root, path) for path in work.worked_on())
         else:
             yield from (path for path in files or () if isinstance(path, str))

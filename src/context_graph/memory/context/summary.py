@@ -116,6 +116,8 @@ class SessionWork:
     todos: list[str] = field(default_factory=list)
     tasks: dict[str, list[str]] = field(default_factory=dict)
     """Open tasks: id -> state and subject."""
+    plan: str = ""
+    """The plan that was last submitted to the user."""
     last_words: str = ""
     left: list[str] = field(default_factory=list)
     reason: str = ""
@@ -221,9 +223,10 @@ class SessionWork:
             del self.prompts[1]
         own = Unquoted(prompt)
         decided = phrases.decisions_in(own.text, by_user=True)
-        wishes = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided]
-        _append(self.decisions, wishes, _MAX_DECISIONS)
-        _append(self.wishes, wishes, _MAX_WISHES)
+        decided = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided]
+        _append(self.decisions, decided, _MAX_DECISIONS)
+        wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]
+        _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
@@ -241,6 +244,8 @@ class SessionWork:
                 _count(self.read, path, _MAX_FILES)
         elif event.tool_name == "TodoWrite":
             self.todos = phrases.open_todos(event.input_text)[:_MAX_OPEN]
+        elif event.tool_name == "ExitPlanMode":
+            self.plan = shortened(phrases.plain(event.input_text), 400)
         elif not failed:
             take(self.tasks, event)
 

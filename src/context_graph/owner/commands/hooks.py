@@ -235,6 +235,14 @@ def _quiet(one: _Answering) -> Reply:
     return reply(flags=APPLIED) if applied.twin and one.event.kind is EventKind.STOP else one.tell()
 
 
+def _post_compact(one: _Answering) -> Reply:
+    """Compare the compaction's summary with what the session had; the client takes no context here."""
+    applied = one.apply()
+    if not applied.twin and not one.event.agent_id:
+        one.call.context.memory_hooks.compacted(one.event, one.hook.given.last_message)
+    return one.tell() if one.for_claude else one.say(one.output(applied.live, ""))
+
+
 def _session_end(one: _Answering) -> Reply:
     live = one.apply().live
     if one.for_claude:
@@ -283,6 +291,7 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     **dict.fromkeys((EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
     **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
     EventKind.PROMPT_EXPANSION: _quiet,
+    EventKind.POST_COMPACT: _post_compact,
 }
 VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
 

@@ -20,6 +20,7 @@ from context_graph.config import Settings
 from context_graph.config.paths import client_dir
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.owner.sessions.compactions import Compactions
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class MemoryHooks:
         self._warm = False
         self._counted = False
         self._made_profiles: Profiles | None = None
+        self.compactions = Compactions(store)
         self._branches: dict[str, str] = {}
         """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
         self._due: dict[str, int | None] = {
@@ -118,9 +120,13 @@ class MemoryHooks:
 
     def noted(self, event: HookEvent) -> None:
         """Note a durable event. Cost: a look-up or two."""
+        if event.kind is EventKind.PRE_COMPACT and not event.agent_id:
+            self.compactions.begins(event.session_id)
         if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
+            from context_graph.gates.state.git import branch_of
+
             self._branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger = None if event.agent_id else self._made_ledger
         if ledger is not None and ledger.awaits(event.session_id):
@@ -213,6 +219,16 @@ class MemoryHooks:
         self._files_due = self._files_due or (self._warm and settings.memory_at_file)
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         return (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+
+    def compacted(self, event: HookEvent, summary: str) -> None:
+        """Compare the summary that the client made of a compaction, raw, with what the session had."""
+        work = (
+            self._guarded("compaction", partial(self._work, own=True), event.session_id) if summary else None
+        )
+        if work is not None:
+            self._guarded(
+                "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
+            )
 
     # For commands
 
@@ -325,21 +341,35 @@ class MemoryHooks:
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context.profile import MAX_TOKENS
-        from context_graph.memory.context.summary import SessionWork
 
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
             if self._files is not None:
                 self._files.forget(event.session_id)
-        own = event.session_id
-        if event.source in ("compact", "resume"):
-            quote = self._quote(own, event, SessionWork.text, "checkpoint")
+        if event.source == "compact":
+            told = self._compacted(event, budget)
+            if told:
+                return told
+        if event.source == "resume":
+            quote = self._summary_of(event.session_id, event, "checkpoint")
             if quote is not None:
                 return self._shown(event, event.source, [quote], budget, "")
         if event.source == "clear":
-            quotes = (self._quote(one, event, SessionWork.text, "capture") for one in previous())
+            quotes = (self._summary_of(one, event, "capture") for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
+
+    def _compacted(self, event: HookEvent, budget: int) -> str:
+        from context_graph.memory.context.after_compaction import MAX_TOKENS
+        from context_graph.memory.embed import default_provider
+
+        work = self._work(event.session_id, own=True)
+        if work is None or not work.text():
+            return ""
+        # A session's own facts are worth more than what is brought from elsewhere.
+        room = min(MAX_TOKENS, budget + budget // 2)
+        count = default_provider().count_tokens
+        return self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
 
     def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
         from context_graph.memory.context import open_ends
@@ -358,6 +388,7 @@ class MemoryHooks:
 
     def _left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
         """What the last session on this branch left open."""
+        from context_graph.gates.state.git import branch_of
         from context_graph.memory.context.open_ends import open_ends
 
         here = branch_of(event.cwd or self._project or "")
@@ -365,7 +396,7 @@ class MemoryHooks:
             work = self._work(session_id)
             if work is None or not work.text() or work.branch not in (None, here):
                 continue
-            return self._quote(session_id, event, open_ends, "open")
+            return self._quote(session_id, work, open_ends(work), "open")
         return None
 
     def _profile(self) -> Profile:
@@ -376,7 +407,7 @@ class MemoryHooks:
         for session_id in [*self._due][-_WAITING:]:
             work = self._work(session_id)
             if work is not None and work.text():
-                profile = profile.with_(work, _work_in(self._stored(session_id)))
+                profile = profile.with_(work, self._stored_work(session_id))
         return profile
 
     def _work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
@@ -386,28 +417,34 @@ class MemoryHooks:
         stored = self._stored(session_id)
         if stored is not None and stored.deleted:
             return None
-        work = _work_in(stored)
+        work = self._stored_work(session_id)
         since = self._store.event_log.numbered_after(session_id, work.last_event)
         work.absorb(since, self._client_s_own_files())
         work.branch = self._branches.get(session_id, work.branch)
         return work
+
+    def _stored_work(self, session_id: str) -> SessionWork:
+        from context_graph.memory.capture import work_of
+
+        stored = self._stored(session_id)
+        return work_of(stored.node if stored is not None else None)
 
     def _stored(self, session_id: str) -> StoredNode | None:
         from context_graph.memory.capture import capture_id
 
         return self._memex().stored(capture_id(session_id)) if self._has_memory() else None
 
-    def _quote(
-        self, session_id: str, event: HookEvent, told: Callable[[SessionWork], str], source: str
-    ) -> Quote | None:
+    def _quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
         from context_graph.memory.capture import capture_id
         from context_graph.memory.context.quoting import Quote
 
-        work = self._work(session_id, own=session_id == event.session_id)
-        text = told(work) if work is not None else ""
         if work is None or not text:
             return None
         return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
+
+    def _summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
+        work = self._work(session_id, own=session_id == event.session_id)
+        return self._quote(session_id, work, work.text() if work is not None else "", source)
 
     def _shown(
         self,
@@ -477,19 +514,9 @@ class MemoryHooks:
 
     def _client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.exemptions import (
-            chosen_folders,
-            is_client_memory,
-            looks_like_client_memory,
-        )
+        from context_graph.gates.decide.exemptions import own_files_of
 
-        folder, tops = os.fspath(client_dir(os.environ)), [self._project] if self._project else []
-        chosen = chosen_folders(folder, self._project or "")
-
-        def is_own(path: str) -> bool:
-            return looks_like_client_memory(path) or is_client_memory(path, folder, tops=tops, chosen=chosen)
-
-        return is_own
+        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []
@@ -515,13 +542,6 @@ class MemoryHooks:
             return None
 
 
-def _work_in(stored: StoredNode | None) -> SessionWork:
-    """The work in a stored summary; a new record where there is none."""
-    from context_graph.memory.capture import work_of
-
-    return work_of(stored.node if stored is not None else None)
-
-
 def _led_to(found: Recall) -> dict[str, list[UUID]]:
     """Memory -> the edges followed to it: of an edge's two ends the one that answers the prompt less."""
     place = {one.node.id: number for number, one in enumerate(found.nodes)}
@@ -530,14 +550,6 @@ def _led_to(found: Recall) -> dict[str, list[UUID]]:
         end = max(edge.source_id, edge.target_id, key=place.__getitem__)
         led.setdefault(str(end), []).append(edge.id)
     return led
-
-
-def branch_of(folder: str) -> str:
-    """The branch that is checked out in ``folder``; "" off any branch and outside repositories."""
-    from context_graph.gates.state.git import find_repo, read_head
-
-    repo = find_repo(folder) if folder else None
-    return read_head(repo).branch if repo is not None else ""
 
 
 def _capture_key(session_id: str) -> str:
