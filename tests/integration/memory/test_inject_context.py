@@ -264,7 +264,7 @@ def test_level_0_names_memories_in_some_hundred_tokens(notes) -> None:
         sizes.append(tokens(view, notes, RAW))
     assert max(sizes) <= 215  # ids are random, and so is the number of their pieces
     assert 80 <= sum(sizes) / len(sizes) <= 160
-    assert recall_view(notes, notes.recall(QUERIES[0], top_k=2), RAW)["nodes"][0].keys() == {"id"}
+    assert recall_view(notes, notes.recall(QUERIES[0], top_k=2), RAW, {})["nodes"][0].keys() == {"id"}
 
 
 def test_level_1_gives_texts_and_ids_in_some_two_hundred_tokens(notes) -> None:
@@ -284,7 +284,7 @@ def test_level_1_gives_texts_and_ids_in_some_two_hundred_tokens(notes) -> None:
         sizes.append(tokens(view, notes, TEXT))
     assert max(sizes) <= 470  # likewise
     assert 180 <= sum(sizes) / len(sizes) <= 330
-    node = recall_view(notes, notes.recall(QUERIES[0], top_k=2), TEXT)["nodes"][0]
+    node = recall_view(notes, notes.recall(QUERIES[0], top_k=2), TEXT, {})["nodes"][0]
     assert list(node) == ["id", "content", "importance", "relevance_score", "johari_quadrant", "created_at"]
     assert node["content"] in NOTES
 
@@ -306,9 +306,9 @@ def test_level_2_tells_all_that_is_known_in_some_eight_hundred_tokens(notes) -> 
 def test_the_levels_of_a_recall_grow(notes) -> None:
     """REQ-CORE-020 to REQ-CORE-022: ids; texts; scores of each node and what connects them."""
     found = notes.recall(QUERIES[0], top_k=5)
-    sizes = [tokens(recall_view(notes, found, level), notes, level) for level in VerbosityLevel]
+    sizes = [tokens(recall_view(notes, found, level, {}), notes, level) for level in VerbosityLevel]
     assert sizes[0] < sizes[1] < sizes[2]
-    view = recall_view(notes, found, FULL)
+    view = recall_view(notes, found, FULL, {})
     assert {"causal_links", "entailment_cones", "conflict_analysis", "utl_metrics"} <= view.keys()
     assert all(set(node["utl"]) >= {"delta_s", "delta_c", "w_e", "phi"} for node in view["nodes"])
     assert "next_cursor" in view
@@ -317,7 +317,7 @@ def test_the_levels_of_a_recall_grow(notes) -> None:
 def test_long_contents_are_cut_to_one_length_where_they_do_not_fit_together(memex) -> None:
     """REQ-CORE-021, invariant 9: bounded replies; get_memory gives a text whole."""
     store(memex, "login short", *(f"login {i} " + f"word{i} " * 6000 for i in range(3)))
-    view = recall_view(memex, memex.recall("login"), TEXT)
+    view = recall_view(memex, memex.recall("login"), TEXT, {})
     texts = [node["content"] for node in view["nodes"]]
     assert sum(map(len, texts)) <= MAX_TEXT_CHARS
     assert len(json.dumps(view)) < 30_000

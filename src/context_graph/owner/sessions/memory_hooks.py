@@ -8,7 +8,6 @@ next opened. A store without memories loads no index and no embedder for any of 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,24 +16,21 @@ from uuid import UUID
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
-from context_graph.config.paths import client_dir
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.sessions.compactions import Compactions
+from context_graph.owner.sessions.session_works import SessionWorks
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
     from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.ledger import Ledger
-    from context_graph.memory.context.profile import Profile, Profiles
     from context_graph.memory.context.quoting import Quote
-    from context_graph.memory.context.summary import SessionWork
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
     from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
-    from context_graph.store.graph.node_records import StoredNode
 
 T = TypeVar("T")
 
@@ -43,8 +39,6 @@ CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.S
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
-_WAITING: Final = 4
-"""Sessions at most that a start's profile counts although their summary is still to be refreshed."""
 _RECALLED: Final = 10
 """Candidates for a prompt: as many as have a relevance of their own."""
 _SHOWN: Final = 3
@@ -90,14 +84,12 @@ class MemoryHooks:
         """Whether memories are left to be read into the index of files."""
         self._warm = False
         self._counted = False
-        self._made_profiles: Profiles | None = None
-        self.compactions = Compactions(store)
-        self._branches: dict[str, str] = {}
-        """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
         self._due: dict[str, int | None] = {
             one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
         }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
+        self.compactions = Compactions(store)
+        self._works = SessionWorks(store, memex, has_memory, self._due, project)
 
     @property
     def has_work(self) -> bool:
@@ -127,7 +119,7 @@ class MemoryHooks:
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
             from context_graph.gates.state.git import branch_of
 
-            self._branches[event.session_id] = branch_of(event.cwd or self._project or "")
+            self._works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger = None if event.agent_id else self._made_ledger
         if ledger is not None and ledger.awaits(event.session_id):
             if event.kind in _SHOWN_EVENTS:
@@ -178,7 +170,7 @@ class MemoryHooks:
         self.ledger.learn()
         if not self._counted:  # an older build's store has no profile, and what was forgotten must not count
             self._counted = True
-            self.profiles.count_anew()
+            self._works.profiles.count_anew()
 
     # What goes into contexts
 
@@ -222,9 +214,9 @@ class MemoryHooks:
 
     def compacted(self, event: HookEvent, summary: str) -> None:
         """Compare the summary that the client made of a compaction, raw, with what the session had."""
-        work = (
-            self._guarded("compaction", partial(self._work, own=True), event.session_id) if summary else None
-        )
+        if not summary:
+            return
+        work = self._guarded("compaction", partial(self._works.work, own=True), event.session_id)
         if work is not None:
             self._guarded(
                 "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
@@ -243,17 +235,6 @@ class MemoryHooks:
                 self._memex()  # it makes the ledger's family in a store that has none
             self._made_ledger = Ledger(InjectionRecords(self._store.engine), self._is_common)
         return self._made_ledger
-
-    @property
-    def profiles(self) -> Profiles:
-        """The profile of the store's project."""
-        if self._made_profiles is None:
-            from context_graph.memory.capture import works_in
-            from context_graph.memory.context.profile import Profiles
-            from context_graph.store.graph.tables import ProfileTable
-
-            self._made_profiles = Profiles(ProfileTable(self._store.engine), lambda: works_in(self._memex()))
-        return self._made_profiles
 
     def stats(self) -> dict[str, Any]:
         """The captures due, and the ledger's totals if there is a memory."""
@@ -351,11 +332,11 @@ class MemoryHooks:
             if told:
                 return told
         if event.source == "resume":
-            quote = self._summary_of(event.session_id, event, "checkpoint")
+            quote = self._works.summary_of(event.session_id, event, "checkpoint")
             if quote is not None:
                 return self._shown(event, event.source, [quote], budget, "")
         if event.source == "clear":
-            quotes = (self._summary_of(one, event, "capture") for one in previous())
+            quotes = (self._works.summary_of(one, event, "capture") for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
@@ -363,7 +344,7 @@ class MemoryHooks:
         from context_graph.memory.context.after_compaction import MAX_TOKENS
         from context_graph.memory.embed import default_provider
 
-        work = self._work(event.session_id, own=True)
+        work = self._works.work(event.session_id, own=True)
         if work is None or not work.text():
             return ""
         # A session's own facts are worth more than what is brought from elsewhere.
@@ -378,73 +359,13 @@ class MemoryHooks:
 
         if not (self._due or self._has_memory()):
             return ""
-        quote = self._left_open(event, previous)
+        quote = self._works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
-        told = self._profile().lines(event.at_ms)
+        told = self._works.profile().lines(event.at_ms)
         lines = fitting(told, room, default_provider().count_tokens)
         return self._shown(
             event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
         )
-
-    def _left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
-        """What the last session on this branch left open."""
-        from context_graph.gates.state.git import branch_of
-        from context_graph.memory.context.open_ends import open_ends
-
-        here = branch_of(event.cwd or self._project or "")
-        for session_id in previous():
-            work = self._work(session_id)
-            if work is None or not work.text() or work.branch not in (None, here):
-                continue
-            return self._quote(session_id, work, open_ends(work), "open")
-        return None
-
-    def _profile(self) -> Profile:
-        """The project's profile, with what the sessions did whose summary is still to be refreshed."""
-        from context_graph.memory.context.profile import Profile
-
-        profile = self.profiles.current() if self._has_memory() else Profile()
-        for session_id in [*self._due][-_WAITING:]:
-            work = self._work(session_id)
-            if work is not None and work.text():
-                profile = profile.with_(work, self._stored_work(session_id))
-        return profile
-
-    def _work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
-        """All that a session did so far; None if its summary was forgotten, or there can be none."""
-        if not (own or session_id in self._due or self._has_memory()):
-            return None
-        stored = self._stored(session_id)
-        if stored is not None and stored.deleted:
-            return None
-        work = self._stored_work(session_id)
-        since = self._store.event_log.numbered_after(session_id, work.last_event)
-        work.absorb(since, self._client_s_own_files())
-        work.branch = self._branches.get(session_id, work.branch)
-        return work
-
-    def _stored_work(self, session_id: str) -> SessionWork:
-        from context_graph.memory.capture import work_of
-
-        stored = self._stored(session_id)
-        return work_of(stored.node if stored is not None else None)
-
-    def _stored(self, session_id: str) -> StoredNode | None:
-        from context_graph.memory.capture import capture_id
-
-        return self._memex().stored(capture_id(session_id)) if self._has_memory() else None
-
-    def _quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
-        from context_graph.memory.capture import capture_id
-        from context_graph.memory.context.quoting import Quote
-
-        if work is None or not text:
-            return None
-        return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
-
-    def _summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
-        work = self._work(session_id, own=session_id == event.session_id)
-        return self._quote(session_id, work, work.text() if work is not None else "", source)
 
     def _shown(
         self,
@@ -505,18 +426,12 @@ class MemoryHooks:
             partial(self._store.event_log.numbered_after, session_id),
             project=self._project,
             sealed_at_ms=sealed,
-            leaves_out=self._client_s_own_files(),
+            leaves_out=self._works.client_s_own_files(),
             evidence=self._memex().evidence,
-            branch=self._branches.pop(session_id, None),
-            learn=self.profiles.learn,
+            branch=self._works.branches.pop(session_id, None),
+            learn=self._works.profiles.learn,
         )
         self._store.event_log.captured(session_id)
-
-    def _client_s_own_files(self) -> Callable[[str], bool]:
-        """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.exemptions import own_files_of
-
-        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []

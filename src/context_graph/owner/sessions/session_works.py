@@ -1,0 +1,120 @@
+"""Tells what a store's sessions did up to their last event, and what the project's profile says of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from context_graph.config.paths import client_dir
+from context_graph.model import HookEvent
+from context_graph.store.sessions.sessions import SessionStore
+
+if TYPE_CHECKING:
+    from context_graph.memory.context.profile import Profile, Profiles
+    from context_graph.memory.context.quoting import Quote
+    from context_graph.memory.context.summary import SessionWork
+    from context_graph.memory.memex import Memex
+    from context_graph.store.graph.node_records import StoredNode
+
+_WAITING: Final = 4
+"""Sessions at most that a start's profile counts although their summary is still to be refreshed."""
+
+
+class SessionWorks:
+    """The work of one store's sessions. Not thread-safe.
+
+    Args:
+        due: Sessions whose summary is to be refreshed; the caller's own.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        memex: Callable[[], Memex],
+        has_memory: Callable[[], bool],
+        due: dict[str, int | None],
+        project: str | None,
+    ) -> None:
+        self._store, self._memex, self._has_memory = store, memex, has_memory
+        self._due, self._project = due, project
+        self._made_profiles: Profiles | None = None
+        self.branches: dict[str, str] = {}
+        """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
+
+    def left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
+        """What the last session on this branch left open."""
+        from context_graph.gates.state.git import branch_of
+        from context_graph.memory.context.open_ends import open_ends
+
+        here = branch_of(event.cwd or self._project or "")
+        for session_id in previous():
+            work = self.work(session_id)
+            if work is None or not work.text() or work.branch not in (None, here):
+                continue
+            return self.quote(session_id, work, open_ends(work), "open")
+        return None
+
+    def profile(self) -> Profile:
+        """The project's profile, with what the sessions did whose summary is still to be refreshed."""
+        from context_graph.memory.context.profile import Profile
+
+        profile = self.profiles.current() if self._has_memory() else Profile()
+        for session_id in [*self._due][-_WAITING:]:
+            work = self.work(session_id)
+            if work is not None and work.text():
+                profile = profile.with_(work, self.stored_work(session_id))
+        return profile
+
+    def work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
+        """All that a session did so far; None if its summary was forgotten, or there can be none."""
+        if not (own or session_id in self._due or self._has_memory()):
+            return None
+        stored = self._stored(session_id)
+        if stored is not None and stored.deleted:
+            return None
+        work = self.stored_work(session_id)
+        since = self._store.event_log.numbered_after(session_id, work.last_event)
+        work.absorb(since, self.client_s_own_files())
+        work.branch = self.branches.get(session_id, work.branch)
+        return work
+
+    def stored_work(self, session_id: str) -> SessionWork:
+        from context_graph.memory.capture import work_of
+
+        stored = self._stored(session_id)
+        return work_of(stored.node if stored is not None else None)
+
+    def _stored(self, session_id: str) -> StoredNode | None:
+        from context_graph.memory.capture import capture_id
+
+        return self._memex().stored(capture_id(session_id)) if self._has_memory() else None
+
+    def quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
+        from context_graph.memory.capture import capture_id
+        from context_graph.memory.context.quoting import Quote
+
+        if work is None or not text:
+            return None
+        return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
+
+    def summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
+        work = self.work(session_id, own=session_id == event.session_id)
+        return self.quote(session_id, work, work.text() if work is not None else "", source)
+
+    def client_s_own_files(self) -> Callable[[str], bool]:
+        """Whether a path is in the client's own memory, which summaries leave out."""
+        from context_graph.gates.decide.exemptions import own_files_of
+
+        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
+
+    @property
+    def profiles(self) -> Profiles:
+        """The profile of the store's project."""
+        if self._made_profiles is None:
+            from context_graph.memory.capture import works_in
+            from context_graph.memory.context.profile import Profiles
+            from context_graph.store.graph.tables import ProfileTable
+
+            self._made_profiles = Profiles(ProfileTable(self._store.engine), lambda: works_in(self._memex()))
+        return self._made_profiles
