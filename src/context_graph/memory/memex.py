@@ -203,8 +203,11 @@ class Memex(Reading):
         )
         draft.check()
         draft.redact(self._core.redactor)
-        if evidence is not None:
-            draft.metadata = {**(draft.metadata or {}), KEY: evidence}
+        if evidence is not None:  # a file whose name is a secret can't be named
+            files = {
+                path: kept for path, kept in evidence["files"].items() if not self._core.redactor.finds(path)
+            }
+            draft.metadata = {**(draft.metadata or {}), KEY: {**evidence, "files": files}}
         with self._core.operation("store", writes=True) as core:
             node = editing.store_drafts(core, (draft,), (core.provider.encode(text_to_embed(draft)),))[0]
             core.did(Deed.LINKED if draft.ends() else Deed.STORED)

@@ -238,7 +238,11 @@ class Recaller:
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
             order = self._order(
-                key, watermark, wanted, live, mask, followed, aged=recency > 0.0, first=start == 0
+                key + bytes([floor > 0.0]),
+                *(watermark, wanted, live, mask, followed),
+                aged=recency > 0.0,
+                first=start == 0,
+                looks_up=floor > 0.0,
             )
             if order.likeliest < floor:
                 return Recall([], total)
@@ -349,6 +353,7 @@ class Recaller:
         *,
         aged: bool,
         first: bool,
+        looks_up: bool,
     ) -> _Order:
         """The order of the first page, or today's; the best ten by their relevance, unless age counts too."""
         name = key + watermark.to_bytes(8, "little")
@@ -361,7 +366,8 @@ class Recaller:
             total = self._scores.total
             best = ranking.top(total, mask, MAX_DEPTH)
             scores = array("f", [total[row] for row in best])
-            judged = self._led_on(self._judged(best[:_EXPANDED], wanted, live), followed)
+            judged = self._judged(best[:_EXPANDED], wanted, live, looks_up=looks_up)
+            judged = self._led_on(judged, followed)
             if not aged:
                 judged.sort(key=lambda one: -one[1])
             best[: len(judged)] = [row for row, _, _ in judged]
@@ -374,12 +380,16 @@ class Recaller:
             self._orders.popitem(last=False)
         return order
 
-    def _judged(self, best: list[int], wanted: Wanted, live: bytearray) -> list[_Judged]:
+    def _judged(self, best: list[int], wanted: Wanted, live: bytearray, *, looks_up: bool) -> list[_Judged]:
         """These rows, after their ranking."""
         _, mean, deviation = ranking.moments(self._scores.total, live)
         postings = self.index.postings
         asked = relevance.Asked(
-            wanted.text, self.provider, lambda terms: postings.idfs(terms, live), live.count(1)
+            wanted.text,
+            self.provider,
+            lambda terms: postings.idfs(terms, live),
+            live.count(1),
+            looks_up=looks_up,
         )
         judged = []
         for row in best:

@@ -71,6 +71,8 @@ _FAR: Final = 5.0
 """Standard deviations; where nothing else has a word of the question one common word is farther out."""
 _ENOUGH: Final = 0.7
 """Rarity that an opening's words must have together to be held in full; `run the tests` has less."""
+_LOOKED_UP: Final = 3
+"""Words of a query that are all meant, whatever they are."""
 _YOUNG: Final = 50.0
 """Memories at which the store's own estimate of a word's rarity counts as much as the vocabulary's."""
 _LARGEST: Final = 1000
@@ -161,8 +163,14 @@ def floor_unasked(floor: float, kind: Kind) -> float:
 class Asked:
     """What a question asks for. Cost: 1 to 5 us a word, then some 50 us a memory of 200 words."""
 
-    def __init__(self, text: str, provider: EmbeddingProvider, idfs: Idfs, memories: int) -> None:
-        """For a store with that number of memories; ``idfs`` is asked again for each memory."""
+    def __init__(
+        self, text: str, provider: EmbeddingProvider, idfs: Idfs, memories: int, *, looks_up: bool = False
+    ) -> None:
+        """For a store with that number of memories; ``idfs`` is asked again for each memory.
+
+        ``looks_up`` says that somebody asked for these words: a few of them, however common, are all meant.
+        """
+        self._looks_up = looks_up
         self._provider, self._idfs = provider, idfs
         self._size = math.log(max(1, min(memories, _LARGEST))) / 5.0
         self._rarity: dict[int, float] = {}
@@ -188,7 +196,8 @@ class Asked:
             idf = sum(next(idfs) for _ in terms) / len(terms)
             weighed.append((terms, grown * idf / most + (1.0 - grown) * rare))
         self._whole = sum(weight for _, weight in weighed)
-        self._telling = min(1.0, sum(rare for _, rare in known) / _ENOUGH)
+        means_all = self._looks_up and len(known) <= _LOOKED_UP
+        self._telling = 1.0 if means_all else min(1.0, sum(rare for _, rare in known) / _ENOUGH)
         return weighed
 
     def signs(self, content: str, margin: float, cosine: float) -> dict[str, float]:

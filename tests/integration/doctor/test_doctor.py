@@ -234,7 +234,8 @@ def test_damage_to_the_index_s_snapshot_is_told_and_needs_nothing(project: Cli) 
     raw[len(raw) // 2] ^= 0xFF
     snapshot.write_bytes(raw)
     code, report = examine(project)
-    assert code == 0 and "index snapshot was of no use" in json.dumps(report["findings"])
+    assert code == 0, report["findings"]
+    assert "index snapshot was of no use" in json.dumps(report["findings"])
     assert report["store"]["memory"]["agrees"], "the index was made anew from the records"
     project.run("owner", "stop")
     code, report = examine(project)

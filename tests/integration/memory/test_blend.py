@@ -36,5 +36,8 @@ def test_what_stands_in_the_session_of_a_good_hit_is_lifted(memex: Memex) -> Non
     apart = memex.store(f"{beside}.", rationale=WHY, session_id="elsewhere")
     for content in OTHERS[2:]:
         memex.store(content, rationale=WHY, session_id="elsewhere")
-    query = "which port was the staging database moved to"
-    assert score_of(memex, query, beside) > score_of(memex, query, apart.content)
+    parts = {
+        hit.node.content: hit.parts
+        for hit in memex.recall("which port was the staging database moved to", top_k=50).nodes
+    }
+    assert parts[beside]["others"] > parts[apart.content]["others"]

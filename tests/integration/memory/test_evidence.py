@@ -233,3 +233,11 @@ def test_a_session_s_summary_rests_on_the_files_it_changed(cli: Cli) -> None:
     assert memory(cli, "show", node["id"])["standing"] == "verified"
     path.write_text("PORT = 9001\n")
     assert memory(cli, "show", node["id"])["standing"] == "changed since: server.py"
+
+
+def test_a_file_whose_name_is_a_secret_is_not_named(memex: Memex, project: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    (project / f"{token}.txt").write_text("x")
+    keep(memex, project, f"{token}.txt", "src/a.py")
+    (node,) = memex.list(limit=1).nodes
+    assert list(node.metadata["evidence"]["files"]) == ["src/a.py"] and token not in str(node)

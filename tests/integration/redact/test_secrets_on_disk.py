@@ -192,7 +192,7 @@ def test_no_id_of_a_hook_event_keeps_an_issuers_token(cli: Cli, isolated_home: P
     assert planter.kept(isolated_home) == []
 
 
-IDS = {"node_id", "source_id", "target_id", "link_to"}
+IDS = {"node_id", "source_id", "target_id", "link_to", "supersedes", "evidence"}
 
 
 def _argument(planter: Planter, place: str, name: str, schema: dict[str, Any]) -> Any:
@@ -216,7 +216,7 @@ def test_no_argument_of_any_tool_keeps_a_secret(cli: Cli, isolated_home: Path) -
     planter = Planter()
     with connected(cli) as peer:
         ids = {"node_id": peer.store("one plain note"), "source_id": peer.store("two plain notes")}
-        ids |= {"target_id": ids["node_id"], "link_to": [ids["node_id"]]}
+        ids |= {"target_id": ids["node_id"], "link_to": [ids["node_id"]], "supersedes": [ids["source_id"]]}
         for tool, schema in ((one.name, one.parameters) for one in memory_tools()):
             texts = {
                 name: _argument(planter, f"{tool}.{name}", name, given)
@@ -324,7 +324,14 @@ def test_no_argument_of_any_command_keeps_a_secret(cli: Cli, isolated_home: Path
                 text = ids[given.name.startswith("target")]
             elif given.name == "metadata":
                 text = json.dumps({"note": text})
-            elif given.name in ("link_to", "occurred_at", "created_after", "created_before"):
+            elif given.name in (
+                "link_to",
+                "supersedes",
+                "evidence",
+                "occurred_at",
+                "created_after",
+                "created_before",
+            ):
                 continue
             args += [text] if given.param_type_name == "argument" else [given.opts[0], text]
         if args:

@@ -194,9 +194,10 @@ class MemoryHooks:
 
         Until the index of files is built, after the first session's start, nothing is known.
         """
-        if not (settings.memory_at_file and settings.memory_inject) or not self._has_memory():
+        if self._files is None or not (settings.memory_at_file and settings.memory_inject):
             return ""
-        return self._guarded("file", partial(self._about_file, event, editing=editing)) or ""
+        told = self._guarded("file", partial(self._about_file, self._files, event, editing=editing))
+        return told or ""
 
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
         """What a session's start is told: the project's profile and what the last session left open.
@@ -289,14 +290,12 @@ class MemoryHooks:
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
 
-    def _about_file(self, event: HookEvent, *, editing: bool) -> str:
+    def _about_file(self, files: FileMemories, event: HookEvent, *, editing: bool) -> str:
         from context_graph.memory.capture import work_of
         from context_graph.memory.context.at_file import FILE_TOKENS, line_about
         from context_graph.memory.embed import default_provider
 
-        if self._files is None:
-            return ""
-        memex, files = self._memex(), self._files
+        memex = self._memex()
         if memex.seq > files.seen:  # a capture, or a memory stored since
             self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
         due = files.due(event, self.ledger.shown(event.session_id), editing=editing)
