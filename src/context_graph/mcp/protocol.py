@@ -40,8 +40,9 @@ LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", 
 INSTRUCTIONS: Final = (
     "Long-term memory of this project. It is shared by all sessions in this repository and survives "
     "compaction and restarts; other projects never see it.\n"
-    "- Before you start on something, call inject_context with what you are about to do: it returns the "
-    "relevant memories within max_tokens. recall_memory returns single memories with scores.\n"
+    "- Three tools are loaded; call them directly, without a tool search. A question about what was said, "
+    "decided or done before: recall_memory. Before you start on something: inject_context, which returns "
+    "what is relevant within max_tokens.\n"
     "- Call store_memory when you learn what a later session would need: a decision and its reason, how to "
     "build or test, a cause found after a search, a preference of the user, a dead end. One fact per memory; "
     "the rationale (10-500 characters) says why it is kept. No secrets: what looks like one is masked.\n"
@@ -52,8 +53,8 @@ INSTRUCTIONS: Final = (
     "restore_memory brings it back.\n"
     "- consolidate_memories merges, prunes and links memories. Run it with dry_run first, show the user the "
     "result and ask before the real run.\n"
-    "- Each result has `pulse`: entropy, coherence and a suggested_action. set_verbosity (0 ids, 1 text, "
-    "2 all insights) sets how much results say; verbosity_level does so for one call."
+    "- Each result has `pulse`: entropy, coherence and a suggested_action. verbosity_level (0 ids, 1 text, "
+    "2 all insights) says how much one call answers, set_verbosity how much all do."
 )
 """For the model. Claude Code cuts at some 2,048 characters."""
 
