@@ -162,7 +162,8 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     yield (
         "tokens a session",
-        f"{cost['session_start']} ({cost['tool_schemas']} loaded tools, {cost.get('tool_names', 0)} names of others, "
+        f"{cost['session_start']} ({cost['tool_schemas']} loaded tools, "
+        f"{cost.get('tool_names', 0)} names of others, "
         f"{cost['instructions']} instructions)",
     )
     day = cost["day"]

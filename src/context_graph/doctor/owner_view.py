@@ -181,7 +181,7 @@ def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
 
 
 _AT_START: Final = ("tool_schemas", "tool_names", "instructions")
-"""What a client shows its model at once: the loaded tools' schemas, the deferred ones' names, the instructions."""
+"""What a client shows its model at once: schemas of loaded tools, names of deferred ones, instructions."""
 
 
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:

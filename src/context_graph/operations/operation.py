@@ -1,7 +1,9 @@
 """Describes an operation (its verb, tool and command) and its parameters, and reads them from JSON.
 
 Every session pays for the tools that its client loads at once (at most 2 KB, see `Operation.loaded`), and for
-the others when it looks them up, so a tool's words in tools/list must change what a model does. The sentences for people are longer. A docstring is the command's
+the others when it looks them up, so a tool's words in tools/list must change what a model does. The
+sentences for people are longer.
+A docstring is the command's
 help; an operation without `short` has no command, one without `tool` no tool. Errors in arguments are
 worded as in seed 003.
 """
@@ -286,7 +288,7 @@ class Operation:
     says: str = ""
     """The tool's description in tools/list."""
     loaded: bool = False
-    """The client shows the tool to its model from the start, where it defers others until they are looked up."""
+    """The client shows the tool to its model from the start, where it defers others."""
     search: str = ""
     """Words by which a client that defers the tool finds it."""
     hints: Mapping[str, bool] = field(default_factory=lambda: ADDS)
