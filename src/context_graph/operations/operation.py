@@ -2,8 +2,8 @@
 
 Every session pays for the tools that its client loads at once (at most 2 KB, see `Operation.loaded`), and for
 the others when it looks them up, so a tool's words in tools/list must change what a model does. The
-sentences for people are longer. A docstring is the command's help; an operation without `short` has no command, one without `tool` no tool. Errors in arguments are
-worded as in seed 003.
+sentences for people are longer. A docstring is the command's help; an operation without `short` has no
+command, one without `tool` no tool. Errors in arguments are worded as in seed 003.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
