@@ -29,7 +29,6 @@ class Item:
     name: str
     text: str
     session: str | None = None
-    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def _conversation(raw: dict[str, Any]) -> Collection:
         for turn in turns if session else ():
             photo = f" [photo: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}".strip() + photo
-            items.append(Item(turn["dia_id"], text, session[1] if session else None, turn["speaker"]))
+            items.append(Item(turn["dia_id"], text, session[1] if session else None))
     names = {item.name for item in items}
     questions = []
     for one in raw["qa"]:

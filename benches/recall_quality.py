@@ -21,7 +21,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -40,8 +40,8 @@ from context_graph.model.memory import MemoryNode
 TOP = 10
 BATCH = 500
 STORE = b"a store of recall_quality"
-WEIGHTS = ("question", "speaker", "time", "after_question", "forward", "back", "session")
-"""Those of `Blend` that are chosen: what is not there any more is passed over."""
+WEIGHTS = ("question", "name", "time", "after_question", "back", "session")
+"""Those of `Blend` that are chosen."""
 STEPS = (-0.3, 0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 Row = tuple[float, float, float]
 """hit@1, hit@10, recall@10 of one question."""
@@ -58,7 +58,6 @@ def main() -> None:
     options.add_argument("--locomo", type=Path, help="locomo10.json")
     options.add_argument("--cosqa", type=Path, help="folder with code_idx_map.txt and the dev questions")
     options.add_argument("--a-session", type=int, default=0, help="CoSQA: functions that share a session")
-    options.add_argument("--speakers", action="store_true", help="LoCoMo: say in metadata who spoke")
     options.add_argument("--parts", action="store_true", help="also take each weight out alone")
     options.add_argument("--cross-validate", action="store_true", help="also choose the weights anew")
     given = options.parse_args()
@@ -72,22 +71,22 @@ def main() -> None:
             continue
         questions = sum(len(one.questions) for one in collections)
         print(f"{name}: {questions} questions, {sum(len(one.items) for one in collections)} memories")
-        rows = [row for one in collections for row in through_memex(one, given.speakers)]
+        rows = [row for one in collections for row in through_memex(one)]
         print(f"{'':34}{'hit@1':>8}{'hit@10':>8}{'recall@10':>11}")
         show("through Memex", rows)
         if given.parts:
-            parts(collections, given.speakers)
+            parts(collections)
         if given.cross_validate:
-            cross_validate(collections, given.speakers)
+            cross_validate(collections)
 
 
-def through_memex(collection: Collection, speakers: bool) -> list[Row]:
+def through_memex(collection: Collection) -> list[Row]:
     """All of its questions, asked of a store with all of its items."""
     with tempfile.TemporaryDirectory() as folder, Memex.open(folder) as memex:
         names: dict[UUID, str] = {}
         for at in range(0, len(collection.items), BATCH):
             part = collection.items[at : at + BATCH]
-            nodes = memex.store_many([draft(item, speakers) for item in part])
+            nodes = memex.store_many([draft(item) for item in part])
             names.update((node.id, item.name) for node, item in zip(nodes, part, strict=True))
         return measured(
             collection.questions,
@@ -95,14 +94,12 @@ def through_memex(collection: Collection, speakers: bool) -> list[Row]:
         )
 
 
-def draft(item: Item, speakers: bool) -> dict[str, object]:
+def draft(item: Item) -> dict[str, object]:
     """As `store_many` takes it."""
-    metadata = {"speaker": item.speaker} if speakers and item.speaker else {}
     return {
         "content": item.text,
         "rationale": "a memory of the collection",
         "session_id": item.session,
-        "metadata": metadata,
     }
 
 
@@ -121,13 +118,13 @@ def show(what: str, rows: Sequence[Row]) -> None:
     print(f"{what:34}{first:8.1f}{ten:8.1f}{share:11.1f}")
 
 
-def indexed(collection: Collection, speakers: bool) -> Callable[[Blend], list[Row]]:
+def indexed(collection: Collection) -> Callable[[Blend], list[Row]]:
     """Its items in an index of its own; asks all questions with the weights that it is given."""
     provider = default_provider()
     index = MemoryIndex(provider.digest, provider.vocabulary_size)
     index.store_uid = STORE
     for number, item in enumerate(collection.items, 1):
-        index.add(node(number, item, speakers), provider.encode(item.text))
+        index.add(node(number, item), provider.encode(item.text))
 
     def rows_of(blend: Blend) -> list[Row]:
         recaller = Recaller(
@@ -143,48 +140,41 @@ def indexed(collection: Collection, speakers: bool) -> Callable[[Blend], list[Ro
     return rows_of
 
 
-def node(number: int, item: Item, speakers: bool = False) -> MemoryNode:
+def node(number: int, item: Item) -> MemoryNode:
     """The memory of an item, with its number for an id."""
     return MemoryNode(
         id=UUID(int=number),
         content=item.text,
         rationale="a memory of the collection",
         session_id=item.session,
-        metadata={"speaker": item.speaker} if speakers and item.speaker else {},
         created_at_ms=number,
         last_accessed_ms=number,
         commit_seq=number,
     )
 
 
-def parts(collections: Sequence[Collection], speakers: bool) -> None:
+def parts(collections: Sequence[Collection]) -> None:
     """What is left without each weight."""
-    ask = [indexed(one, speakers) for one in collections]
+    ask = [indexed(one) for one in collections]
 
     def line(what: str, blend: Blend) -> None:
         show(what, [row for one in ask for row in one(blend)])
 
-    for name in weights():
+    for name in WEIGHTS:
         if getattr(DEFAULT, name):
             line(f"without {name}", replace(DEFAULT, **{name: 0.0}))
     line("words and vectors alone", plain())
     line("words alone", replace(plain(), dense=0.0))
 
 
-def weights() -> list[str]:
-    """The chosen ones that there are."""
-    there = {one.name for one in fields(Blend)}
-    return [name for name in WEIGHTS if name in there]
-
-
 def plain() -> Blend:
     """Words and vectors."""
-    return replace(DEFAULT, **dict.fromkeys(weights(), 0.0))
+    return replace(DEFAULT, **dict.fromkeys(WEIGHTS, 0.0))
 
 
-def cross_validate(collections: Sequence[Collection], speakers: bool) -> None:
+def cross_validate(collections: Sequence[Collection]) -> None:
     """Weights from all but one, measured on that one, for each."""
-    ask = [indexed(one, speakers) for one in collections]
+    ask = [indexed(one) for one in collections]
 
     @cache
     def rows_of(at: int, blend: Blend) -> list[Row]:
@@ -197,11 +187,11 @@ def cross_validate(collections: Sequence[Collection], speakers: bool) -> None:
     for out in range(len(collections)):
         others = [at for at in range(len(collections)) if at != out]
         blend = plain()
-        for name in weights():
+        for name in WEIGHTS:
             tried = [replace(blend, **{name: step}) for step in STEPS]
             blend = max(tried, key=lambda one: mean(others, one))
         chosen += rows_of(out, blend)
-        said = " ".join(f"{name}={getattr(blend, name):g}" for name in weights())
+        said = " ".join(f"{name}={getattr(blend, name):g}" for name in WEIGHTS)
         print(f"  {collections[out].name}: recall@10 {100 * mean([out], blend):.1f} with {said}")
     everywhere = range(len(collections))
     show("chosen on the other collections", chosen)

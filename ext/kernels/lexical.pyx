@@ -195,6 +195,19 @@ cdef class Postings:
                     held[j] += idf
         return [share / total for share in held] if total > 0.0 else held
 
+    def idfs(self, terms, live):
+        """For each of these terms ln(1 + (n - m + 0.5) / (m + 0.5)): n live rows, m of them with the term."""
+        cdef const uint64_t[::1] wanted = terms
+        cdef const uint8_t[::1] alive = self._alive(live)
+        cdef Py_ssize_t i
+        cdef double living = self.totals(live)[0]
+        cdef Slot* slot
+        found = []
+        for i in range(wanted.shape[0]):
+            slot = &self.slots[_place(self.slots, self.n_slots, wanted[i])]
+            found.append(_idf(living, _live(slot, &alive[0]) if slot.used else 0))
+        return found
+
     def few(self, terms, live, uint32_t most):
         """How many of these packed terms have one to ``most`` live rows."""
         cdef const uint8_t[::1] packed = _packed(terms)

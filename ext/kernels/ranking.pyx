@@ -22,6 +22,7 @@ __all__ = [
     "keep_times",
     "lift_groups",
     "moments",
+    "spaced",
     "spread",
     "top",
 ]
@@ -134,7 +135,7 @@ def add_by_age(times, int64_t now, double half_life, double weight, out):
             total[i] += <float>(weight / (1.0 + (age if age > 0.0 else 0.0) / half_life))
 
 
-def spread(scores, live, before, asks, double after_question, double forward, double back, out):
+def spread(scores, live, before, asks, double after_question, double back, out):
     """Write to out each score and what its live neighbours pass on."""
     cdef const float[::1] value = scores
     cdef const uint8_t[::1] alive = live
@@ -160,10 +161,28 @@ def spread(scores, live, before, asks, double after_question, double forward, do
                 j = previous[j] if previous[j] < j else <uint32_t>NO_ROW
             if j >= i:
                 continue
-            if value[j] > 0.0:
-                total[i] += <float>((after_question if asking[j] & 1 else forward) * value[j])
+            if value[j] > 0.0 and asking[j] & 1:
+                total[i] += <float>(after_question * value[j])
             if value[i] > 0.0:
                 total[j] += <float>(back * value[i])
+
+
+def spaced(live, Py_ssize_t most):
+    """At most so many live rows at equal distances, lowest first."""
+    cdef const uint8_t[::1] alive = live
+    cdef Py_ssize_t n = alive.shape[0]
+    cdef Py_ssize_t count = 0, seen = 0, taken = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        count += alive[i] != 0
+    found = []
+    for i in range(n):
+        if alive[i]:
+            if taken < most and seen * most >= taken * count:
+                found.append(i)
+                taken += 1
+            seen += 1
+    return found
 
 
 def lift_groups(scores, live, groups, double weight):

@@ -157,3 +157,30 @@ def test_every_length_of_vector_is_added_up_to_its_end() -> None:
 def test_the_longest_vector_of_the_largest_numbers_does_not_overflow() -> None:
     held = filled(compiled, [3.0] * compiled.MAX_DIM)
     assert scanned(held, [-5.0] * compiled.MAX_DIM)[1][0] == pytest.approx(-15.0 * compiled.MAX_DIM)
+
+
+def test_likeness_is_the_mean_cosine_of_pairs_and_leaves_empty_rows_out(module) -> None:
+    held = filled(module, *VECTORS)
+    rows = lambda *numbers: array("I", numbers)  # noqa: E731
+    assert held.likeness(rows(0, 0), rows(1, 0)) == (2, pytest.approx(0.8, abs=0.01))
+    assert held.likeness(rows(0, 0, 3), rows(2, 3, 3)) == (1, pytest.approx(-0.873, abs=0.01))
+    assert held.likeness(rows(3), rows(0)) == (0, 0.0)
+    assert held.likeness(rows(), rows()) == (0, 0.0)
+    with pytest.raises(ValueError, match="right must have 1 values, got 2"):
+        held.likeness(rows(0), rows(0, 1))
+    with pytest.raises(ValueError, match="rows must be below 4, got 0 and 4"):
+        held.likeness(rows(0), rows(4))
+
+
+@given(
+    numbers=st.lists(st.lists(st.floats(-9, 9, width=32), min_size=5, max_size=5), min_size=1, max_size=9),
+    data=st.data(),
+)
+@settings(max_examples=100, deadline=None)
+def test_both_twins_find_the_same_likeness(numbers, data) -> None:
+    row = st.integers(0, len(numbers) - 1)
+    pairs = data.draw(st.lists(st.tuples(row, row), max_size=12))
+    left, right = array("I", [a for a, _ in pairs]), array("I", [b for _, b in pairs])
+    assert filled(compiled, *numbers).likeness(left, right) == filled(_reference_dense, *numbers).likeness(
+        left, right
+    )

@@ -77,19 +77,19 @@ def test_what_is_a_half_life_old_gets_half(module) -> None:
 
 def spread(module, scores, live, before, asks):
     out = floats(*[0.0] * len(scores))
-    module.spread(floats(*scores), bytes(live), ordinals(*before), ordinals(*asks), 0.5, 0.25, 0.125, out)
+    module.spread(floats(*scores), bytes(live), ordinals(*before), ordinals(*asks), 0.5, 0.125, out)
     return list(out)
 
 
 def test_neighbours_pass_on_what_is_positive(module) -> None:
     before = [NONE, 0, 1, NONE]
-    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [0] * 4) == [8.0, 2.0, -8.0, 4.0]
+    assert spread(module, [8, 0, -8, 4], [1] * 4, before, [0] * 4) == [8.0, 0.0, -8.0, 4.0]
     assert spread(module, [8, 0, -8, 4], [1] * 4, before, [1, 0, 0, 0]) == [8.0, 4.0, -8.0, 4.0]
-    assert spread(module, [0, 8, 0, 0], [1] * 4, before, [2] * 4) == [1.0, 8.0, 2.0, 0.0]
+    assert spread(module, [0, 8, 0, 0], [1] * 4, before, [2] * 4) == [1.0, 8.0, 0.0, 0.0]
 
 
 def test_dead_neighbours_are_skipped_and_get_nothing(module) -> None:
-    assert spread(module, [8, 100, 0], [1, 0, 1], [NONE, 0, 1], [0] * 3) == [8.0, 100.0, 2.0]
+    assert spread(module, [8, 100, 0], [1, 0, 1], [NONE, 0, 1], [1] * 3) == [8.0, 100.0, 4.0]
     assert spread(module, [8, 0], [0, 1], [NONE, 0], [0] * 2) == [8.0, 0.0]
 
 
@@ -105,6 +105,19 @@ def test_groups_are_lifted_by_their_best(module) -> None:
     assert list(scores) == [6.0, 2.0, -1.0, 8.0, 2.0]
     module.lift_groups(scores, b"\1" * 5, ordinals(0, 0, 0, 0, 0), 0.5)
     assert list(scores) == [6.0, 2.0, -1.0, 8.0, 2.0]
+
+
+def test_spaced_rows_depend_on_the_live_ones_alone(module) -> None:
+    assert module.spaced(b"\1" * 8, 4) == [0, 2, 4, 6]
+    assert module.spaced(b"\0\1\0\1\1\0\1", 2) == [1, 4]
+    assert module.spaced(b"\1\0\1", 9) == [0, 2]
+    assert module.spaced(b"\1\1", 0) == module.spaced(b"", 3) == module.spaced(bytes(4), 3) == []
+
+
+@given(live=st.binary(max_size=60), most=st.integers(0, 20))
+@settings(max_examples=100, deadline=None)
+def test_both_twins_space_the_same_rows(live, most) -> None:
+    assert compiled.spaced(live, most) == _reference_ranking.spaced(live, most)
 
 
 def test_masks_keep_what_is_allowed(module) -> None:
@@ -142,7 +155,7 @@ def test_columns_that_dont_fit_are_refused(module) -> None:
         (lambda: module.expect(two, 0, 1, 0, 1, floats(0)), "out must have 2 values, got 1"),
         (lambda: module.add_by_class(ordinals(0, 0), floats(0), floats(0)), "out must have 2 values"),
         (lambda: module.add_by_age(array("q", [0, 0]), 0, 1, 1, floats(0)), "out must have 2 values"),
-        (lambda: module.spread(two, mask, one, one, 0, 0, 0, two), "before must have 2 values, got 1"),
+        (lambda: module.spread(two, mask, one, one, 0, 0, two), "before must have 2 values, got 1"),
         (lambda: module.lift_groups(two, mask, one, 1.0), "groups must have 2 values, got 1"),
         (lambda: module.keep_classes(mask, one, b"\1"), "classes must have 2 values, got 1"),
         (lambda: module.keep_numbers(mask, array("d"), 0, 1), "numbers must have 2 values, got 0"),
@@ -178,7 +191,7 @@ def test_the_twins_agree_to_the_bit(data, n) -> None:
         module.add_by_class(flags, floats(0.0, -0.3), out)
         module.add_by_age(times, 5 * 10**14, 1e12, 3.0, out)
         total = floats(*[0.0] * n)
-        module.spread(out, live, before, flags, 0.5, 0.1, 0.1, total)
+        module.spread(out, live, before, flags, 0.5, 0.1, total)
         module.lift_groups(total, live, groups, 0.4)
         outs.append((count, pytest.approx(mean), pytest.approx(deviation, abs=1e-4), list(total)))
         outs[-1] += (module.top(total, live, 7),)

@@ -22,12 +22,13 @@ from context_graph.gates.shell.protected import Protected
 from context_graph.gates.state.project import Project
 from context_graph.identity.forecast import command_head
 from context_graph.mcp import rpc
+from context_graph.memory import relevance as relevance_of
 from context_graph.memory.context import ledger, quoting, selection
-from context_graph.memory.context.relevance import Asked
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.embed import default_provider
 from context_graph.memory.exchange.markdown import file_name, read_markdown
 from context_graph.memory.index import blend
+from context_graph.memory.relevance import Asked
 from context_graph.model import EventKind, HookEvent
 from context_graph.model.memory import MAX_CONTENT_CHARS
 from context_graph.owner.socket.lines import MessageSplitter
@@ -66,8 +67,9 @@ def quoted(text: str) -> None:
 
 
 def relevance(text: str) -> None:
-    asked = Asked(text, default_provider(), 3)
-    asked.relevance(text, {"terms": 0.5, "cosine": 0.5})
+    asked = Asked(text, default_provider(), lambda terms: [1.0] * len(terms), 3)
+    asked.signs(text, 1.0, 0.5)
+    relevance_of.kind_of(text)
     blend.asks_when(text)
     phrases.is_small_talk(text)
 

@@ -165,14 +165,18 @@ def test_a_session_s_own_words_come_back_to_the_next_as_data(cli: Cli) -> None:
     given = {"tool_input": {"command": "cat README"}, "tool_response": {"stdout": f"bucket {ATTACKS[0]}"}}
     hook(cli, "post-tool", "s-1", tool_name="Bash", **given)
     hook(
-        cli, "stop", "s-1", last_assistant_message=f"The bucket of staging is full {ATTACKS[0]}\n{ATTACKS[4]}"
+        cli,
+        "stop",
+        "s-1",
+        last_assistant_message=f"Still to do: the bucket of staging {ATTACKS[0]}\n{ATTACKS[4]}",
     )
     cli.run("memory", "stats")
-    text = context_of(hook(cli, "session-start", "s-2", source="startup"))
-    assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) == 1
-    before, _, rest = text.partition(FENCE_OPEN)
-    fenced, _, after = rest.partition(FENCE_CLOSE)
-    assert "bucket" in fenced and ORDER not in before + after and "<system-reminder>" not in text
+    for session, source in (("s-2", "startup"), ("s-1", "compact"), ("s-1", "resume")):
+        text = context_of(hook(cli, "session-start", session, source=source))
+        assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) == 1
+        before, _, rest = text.partition(FENCE_OPEN)
+        fenced, _, after = rest.partition(FENCE_CLOSE)
+        assert "bucket" in fenced and ORDER not in before + after and "<system-reminder>" not in text
 
 
 def test_a_memory_steers_no_terminal(cli: Cli) -> None:

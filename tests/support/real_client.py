@@ -31,6 +31,7 @@ _KINDS = {
     "PostToolUseFailure": "post-tool-failure",
     "Stop": "stop",
     "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
     "SessionEnd": "session-end",
 }
 

@@ -14,9 +14,11 @@ __all__ = ["context_of", "hook", "memory", "remember", "run_folders", "work_sess
 _EVENTS = {
     "session-start": "SessionStart",
     "prompt-submit": "UserPromptSubmit",
+    "pre-tool": "PreToolUse",
     "post-tool": "PostToolUse",
     "post-tool-failure": "PostToolUseFailure",
     "pre-compact": "PreCompact",
+    "post-compact": "PostCompact",
     "stop": "Stop",
     "session-end": "SessionEnd",
 }

@@ -26,6 +26,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "circles",
     "spaces",
     "relevance",
+    "compaction",
 )
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 

@@ -1,197 +1,165 @@
-"""What each of the 13 spaces would add to recall's ranking, on three tasks at once.
+"""What each part of recall's ranking is worth, and what each of the 13 spaces would add to it, on three
+tasks.
 
-Recall ranks by words and the Semantic space; its order is the baseline. A space's cosine with the query, as a
-z-score over the store, is added at one weight for every query. The weight is chosen on all groups but one (a
-LoCoMo conversation, a fifth of CoSQA, a handover project) by the mean of the three tasks, and measured there.
+The first table leaves one part out of the shipped ranking. The second puts a space's cosine with the
+query, as a z-score over the store, beside the own scores, before neighbours and sessions add theirs, for
+queries of one kind. Kind and weight are chosen on all groups but one (a LoCoMo conversation, a fifth of
+CoSQA's queries, a project) by the mean of the three tasks, and measured there.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-import sys
-from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, TypeAlias
-from uuid import UUID
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_data import hook_event
-from measures.report import Data, Table
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-from benches.recall_data import cosqa, locomo
-
-from context_graph.memory.context.summary import SessionWork
-from context_graph.memory.embed import default_provider, dense_part
-from context_graph.memory.index.blend import DEFAULT, Scores, Wanted, asks_when, hashes, rank
-from context_graph.memory.index.index import MemoryIndex
-from context_graph.memory.recall import _TIMES, MAX_QUERY_CHARS
-from context_graph.model.memory import MemoryNode
+from context_graph.memory.index.blend import DEFAULT, Blend, asks_when, lead_of
 from context_graph.model.spaces import DIM, SLICES, SPACES
-from context_graph.redact import Redactor
+from measures.report import Data, Table
+from ranking_cases import MEASURES, TASKS, Case, Folds, Values, cases
 
-Values: TypeAlias = NDArray[np.float32]
-TASKS: Final = ("LoCoMo", "CoSQA", "handover")
-STEPS: Final = (0.0, 0.1, 0.2, 0.4, 0.8)
-TOP: Final = 10
-_FOLDS: Final = 5
-_STORE: Final = b"a store of measures.spaces"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One query's lists, with a space at each weight."""
-
-    group: tuple[str, str]
-    changed: Values
-    """1 where the first ten are not those of weight 0; [space, step]."""
-    right: Values
-    """recall@10, hit@10 or hit@5, by task; [space, step]."""
-
-
-class Store:
-    """Memories in an index of their own, with all their spaces."""
-
-    def __init__(self) -> None:
-        self.provider = default_provider()
-        self.index = MemoryIndex(self.provider.digest, self.provider.vocabulary_size)
-        self.index.store_uid = _STORE
-        self.vectors: list[Values] = []
-        self.scores = Scores()
-        self.times = hashes(self.provider.encode(_TIMES).terms)
-
-    def add(self, text: str, session: str | None, speaker: str | None = None) -> None:
-        number = len(self.vectors) + 1
-        encoded = self.provider.encode(text)
-        node = MemoryNode(
-            id=UUID(int=number),
-            content=text,
-            rationale="a memory of the measurement",
-            session_id=session,
-            metadata={"speaker": speaker} if speaker else {},
-            created_at_ms=number,
-            last_accessed_ms=number,
-            commit_seq=number,
-        )
-        self.index.add(node, encoded)
-        self.vectors.append(np.frombuffer(encoded.embedding, np.float32))
-
-    def ask(self, text: str, gold: set[int], group: tuple[str, str], matrix: Values) -> Outcome:
-        """The first lists at every weight of every space. Cost: a pass over the store for each."""
-        text = text[:MAX_QUERY_CHARS]
-        encoded = self.provider.query(text, self.index.piece_counts, self.index.pieces)
-        times: array[int] | None = self.times if asks_when(text) else None
-        wanted = Wanted(text, hashes(encoded.terms), dense_part(encoded.embedding), None, times)
-        rank(self.index, wanted, self.index.rows.live, DEFAULT, self.scores)
-        count = len(matrix)
-        base = np.array(self.scores.total[:count], np.float32)
-        query = np.frombuffer(encoded.embedding, np.float32)
-        if len(query) != DIM:
-            raise ValueError("an embedding of another length")
-        shape = (len(SPACES), len(STEPS))
-        changed, right = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        for at, space in enumerate(SPACES):
-            own = matrix[:, SLICES[space]] @ query[SLICES[space]]
-            spread = float(own.std())
-            own = (own - own.mean()) / spread if spread > 0.0 else np.zeros_like(own)
-            first: list[int] = []
-            for step, weight in enumerate(STEPS):
-                best = _best(base + weight * own)
-                first = first or best
-                changed[at, step] = best != first
-                right[at, step] = _right(best, gold, group[0])
-        return Outcome(group, changed, right)
+STEPS: Final = (0.1, 0.2, 0.4)
+PARTS: Final[dict[str, Blend]] = {
+    "Semantic (cosine)": replace(DEFAULT, dense=0.0, dense_plain=0.0),
+    "SPLADE (its terms, exact: BM25)": replace(DEFAULT, lexical=0.0, lexical_plain=0.0),
+    "Temporal (words of time, when asked)": replace(DEFAULT, time=0.0),
+    "more meaning for plain queries": replace(
+        DEFAULT, lexical_plain=DEFAULT.lexical, dense_plain=DEFAULT.dense
+    ),
+    "the first line": replace(DEFAULT, lead=1.0, lead_dense=0.0),
+    "names": replace(DEFAULT, name=0.0),
+    "less for what asks": replace(DEFAULT, question=0.0),
+    "what follows a question": replace(DEFAULT, after_question=0.0),
+    "the one before": replace(DEFAULT, back=0.0),
+    "session": replace(DEFAULT, session=0.0),
+}
+"""What recall uses, and the ranking without it. The other spaces are in no part of it."""
 
 
-def _best(scores: Values) -> list[int]:
-    part = np.argpartition(-scores, min(TOP, len(scores) - 1))[: TOP + 1]
-    return [int(row) for row in part[np.lexsort((part, -scores[part]))][:TOP]]
+def _says(pattern: str) -> Callable[[str], bool]:
+    found = re.compile(rf"\b({pattern})\b", re.IGNORECASE)
+    return lambda text: found.search(text[:200]) is not None
 
 
-def _right(best: list[int], gold: set[int], task: str) -> float:
-    if task == "handover":
-        return float(bool(gold & set(best[:5])))
-    found = len(gold & set(best))
-    return found / len(gold)
-
-
-def _collections(data: Data) -> Iterator[Outcome]:
-    for task, collections in (("LoCoMo", locomo(data.locomo)), ("CoSQA", cosqa(data.cosqa, 0))):
-        for one in collections:
-            store = Store()
-            for item in one.items:
-                store.add(item.text, item.session, item.speaker)
-            rows = {item.name: row for row, item in enumerate(one.items)}
-            matrix = np.stack(store.vectors)
-            for number, question in enumerate(one.questions):
-                group = one.name if task == "LoCoMo" else str(number % _FOLDS)
-                yield store.ask(
-                    question.text, {rows[name] for name in question.answers}, (task, group), matrix
-                )
-
-
-def _handover(data: Data) -> Iterator[Outcome]:
-    redactor = Redactor()
-    stores: dict[str, tuple[Store, list[set[str]]]] = {}
-    with gzip.open(data.handover, "rt", encoding="utf-8") as file:
-        for line in file:
-            raw = json.loads(line)
-            store, files = stores.setdefault(raw["project"], (Store(), []))
-            own = set(raw["files"])
-            gold = {row for row, earlier in enumerate(files) if earlier & own}
-            if gold:
-                matrix = np.stack(store.vectors)
-                yield store.ask(raw["prompt"], gold, ("handover", raw["project"]), matrix)
-            name, work = f"{raw['project']}-{raw['num']}", SessionWork()
-            work.absorb(
-                (at, hook_event(name, at, event, redactor)) for at, event in enumerate(raw["events"], 1)
-            )
-            store.add(work.text(), name)
-            files.append(own)
+KINDS: Final[dict[str, Callable[[str], bool]]] = {
+    "any": lambda text: True,
+    "when": asks_when,
+    "why": _says("why|how come|reasons?|causes?|caused|because"),
+    "who": _says("who|whom|whose"),
+    "would": _says("would|could|might|should|likely|if"),
+    "aim": _says("goals?|plans?|planning|wants?|aims?|purpose|hopes?|dreams?|intends?|going to"),
+    "order": _says("before|after|then|next|first|last|previous|recent|recently|since|until"),
+    "feel": _says("feel|feels|feeling|felt|emotions?|react|reaction|happy|afraid|proud"),
+    "symbol": lambda text: re.search(r"\w_\w|\w\(\)|[a-z][A-Z]|\w/\w|\w\.\w", text) is not None,
+    "long": lambda text: bool(lead_of(text)),
+}
+"""What a query may ask; the kinds are not exclusive."""
 
 
 def tables(data: Data) -> list[Table]:
-    """One row a space; empty if a task's data is missing. Cost: about a minute."""
-    if not (data.locomo.exists() and data.cosqa.exists() and data.handover.exists()):
+    """One row a part, one a space; empty if a task's data is missing. Cost: about two minutes."""
+    asked = [one for one in cases(data) if one.plain]
+    if not asked:
         return []
-    outcomes = [*_collections(data), *_handover(data)]
-    counts = ", ".join(f"{task} {sum(one.group[0] == task for one in outcomes)}" for task in TASKS)
-    source = f"queries: {counts}; the weight chosen on all groups but one and measured on that one"
-    rows = [_row(outcomes, at) for at in range(len(SPACES))]
-    notes = (
-        "delta: points of recall@10 (LoCoMo), hit@10 (CoSQA), hit@5 (handover), with a 95 % interval;",
-        "weights: the chosen ones over the groups, lowest to highest. Semantic is in the baseline already.",
+    folds = Folds(asked)
+    lists, points = _ranked(asked, DEFAULT)
+    counts = ", ".join(f"{task} {sum(one.task == task for one in asked)}" for task in TASKS)
+    return [_parts(asked, folds, lists, points, counts), _spaces(asked, folds, lists, points, counts)]
+
+
+def _ranked(asked: Sequence[Case], blend: Blend) -> tuple[list[list[int]], Values]:
+    lists = []
+    for one in asked:
+        one.score(blend)
+        lists.append(one.best(blend))
+    return lists, np.array([one.points(best) for one, best in zip(asked, lists, strict=True)])
+
+
+def _parts(asked: list[Case], folds: Folds, lists: list[list[int]], points: Values, counts: str) -> Table:
+    scored = [f"{100 * points[folds.task == at].mean():.1f}" for at in range(len(TASKS))]
+    rows: list[list[object]] = [["the ranking as it is", "", *scored]]
+    for name, blend in PARTS.items():
+        other, left = _ranked(asked, blend)
+        changed = sum(a != b for a, b in zip(lists, other, strict=True)) / len(lists)
+        rows.append(
+            [
+                f"without {name}",
+                f"{100 * changed:.1f} %",
+                *(folds.interval(left - points, at) for at in range(3)),
+            ]
+        )
+    measured = "; ".join(f"{task}: {measure}" for task, measure in zip(TASKS, MEASURES, strict=True))
+    notes = (f"points of {measured}.", "The other spaces are in no part of the ranking.")
+    columns = ("", "lists changed", *TASKS)
+    return Table("recall's ranking, one part left out", f"queries: {counts}", columns, rows, notes)
+
+
+def _spaces(asked: list[Case], folds: Folds, lists: list[list[int]], points: Values, counts: str) -> Table:
+    kinds = np.array([[ask(one.text) for ask in KINDS.values()] for one in asked])
+    # [case, space, step]
+    gains, changed = np.zeros((2, len(asked), len(SPACES), len(STEPS)))
+    for at, one in enumerate(asked):
+        _try_spaces(one, lists[at], points[at], gains[at], changed[at])
+    rows = [_space(folds, kinds, gains[:, at], changed[:, at], name) for at, name in enumerate(SPACES)]
+    source = f"queries: {counts}; kind and weight chosen on all groups but one and measured on that one"
+    notes = ("the change in each task's points; chosen: kinds of queries and weights, over the groups.",)
+    columns = ("space", "lists changed", *TASKS, "chosen")
+    return Table("what each space would add to recall", source, columns, rows, notes)
+
+
+def _try_spaces(one: Case, best: list[int], points: float, gains: Values, changed: Values) -> None:
+    """Rank with each space at each weight. Cost: a pass over the store for each."""
+    base = one.score(DEFAULT)
+    own = np.array(base[: one.rows], np.float32)
+    matrix = _matrix(one)
+    query = np.frombuffer(one.store.provider.query(one.text, *_counts(one)).embedding, np.float32)
+    for at, space in enumerate(SPACES):
+        cosine = matrix[: one.rows, SLICES[space]] @ query[SLICES[space]]
+        spread = float(cosine.std())
+        if spread < 1e-9:
+            continue
+        score = (cosine - cosine.mean()) / spread
+        for step, weight in enumerate(STEPS):
+            np.frombuffer(base, np.float32)[: one.rows] = own + np.float32(weight) * score
+            found = one.best(DEFAULT)
+            changed[at, step] = found != best
+            gains[at, step] = one.points(found) - points
+
+
+def _counts(one: Case) -> tuple[Sequence[int], int]:
+    index = one.store.index
+    return (
+        (index.piece_counts, index.pieces) if one.rows == len(index.rows) else index.counted_before(one.rows)
     )
-    scored = {task: np.array([one.right[0, 0] for one in outcomes if one.group[0] == task]) for task in TASKS}
-    rows.insert(0, ["recall as it is", "", *(f"{100 * scored[task].mean():.1f}" for task in TASKS), ""])
-    columns = ("space", "lists changed", *TASKS, "weights")
-    return [Table("what each space would add to recall", source, columns, rows, notes)]
 
 
-def _row(outcomes: Sequence[Outcome], space: int) -> list[object]:
-    tasks = np.array([TASKS.index(one.group[0]) for one in outcomes])
-    right = np.stack([one.right[space] for one in outcomes])
-    changed = np.stack([one.changed[space] for one in outcomes])
-    groups = sorted({one.group for one in outcomes})
-    chosen = np.zeros(len(outcomes), np.int64)
-    steps = []
-    for group in groups:
-        held = np.array([one.group == group for one in outcomes])
-        means = np.stack([right[~held & (tasks == at)].mean(axis=0) for at in range(len(TASKS))])
-        chosen[held] = int(means.mean(axis=0).argmax())
-        steps.append(STEPS[int(means.mean(axis=0).argmax())])
-    every = np.arange(len(outcomes))
-    gain = 100.0 * (right[every, chosen] - right[:, 0])
-    cells = [_interval(gain[tasks == at]) for at in range(len(TASKS))]
-    share = 100.0 * float(changed[every, chosen].mean())
-    return [SPACES[space], f"{share:.1f} %", *cells, f"{min(steps)} to {max(steps)}"]
+_MATRICES: Final[dict[int, NDArray[np.float32]]] = {}
 
 
-def _interval(gain: Values) -> str:
-    half = 1.96 * float(gain.std()) / float(np.sqrt(len(gain)))
-    return f"{float(gain.mean()):+.2f} +- {half:.2f}"
+def _matrix(one: Case) -> NDArray[np.float32]:
+    key = id(one.store)
+    if key not in _MATRICES:
+        _MATRICES[key] = np.stack(one.store.vectors)
+        if _MATRICES[key].shape[1] != DIM:
+            raise ValueError("an embedding of another length")
+    return _MATRICES[key]
+
+
+def _space(folds: Folds, kinds: NDArray[np.bool_], gains: Values, changed: Values, name: str) -> list[object]:
+    """The row of one space: [case, step] -> chosen among nothing and each kind at each weight."""
+    by_kind = [gains * kinds[:, at, None] for at in range(len(KINDS))]
+    variants = np.concatenate([np.zeros((len(gains), 1)), *by_kind], axis=1)
+    chosen = folds.chosen(variants)
+    each = np.arange(len(gains))
+    gain = variants[each, chosen]
+    moved = np.concatenate(
+        [np.zeros((len(gains), 1)), *(changed * kinds[:, at, None] for at in range(len(KINDS)))], axis=1
+    )
+    names = ["none", *(f"{kind} {step}" for kind in KINDS for step in STEPS)]
+    said = ", ".join(names[at] for at in sorted(set(chosen.tolist())))
+    share = f"{100 * float(moved[each, chosen].mean()):.1f} %"
+    return [name, share, *(folds.interval(gain, at) for at in range(len(TASKS))), said]

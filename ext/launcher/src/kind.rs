@@ -32,6 +32,7 @@ kinds! {
     SubagentStop = ("hooks.subagent-stop", "SubagentStop", 2_000, false);
     PromptExpansion = ("hooks.prompt-expansion", "UserPromptExpansion", 2_000, true);
     PermissionDenied = ("hooks.permission-denied", "PermissionDenied", 2_000, false);
+    PostCompact = ("hooks.post-compact", "PostCompact", 2_000, false);
 }
 
 impl Kind {

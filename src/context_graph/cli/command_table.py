@@ -183,6 +183,11 @@ HOOKS: Final = (
         "Record that the conversation is about to be compacted (budget 2000 ms). Prints nothing.",
     ),
     _hook(
+        "post-compact",
+        "PostCompact",
+        "Compare a compaction's summary with what the session had (budget 2000 ms). Prints nothing.",
+    ),
+    _hook(
         "session-end",
         "SessionEnd",
         "Save the session at its end (budget 30000 ms, 1000 ms with --format claude).",

@@ -102,6 +102,7 @@ def session_text(shown: Mapping[str, Any]) -> str:
         ("events", f"{shown.get('events_applied', 0)} ({kinds or 'none'})"),
         ("trajectory", f"{len(shown['trajectory'])} purpose vectors, coupling {_number(shown['coupling'])}"),
         ("IC history", " ".join(_number(value) for value in history[-12:]) or "none yet"),
+        *(("compaction", _compaction(one)) for one in shown.get("compactions", [])[-3:]),
         (
             "waiting",
             f"{shown.get('spool_pending', 0)} spooled, {shown.get('dreams_pending', 0)} consolidations",
@@ -110,6 +111,15 @@ def session_text(shown: Mapping[str, Any]) -> str:
     if not shown.get("has_evidence", True):
         lines.append(("note", "nothing measured yet"))
     return columns(lines)
+
+
+def _compaction(one: Mapping[str, Any]) -> str:
+    """How much of the session outlived a compaction."""
+    facts, when = one["facts"], f"{age(one['at_ms'])} ago"
+    if one["in_summary"] is None or not facts:
+        return f"{when}; {facts} facts, {one['in_context']} told again; the client told no summary"
+    summary = one["in_summary"] / facts
+    return f"{when}; continuity {one['continuity']:.2f} of {facts} facts (the summary alone {summary:.2f})"
 
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:

@@ -91,9 +91,17 @@ class Settings:
         True, "Whether session starts and prompts bring what is remembered of the project."
     )
     memory_inject_tokens: int = _setting(
-        400, "Most tokens of memories per session start or prompt; 0 brings none.", range=(0, 2000)
+        400,
+        "Most tokens of memories per session start or prompt, half as many more after a compaction; 0 "
+        "brings none.",
+        range=(0, 2000),
     )
-    memory_floor: float = _setting(0.4, "Least relevance of a memory that a prompt brings.", range=(0.0, 1.0))
+    memory_at_file: bool = _setting(
+        True, "Whether a tool call on a file brings what an earlier session did there, once a file."
+    )
+    memory_floor: float = _setting(
+        0.4, "Least relevance of a text that a prompt brings; summaries and code need more.", range=(0.0, 1.0)
+    )
     memory_cache_nodes: int = _setting(
         10_000, "Memories a store keeps in memory for reading.", range=(1, 10_000_000)
     )

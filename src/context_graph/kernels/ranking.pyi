@@ -16,6 +16,7 @@ __all__ = [
     "keep_times",
     "lift_groups",
     "moments",
+    "spaced",
     "spread",
     "top",
 ]
@@ -38,10 +39,10 @@ def spread(
     before: Buffer,
     asks: Buffer,
     after_question: float,
-    forward: float,
     back: float,
     out: array[float],
 ) -> None: ...
+def spaced(live: Buffer, most: int) -> list[int]: ...
 def lift_groups(scores: array[float], live: Buffer, groups: Buffer, weight: float) -> None: ...
 def keep_classes(mask: bytearray, classes: Buffer, allowed: Buffer) -> None: ...
 def keep_numbers(mask: bytearray, numbers: Buffer, low: float, high: float) -> None: ...

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from context_graph.memory.context.summary import SessionWork
 from context_graph.memory.evidence import KEY, Evidence, top_of
+from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.model import HookEvent
 from context_graph.model.memory import CAPTURED, MemoryNode
@@ -54,6 +55,8 @@ def capture(
     sealed_at_ms: int | None = None,
     leaves_out: Callable[[str], bool] | None = None,
     evidence: Evidence | None = None,
+    branch: str | None = None,
+    learn: Callable[[SessionWork, SessionWork], None] | None = None,
 ) -> MemoryNode | None:
     """Write or refresh the session's summary; None if there is nothing new or nothing to say.
 
@@ -61,6 +64,8 @@ def capture(
         events_after: Gives the session's numbered events after a number, ascending.
         leaves_out: Whether a changed file, by its path, is not part of the project.
         evidence: Records the files that the session changed, or else read, as they are now.
+        branch: The branch that the session was on, "" for none; None leaves what was known.
+        learn: Is told the session's work once it is stored, and what of it was stored before.
         sealed_at_ms: The context is about to be compacted: SessionStart then shows this state again.
 
     Raises:
@@ -80,13 +85,24 @@ def capture(
     text = work.text()
     if not text:
         return None
+    work.branch = work.branch if branch is None else branch
     metadata: dict[str, Any] = {"capture": work.to_json()}
     if sealed_at_ms is not None:
         metadata["sealed_at_ms"] = sealed_at_ms
     rests_on = evidence.record(top_of(work.root), _files(work)) if evidence is not None else None
     if rests_on is not None:
         metadata[KEY] = rests_on
-    return memex.put(_node(node_id, session_id, work, text, metadata, project, there.node if there else None))
+    before = there.node if there else None
+    made = memex.put(_node(node_id, session_id, work, text, metadata, project, before))
+    if learn is not None:
+        learn(work, work_of(before))
+    return made
+
+
+def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:
+    """The work of the ``most`` newest sessions with a summary, the oldest first. Cost: 50 us each."""
+    page = memex.list(limit=most, filters=RecallFilters(tags=(CAPTURE_TAG,), source=SOURCE))
+    return [work_of(node) for node in reversed(page.nodes)]
 
 
 def _files(work: SessionWork) -> list[str]:

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import accumulate
 from struct import Struct
 from struct import error as StructError
 from typing import Final
@@ -22,8 +23,8 @@ from uuid import UUID
 
 from context_graph.errors import InvalidParamsError
 from context_graph.kernels import ranking
-from context_graph.memory import likelihood
-from context_graph.memory.embed import EmbeddingProvider, dense_part
+from context_graph.memory import relevance
+from context_graph.memory.embed import EmbeddingProvider
 from context_graph.memory.evidence import Standing, Verdict
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.index import blend as blending
@@ -36,6 +37,7 @@ from context_graph.memory.index.blend import (
     asks_when,
     has_known_word,
     hashes,
+    read,
 )
 from context_graph.memory.index.index import MemoryIndex
 from context_graph.memory.index.second_vectors import SecondVectors
@@ -60,7 +62,7 @@ _CURSOR: Final = Struct("<BIQ8s")
 _CURSOR_VERSION: Final = 1
 _SEMANTIC: Final = WEIGHTS[SPACES.index("Semantic")]
 """Product of two Semantic slices of one direction."""
-_TIMES: Final = (
+TIMES: Final = (
     "yesterday today tomorrow tonight last next ago week weekend month year day morning evening night "
     "recently soon since january february march april may june july august september october november "
     "december monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter"
@@ -73,12 +75,12 @@ class Recalled:
 
     node: MemoryNode
     score: float
-    """relevance_score in [0, 1]. The best one's is the probability that the best ten hold an answer; the
-    others' fall from it with the rank."""
+    """relevance_score in [0, 1]: how likely it is what was asked for (`relevance`); beyond the best ten it
+    only falls with the rank."""
     parts: dict[str, float] = field(compare=False)
     """Why: ``cosine`` of the vectors, [-1, 1]; ``terms``, the idf-weighted share of the query's terms that it
     has, [0, 1]; ``bm25``; ``own`` and ``others``, its own score and what neighbours, session and edges add.
-    """
+    The best ten also have what their score is made of, `relevance.NAMES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,10 @@ class Recall:
     """None when there is no next page."""
     followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
     """Edges that were followed from one of these memories to another."""
-    evidence: tuple[float, ...] = field(default=(), compare=False)
-    """What ``likelihood.probability`` was computed from; empty where nothing was ranked."""
+
+
+_Judged = tuple[int, float, dict[str, float]]
+"""A row, its relevance, and what that is made of."""
 
 
 def by_standing(found: Sequence[Recalled], verdicts: Mapping[UUID, Verdict]) -> list[Recalled]:
@@ -112,17 +116,24 @@ class _Order:
 
     rows: list[int]
     scores: array[float]
-    """What they were ranked by."""
-    evidence: tuple[float, ...]
-    """That the best ten hold an answer, as `likelihood` reads it."""
+    """What they were ranked by, falling."""
+    judged: list[float]
+    """The relevance of the first rows, falling."""
+    likeliest: float
+    """The highest relevance among them."""
+    signs: dict[int, dict[str, float]]
+    """What the relevance of these rows is made of."""
     sweeps: int
     """The index's count when it was made; another one means other row numbers."""
     seconds: int
     """The commit up to which second vectors were used, -1 for none; a first page wants the newest."""
 
     def relevance(self, place: int) -> float:
-        """Falls from the probability of an answer with the score, never below 0."""
-        return likelihood.probability(self.evidence) * _grade(self.scores[place]) / _grade(self.scores[0])
+        """Beyond the rows that were judged it falls from the last one's with the score, never below 0."""
+        last = len(self.judged) - 1
+        if place <= last:
+            return self.judged[place]
+        return self.judged[last] * _grade(self.scores[place]) / _grade(self.scores[last])
 
 
 def between(edges: Iterable[GraphEdge], nodes: Iterable[UUID]) -> list[GraphEdge]:
@@ -197,7 +208,7 @@ class Recaller:
             top_k: 1 to 100.
             recency: 0 to 1: how much newer memories are preferred.
             cursor: ``next_cursor`` of the page before, with the same query and filters.
-            floor: 0 to 1: least probability that the best ten hold an answer; below it nothing is found.
+            floor: 0 to 1: least relevance of the best; below it nothing is found.
 
         Raises:
             InvalidParamsError: Names the parameter and its limit.
@@ -226,15 +237,19 @@ class Recaller:
             if not self._has_evidence(wanted, mask):
                 return Recall([], total)
             watermark = self.index.commit_seq if watermark is None else watermark
-            order = self._order(key, watermark, wanted, live, mask, first=start == 0)
-            if likelihood.probability(order.evidence) < floor:
+            order = self._order(
+                key, watermark, wanted, live, mask, followed, aged=recency > 0.0, first=start == 0
+            )
+            if order.likeliest < floor:
                 return Recall([], total)
             page, after = self._page(order, start, top_k, mask)
             parts = self._parts(wanted, live, [row for _, row, _ in page])
+            for row, why in zip((row for _, row, _ in page), parts, strict=True):
+                why |= order.signs.get(row, {})
         nodes = self._nodes(page, parts)
         cursor = _cursor(after, watermark, key) if after < len(order.rows) else None
         edges = tuple(between(followed, (one.node.id for one in nodes)))
-        return Recall(nodes, total, cursor, edges, order.evidence)
+        return Recall(nodes, total, cursor, edges)
 
     def _known(self, watermark: int | None) -> int:
         """How many rows there were at the commit that a cursor names."""
@@ -259,13 +274,10 @@ class Recaller:
         counts, total = index.piece_counts, index.pieces
         if known < len(index.rows):
             counts, total = index.counted_before(known)
-        encoded = self.provider.query(query, counts, total)
-        wanted = Wanted(query, hashes(encoded.terms), dense_part(encoded.embedding), second)
-        if not asks_when(query):
-            return wanted
         if self._times is None:
-            self._times = hashes(self.provider.encode(_TIMES).terms)
-        return replace(wanted, times=self._times)
+            self._times = hashes(self.provider.encode(TIMES).terms)
+        wanted = read(query, self.provider, counts, total, self._blend)
+        return replace(wanted, extra=second, times=self._times if asks_when(query) else None)
 
     def _rank(self, wanted: Wanted, live: bytearray, mask: bytearray, recency: float) -> list[GraphEdge]:
         """Score all memories; returns the edges that were followed."""
@@ -327,34 +339,67 @@ class Recaller:
                 yield edge, other
 
     def _order(
-        self, key: bytes, watermark: int, wanted: Wanted, live: bytearray, mask: bytearray, *, first: bool
+        self,
+        key: bytes,
+        watermark: int,
+        wanted: Wanted,
+        live: bytearray,
+        mask: bytearray,
+        followed: Iterable[GraphEdge],
+        *,
+        aged: bool,
+        first: bool,
     ) -> _Order:
-        """The order of the first page, or today's."""
+        """The order of the first page, or today's; the best ten by their relevance, unless age counts too."""
         name = key + watermark.to_bytes(8, "little")
         order = self._orders.pop(name, None)
         seconds = -1 if wanted.extra is None else self.index.extra_done
-        aged = order is not None and (
+        outdated = order is not None and (
             order.sweeps != self.index.sweeps or (first and order.seconds != seconds)
         )
-        if order is None or aged:
+        if order is None or outdated:
             total = self._scores.total
             best = ranking.top(total, mask, MAX_DEPTH)
             scores = array("f", [total[row] for row in best])
-            found = self._evidence(best[:_EXPANDED], wanted, live)
-            order = _Order(best, scores, found, self.index.sweeps, seconds)
+            judged = self._led_on(self._judged(best[:_EXPANDED], wanted, live), followed)
+            if not aged:
+                judged.sort(key=lambda one: -one[1])
+            best[: len(judged)] = [row for row, _, _ in judged]
+            falling = list(accumulate((likely for _, likely, _ in judged), min))
+            likeliest = max(likely for _, likely, _ in judged)
+            signs = {row: found for row, _, found in judged}
+            order = _Order(best, scores, falling, likeliest, signs, self.index.sweeps, seconds)
         self._orders[name] = order
         while len(self._orders) > _LISTS_KEPT:
             self._orders.popitem(last=False)
         return order
 
-    def _evidence(self, best: list[int], wanted: Wanted, live: bytearray) -> tuple[float, ...]:
-        """What speaks for it that these rows hold an answer, after their ranking: `likelihood.NAMES`."""
-        rows, shares = array("I", best), self.index.postings.shares
-        near = max((self._cosine(row) for row in best), default=0.0)
-        if wanted.extra is not None:
-            near = max(near, max((self._scores.extra[row] for row in best), default=0.0))
-        words = likelihood.informative(wanted.text, self.provider)
-        return likelihood.evidence(words, lambda terms: shares(terms, live, rows), near, live.count(1))
+    def _judged(self, best: list[int], wanted: Wanted, live: bytearray) -> list[_Judged]:
+        """These rows, after their ranking."""
+        _, mean, deviation = ranking.moments(self._scores.total, live)
+        postings = self.index.postings
+        asked = relevance.Asked(
+            wanted.text, self.provider, lambda terms: postings.idfs(terms, live), live.count(1)
+        )
+        judged = []
+        for row in best:
+            node = self._node_of(UUID(bytes=self.index.rows.id_of(row)))
+            content = "" if node is None else node.content
+            margin = (self._scores.total[row] - mean) / deviation if deviation > 0.0 else 0.0
+            signs = asked.signs(content, margin, self._cosine(row))
+            judged.append((row, relevance.probability(relevance.kind_of(content), signs), signs))
+        return judged
+
+    def _led_on(self, judged: list[_Judged], followed: Iterable[GraphEdge]) -> list[_Judged]:
+        """The same; an edge passes relevance on as it does the score: its other end may share no word."""
+        likely = {row: one for row, one, _ in judged}
+        for edge in followed:
+            ends = (self.index.row_of(edge.source_id), self.index.row_of(edge.target_id))
+            low, high = sorted(ends, key=lambda row: likely.get(-1 if row is None else row, -1.0))
+            if low in likely and high in likely:
+                passed = self._blend.edge * edge.effective_weight() * likely[high]
+                likely[low] = min(likely[high], max(likely[low], passed))
+        return [(row, likely[row], signs) for row, _, signs in judged]
 
     def _cosine(self, row: int) -> float:
         return max(-1.0, min(1.0, self._scores.dense[row] / _SEMANTIC))
@@ -388,10 +433,10 @@ class Recaller:
 
     def _nodes(self, page: list[tuple[UUID, int, float]], parts: list[dict[str, float]]) -> list[Recalled]:
         found = []
-        for (node_id, _, relevance), why in zip(page, parts, strict=True):
+        for (node_id, _, likely), why in zip(page, parts, strict=True):
             node = self._node_of(node_id)
             if node is not None:  # else deleted since the ranking
-                found.append(Recalled(node, relevance, why))
+                found.append(Recalled(node, likely, why))
         return found
 
 

@@ -43,6 +43,7 @@ class EventKind(StrEnum):
     SUBAGENT_STOP = "subagent-stop"
     PROMPT_EXPANSION = "prompt-expansion"
     PERMISSION_DENIED = "permission-denied"
+    POST_COMPACT = "post-compact"
 
 
 @dataclass(slots=True)

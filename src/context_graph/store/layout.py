@@ -50,6 +50,7 @@ _PREVIOUS: Final = b"p:"
 _RUNTIME: Final = b"r:"
 _GOALS: Final = b"g:"
 _EVIDENCE: Final = b"v:"
+COMPACTIONS_PREFIX: Final = b"k:"
 _EVENT: Final = b"e:"
 _APPLIED: Final = b"d:"
 DREAM_PREFIX: Final = b"q:"
@@ -93,6 +94,9 @@ evidence_key = _session_key(_EVIDENCE)
 """What callers of the library reported (D3.4)."""
 capture_key = _session_key(CAPTURE_PREFIX)
 """The session's memory is to be refreshed."""
+
+compactions_key = _session_key(COMPACTIONS_PREFIX)
+"""How much of the session outlived its compactions."""
 
 
 def time_key(timestamp_ms: int, session_id: str) -> bytes:

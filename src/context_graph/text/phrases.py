@@ -54,6 +54,16 @@ _PREFERS: Final = _any_of(
     *("instead of", "rather than", "prefer", "always", "never", "do not", "don['’]t", "must(?: not)?"),
     *("should not", "shouldn['’]t", "no longer", "make sure", "remember"),
 )
+_CONSTRAINS: Final = _any_of(
+    *("only", "avoid", "without", "ensure", "(?:has|have|need|needs) to", "keep", "stick to"),
+    "can(?:no|['’])t",
+    "use .{1,60}(?:,| and| but)? not",
+)
+_COMMANDS: Final = linear(
+    r"(?i)^(?:please |also,? |and |but |so )*(?:do not|don['’]t|never|always|you (?:must|should|may)|"
+    r"make sure|ensure|only|avoid|use|keep|remember)(?:\W|$)"
+)
+"""How a sentence begins by which somebody asks for something."""
 _EXPLAINS: Final = _any_of(
     "instead of", "rather than", "because", "so that", "the (?:root )?cause", "turned out"
 )
@@ -211,6 +221,21 @@ def decisions_in(text: str, *, by_user: bool, limit: int = SENTENCE_CHARS) -> li
         weaker = _PREFERS if by_user else _EXPLAINS
         generous = not by_user or len(text) <= _LONG_PROMPT_CHARS
         if _DECIDES.found(sentence) or (generous and weaker.found(sentence)):
+            found.append(shortened(sentence, limit))
+    return found
+
+
+def wishes_in(prompt: str, limit: int = SENTENCE_CHARS) -> list[str]:
+    """Sentences of a user's prompt that decide something, or say what must or must not be, in order.
+
+    Of a long prompt, which may quote a report, only those that begin like a request.
+    """
+    short = len(prompt) <= _LONG_PROMPT_CHARS
+    found = []
+    for sentence in sentences(prompt):
+        asks = _COMMANDS.found(sentence) or _DECIDES.found(sentence)
+        asks = asks or (short and (_PREFERS.found(sentence) or _CONSTRAINS.found(sentence)))
+        if asks and not sentence.endswith("?"):
             found.append(shortened(sentence, limit))
     return found
 

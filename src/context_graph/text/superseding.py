@@ -17,7 +17,8 @@ _GIVEN_UP_WORDS: Final = 5
 _LEAST_SHARED: Final = 0.5
 """Share of the earlier text's other words that the later one has: they are about the same."""
 
-_TOKEN: Final = re.compile(r"[\w@#$%/.:+-]*[\w%]|[,;.!?()\n]")
+_TOKEN: Final = re.compile(r"[\w@#$%/.:+-]+|[,;!?()\n]")
+_TRAILING: Final = "@#$/.:+-"
 _ENDS: Final = frozenset(
     [
         *(",", ";", ".", "!", "?", "(", ")", "\n"),
@@ -47,7 +48,14 @@ _BE: Final = frozenset(["is", "are", "was", "were", "be", "has", "had", "does", 
 
 
 def _tokens(text: str) -> list[str]:
-    return [found[0].lower() for found in _TOKEN.finditer(text[:MAX_CHARS])]
+    """Words in lower case, and the signs that end a phrase."""
+    found: list[str] = []
+    for one in _TOKEN.findall(text[:MAX_CHARS].lower()):
+        word = one.rstrip(_TRAILING)
+        found += [word] if word else []
+        if "." in one[len(word) :]:
+            found.append(".")
+    return found
 
 
 def may_give_up(text: str) -> bool:

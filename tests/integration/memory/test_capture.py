@@ -154,15 +154,16 @@ def test_secrets_of_a_session_are_in_no_summary(cli: Cli) -> None:
     assert secret not in json.dumps(node) and "[redacted:" in str(node["content"])
 
 
-def test_the_next_session_is_told_what_the_last_one_did(cli: Cli) -> None:
-    """The last summary of this project, fenced, with its age; an empty session is looked past."""
+def test_the_next_session_is_told_what_the_last_one_left_open(cli: Cli) -> None:
+    """Its goal and open ends, fenced, with their age; an empty session is looked past."""
     work_session(cli, "s-1")
     hook(cli, "session-start", "s-2", source="startup")
     hook(cli, "session-end", "s-2", reason="other")
     text = context_of(hook(cli, "session-start", "s-3", source="startup"))
     assert text.startswith("Identity restored from s-2.")
-    assert FENCE_OPEN in text and "summary of a session" in text and " old" in text
-    assert "Make the token bucket refill lazily" in text
+    assert FENCE_OPEN in text and "open ends of the last session" in text and " old" in text
+    assert "Make the token bucket refill lazily" in text and "sliding window is not yet covered" in text
+    assert "tests were run with" not in text, "one session says nothing of how it is done here"
 
 
 def test_another_project_is_told_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -265,7 +266,7 @@ def test_what_a_subagent_reports_is_recorded_and_is_nobody_s_decision(cli: Cli) 
     shown = json.loads(cli.run("session", "show", "--session-id", "s-1", "--json").stdout)
     assert shown["events_by_kind"]["notification"] == 2 and shown["events_by_kind"]["subagent"] == 1
     told = hook(cli, "session-start", "s-2", source="startup")
-    assert "never call the bucket" not in context_of(told) and "float level" in context_of(told)
+    assert "never call the bucket" not in context_of(told) and "sliding window" in context_of(told)
 
 
 def test_the_client_s_own_memory_is_left_out_of_what_changed(cli: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import time
 from pathlib import Path
@@ -43,8 +44,8 @@ def commit(top: Path, message: str) -> None:
     git(top, "commit", "-q", "-m", message)
 
 
-def stands(memex: Memex, project: Path, *names: str, within_s: float = 1.0) -> Verdict | None:
-    """The verdict on a memory that was stored, with these files, before ``memex.later`` ran."""
+def stands(memex: Memex, project: Path, within_s: float = 1.0) -> Verdict | None:
+    """The verdict on the memory that was stored last."""
     node = next(iter(memex.list(limit=1).nodes))
     return memex.standing([node], str(project), within_s=within_s, asks_git=True)[0]
 
@@ -155,6 +156,43 @@ def test_each_content_is_read_once(project: Path) -> None:
     first = evidence.record(str(project), ["src/a.py"])
     (project / "src" / "a.py").chmod(0)
     assert first == evidence.record(str(project), ["src/a.py"]) or os.geteuid() != 0
+
+
+def do_something(chance: random.Random, path: Path, original: bytes) -> None:
+    what = chance.choice(["edit", "same size", "touch", "restore", "restore", "delete", "rename"])
+    if what == "edit":
+        path.write_bytes(original + b"x")
+    elif what == "same size":
+        path.write_bytes(bytes(reversed(original)))
+    elif what == "touch":
+        path.touch()
+    elif what == "restore":
+        path.write_bytes(original)
+    elif what == "delete":
+        path.unlink(missing_ok=True)
+    elif path.exists():
+        path.rename(path.with_suffix(".old"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_done_to_the_files_the_verdict_is_what_comparing_them_says(
+    memex: Memex, project: Path, seed: int
+) -> None:
+    """No changed file goes unsaid, and none that is as it was is called changed."""
+    chance, names = random.Random(seed), [f"src/{name}.py" for name in "abcdef"]
+    for name in names:
+        (project / name).write_text(f"{name} = {chance.random()}\n")
+    was = {name: (project / name).read_bytes() for name in names}
+    keep(memex, project, *names)
+    for _ in range(60):
+        path = project / chance.choice(names)
+        do_something(chance, path, was[str(path.relative_to(project))])
+        there_now = {name: (project / name).read_bytes() for name in names if (project / name).exists()}
+        differ = [name for name in names if there_now.get(name) != was[name]]
+        found = stands(memex, project)
+        assert found is not None and set(found.names) == set(differ)
+        expected = Standing.CHANGED if differ else Standing.VERIFIED
+        assert found.standing is (expected if there_now else Standing.GONE)
 
 
 # Through the owner

@@ -12,6 +12,7 @@ import pytest
 from tests.support.memories import WHY, open_memex
 
 from context_graph.errors import InvalidParamsError
+from context_graph.memory import relevance
 from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 
@@ -71,7 +72,7 @@ def test_the_text_itself_scores_nearly_1_and_foreign_words_little(memex) -> None
 def test_the_parts_say_why(memex) -> None:
     store_all(memex)
     for one in memex.recall("guinea pig of Caroline", top_k=10).nodes:
-        assert set(one.parts) == {"cosine", "terms", "bm25", "own", "others"}
+        assert set(one.parts) == {"cosine", "terms", "bm25", "own", "others", *relevance.NAMES}
         assert -1.0 <= one.parts["cosine"] <= 1.0
         assert 0.0 <= one.parts["terms"] <= 1.0
         assert (one.parts["bm25"] > 0.0) == (one.parts["terms"] > 0.0)
@@ -162,12 +163,38 @@ def test_what_follows_a_question_in_its_session_is_taken_for_its_answer(memex) -
     assert apart.id not in ranked or ranked.index(answer.id) < ranked.index(apart.id)
 
 
-def test_who_is_named_has_said_it(memex) -> None:
-    for speaker in ("Melanie", "Caroline"):
-        memex.store("I went hiking in the mountains", rationale=WHY, metadata={"speaker": speaker})
-    for speaker in ("Melanie", "Caroline"):
-        best = memex.recall(f"where did {speaker} go hiking", top_k=1).nodes[0]
-        assert best.node.metadata["speaker"] == speaker
+def test_who_is_named_stands_in_what_is_found(memex) -> None:
+    for name in ("Melanie", "Caroline"):
+        memex.store(f"{name}: I went hiking in the mountains", rationale=WHY)
+    for name in ("Melanie", "Caroline"):
+        best = memex.recall(f"where did {name} go hiking", top_k=1).nodes[0]
+        assert best.node.content.startswith(name)
+
+
+def test_the_first_line_of_a_long_query_says_what_it_is_about(memex) -> None:
+    store_all(memex)
+    title = memex.store("Goal: the admin page sorts by the wrong column", rationale=WHY).id
+    body = memex.store("Goal: windows paths in the traceback of the deploy script", rationale=WHY).id
+    text = (
+        "The admin page sorts wrongly\nDescription\nOn windows the deploy script shows a traceback with paths"
+    )
+    assert memex.recall(text).nodes[0].node.id == title
+    assert memex.recall(" ".join(text.split()[5:])).nodes[0].node.id == body
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_session_lifts_its_memories_only_where_sessions_are_about_one_thing(memex, alike: bool) -> None:
+    about = (
+        "the rent of the flat in Lisbon", "a bug in the tokenizer", "sourdough bread with rye flour",
+        "the marathon training plan", "an invoice from the garage", "birds that nest in the garden",
+    )  # fmt: skip
+    for session in range(6):
+        for number in range(6):
+            topic = about[session if alike else (session + 3 * number) % 6]
+            memex.store(f"{topic}, note {number} of {session}", rationale=WHY, session_id=f"s{session}")
+    found = memex.recall("sourdough bread", top_k=36).nodes
+    lifted = [one for one in found if one.parts["others"] > 0.0]
+    assert bool(lifted) == alike
 
 
 def test_a_query_that_asks_when_prefers_a_memory_that_names_a_time(memex) -> None:
@@ -196,7 +223,7 @@ def test_edges_bring_what_words_do_not(memex) -> None:
     effect = memex.store("Oscar got no food", rationale=WHY)
 
     def rank() -> int:
-        found = memex.recall("nightly import that timed out", top_k=20)
+        found = memex.recall("nightly import", top_k=20)
         return [one.node.id for one in found.nodes].index(effect.id)
 
     before = rank()

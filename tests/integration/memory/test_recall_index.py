@@ -59,7 +59,6 @@ def lived(memex: Memex, seed: int, steps: int = 120) -> None:
                 session_id=chance.choice([None, "a", "b"]),
                 agent_id=chance.choice([None, "ada"]),
                 tags=chance.sample(["x", "y", "z"], chance.randint(0, 2)),
-                metadata={"speaker": chance.choice(["Ada", "Bob"])},
             )
             live.append(node.id)
         elif roll < 0.7:
@@ -181,7 +180,7 @@ def flip(at: int) -> Callable[[bytes], bytes]:
         (lambda b: b[: len(b) // 2] + b[-12:], "table is damaged"),
         (lambda b: b + b"\0", "cut short"),
         (flip(0), "no index snapshot"),
-        (flip(4), "has format 3"),
+        (flip(4), "has format 2"),
         (flip(40), "section live is damaged|section ids is damaged"),
         (flip(5000), "is damaged"),
         (flip(-40), "table is damaged"),

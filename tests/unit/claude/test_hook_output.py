@@ -13,7 +13,15 @@ from context_graph.model import EventKind
 
 TAKES = ["SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"]
 TAKES += ["UserPromptExpansion"]
-SILENT = ["Stop", "PreCompact", "SessionEnd", "PermissionRequest", "SubagentStop", "PermissionDenied"]
+SILENT = [
+    "Stop",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+    "PermissionRequest",
+    "SubagentStop",
+    "PermissionDenied",
+]
 
 
 def test_every_event_kind_has_the_clients_own_name() -> None:

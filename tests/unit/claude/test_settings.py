@@ -55,7 +55,7 @@ def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
         *("UserPromptSubmit", "UserPromptExpansion", "Stop", "PermissionRequest", "PermissionDenied"),
-        *("PreCompact", "SessionEnd"),
+        *("PreCompact", "PostCompact", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:

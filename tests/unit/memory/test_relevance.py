@@ -1,30 +1,76 @@
-"""How relevant a memory must be to be brought unasked: in young stores, in grown ones, for long memories."""
+"""How likely a memory is what was asked for: alike for short and long questions, for each kind by itself."""
 
 from __future__ import annotations
 
+import math
+from array import array
 from pathlib import Path
 
 import pytest
 from tests.support.memories import open_memex
 
 from context_graph import Memex
-from context_graph.memory.context.relevance import Asked, floor_of
 from context_graph.memory.embed import default_provider
+from context_graph.memory.relevance import (
+    NAMES,
+    Asked,
+    Kind,
+    files_of,
+    floor_unasked,
+    kind_of,
+    opening,
+    probability,
+)
 
 FACT = "Staging listens on 8443"
+FLOOR = 0.4
+SUMMARY = """Goal: Retries of the upload queue lose the last chunk
+Changed: src/queue/upload_retry.py (x2); tests/queue/test_retry.py; /tmp/try.py; repro_app/models.py; setup.py
+Ran: pytest tests/queue"""
 
 
 def relevance(memex: Memex, prompt: str) -> dict[str, float]:
-    asked = Asked(prompt, default_provider(), memex.count())
-    found = memex.recall(asked.text, top_k=12).nodes
-    return {one.node.content: asked.relevance(one.node.content, one.parts) for one in found}
+    return {one.node.content: one.score for one in memex.recall(prompt, top_k=10).nodes}
 
 
-def test_the_floor_falls_in_a_young_store_and_for_short_memories_alone() -> None:
-    floors = [floor_of(0.4, memories, FACT) for memories in (1, 20, 60, 200, 5000)]
-    assert floors == sorted(floors) and floors[0] == floors[1] < 0.3 and floors[-2] == floors[-1] == 0.4
-    assert floor_of(0.4, 2, FACT * 40) == 0.4 > floor_of(0.4, 2, FACT * 15) > floor_of(0.4, 2, FACT)
-    assert floor_of(0.0, 2, FACT) == 0.0 and floor_of(1.0, 1000, FACT) == 1.0
+def asked(text: str, memories: int = 100) -> Asked:
+    return Asked(text, default_provider(), lambda terms: [2.0] * len(terms), memories)
+
+
+def test_a_text_s_kind_is_read_from_its_form() -> None:
+    assert kind_of(SUMMARY) is Kind.SUMMARY
+    assert kind_of("def area(r):\n    x = r * r\n    return 3.14 * x") is Kind.CODE
+    assert kind_of(FACT) is kind_of("") is kind_of("The goal: fewer retries") is Kind.TEXT
+
+
+def test_the_floor_at_prompts_is_higher_among_summaries_and_code() -> None:
+    floors = [floor_unasked(FLOOR, kind) for kind in (Kind.TEXT, Kind.SUMMARY, Kind.CODE)]
+    assert floors[0] == pytest.approx(FLOOR) and floors == sorted(set(floors)) and floors[-1] < 1.0
+    assert all(floor_unasked(end, kind) == end for end in (0.0, 1.0) for kind in Kind)
+
+
+def test_a_question_s_opening_is_its_first_sentence_that_has_words() -> None:
+    assert opening("Retry loses a chunk\n\n" + "and more. " * 400) == "Retry loses a chunk"
+    assert opening("Bug. The retry loses chunks! See below.") == "Bug. The retry loses chunks"
+    assert len(opening("word " * 2000)) <= 200 and opening("") == ""
+
+
+def test_a_paste_behind_the_question_takes_nothing_from_its_relevance() -> None:
+    """An issue of 200 words reaches the floor as one sentence does: shares are of the opening."""
+    question = "Retries of the upload queue lose the last chunk"
+    paste = "\n" + "Traceback of Ziegfeld, Quux and others in frobnicate. " * 60
+    short, long = (asked(text).signs(SUMMARY, 2.0, 0.5) for text in (question, question + paste))
+    assert probability(Kind.SUMMARY, long) >= probability(Kind.SUMMARY, short) > 0.5
+    assert short["opening"] == pytest.approx(long["opening"])
+
+
+def test_files_named_in_the_question_speak_for_a_summary() -> None:
+    assert files_of(SUMMARY) == ["src/queue/upload_retry", "tests/queue/test_retry"]
+    with_file = asked("Why is upload_retry.py so slow?").signs(SUMMARY, 1.0, 0.3)
+    without = asked("Why is the scheduler so slow?").signs(SUMMARY, 1.0, 0.3)
+    assert with_file["file_name"] > 0.0 and with_file["files"] > 0.0 and with_file["opening_files"] > 0.0
+    assert without["file_name"] == without["opening_files"] == 0.0
+    assert probability(Kind.SUMMARY, with_file) > probability(Kind.SUMMARY, without)
 
 
 @pytest.mark.parametrize("others", [1, 30, 300])
@@ -41,12 +87,25 @@ def test_a_request_of_workaday_words_is_no_reason_to_bring_what_shares_them(
         memex.store_many([{"content": text, "rationale": "kept for a test"} for text in texts])
         for prompt in ("what time is it", "run the tests", "use a shorter name", "fix the typo in README"):
             for text, score in relevance(memex, prompt).items():
-                assert score < floor_of(0.4, memex.count(), text), (prompt, text)
-        assert relevance(memex, "is staging up?")[FACT] >= floor_of(0.4, memex.count(), FACT)
+                assert score < FLOOR, (prompt, text)
+        assert relevance(memex, "is staging up?")[FACT] >= FLOOR
 
 
-def test_relevance_stays_between_0_and_1(tmp_path: Path) -> None:
+def test_relevance_stays_between_0_and_1_and_falls_along_the_list(tmp_path: Path) -> None:
     with open_memex(tmp_path) as memex:
-        memex.store_many([{"content": FACT, "rationale": "kept for a test"}])
-        for prompt in (FACT, FACT.upper(), "staging " * 80, "8443", "?"):
-            assert all(0.0 <= score <= 1.0 for score in relevance(memex, prompt).values())
+        texts = [FACT, *(f"Shelf {number} holds port {number}" for number in range(40))]
+        memex.store_many([{"content": text, "rationale": "kept for a test"} for text in texts])
+        for prompt in (FACT, FACT.upper(), "staging " * 80, "8443", "?", "which port has shelf 7?"):
+            scores = [one.score for one in memex.recall(prompt, top_k=30).nodes]
+            assert all(0.0 <= score <= 1.0 for score in scores) and scores == sorted(scores, reverse=True)
+
+
+def test_signs_are_those_that_the_weights_are_for() -> None:
+    seen: list[array[int]] = []
+
+    def idfs(terms: array[int]) -> list[float]:
+        seen.append(terms)
+        return [math.log(2.0)] * len(terms)
+
+    signs = Asked("upload retry", default_provider(), idfs, 10).signs(SUMMARY, 0.5, 0.25)
+    assert tuple(signs) == NAMES and signs["margin"] == 0.5 and signs["cosine"] == 0.25 and seen

@@ -31,6 +31,7 @@ def test_keys_are_byte_for_byte_as_documented() -> None:
     assert layout.goals_key("abc") == b"g:abc"
     assert layout.evidence_key("abc") == b"v:abc"
     assert layout.capture_key("abc") == b"c:abc"
+    assert layout.compactions_key("abc") == b"k:abc"
     assert layout.event_key("abc", 258) == b"e:abc\0\0\0\0\0\0\0\x01\x02"
     assert layout.applied_key("abc", "post-tool\0u\0toolu_1") == (
         b"d:abc\0" + bytes.fromhex("1b2f0493e6dc783d8ef3b809a98f5300")

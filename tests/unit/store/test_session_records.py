@@ -320,6 +320,7 @@ def test_the_kind_numbers_stay() -> None:
         EventKind.SUBAGENT_STOP: 10,
         EventKind.PROMPT_EXPANSION: 11,
         EventKind.PERMISSION_DENIED: 12,
+        EventKind.POST_COMPACT: 13,
     }
 
 

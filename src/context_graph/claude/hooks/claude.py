@@ -24,6 +24,7 @@ EVENT_OF_VERB = {
     "permission-request": "PermissionRequest",
     "permission-denied": "PermissionDenied",
     "subagent-stop": "SubagentStop",
+    "post-compact": "PostCompact",
 }
 """Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
 

@@ -64,6 +64,7 @@ class Wire(msgspec.Struct):
     error: str | None = None
     prompt: str | None = None
     last_assistant_message: Any = None
+    compact_summary: Any = None
     source: str | None = None
     trigger: str | None = None
     reason: str | None = None
@@ -138,6 +139,7 @@ _DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
     EventKind.SUBAGENT_STOP: Bare,
     EventKind.PROMPT_EXPANSION: Bare,
     EventKind.PERMISSION_DENIED: PreToolUse,
+    EventKind.POST_COMPACT: Bare,
 }
 
 
@@ -161,7 +163,7 @@ class HookInput:
     success: bool | None = None
     prompt: str = ""
     last_message: str = ""
-    """Stop: what the model said last."""
+    """Stop: what the model said last. PostCompact: the summary of the compaction."""
     prompt_id: str = ""
     source: str = ""
     """As in HookEvent: that a prompt is a notification is decided here, and nowhere else."""
@@ -331,7 +333,7 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         actual,
         tool_input=wire.tool_input,
         tool_response=wire.tool_response,
-        last_message=wire.last_assistant_message if isinstance(wire.last_assistant_message, str) else "",
+        last_message=_if_text(wire.last_assistant_message) or _if_text(wire.compact_summary),
         reason=wire.reason or wire.trigger or "",
         duration_ms=_duration(wire.duration_ms),
         at_ms=_timestamp(wire.timestamp_ms),
@@ -352,6 +354,10 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
             "stdin: larger than the launcher's limit; only its top-level plain values were read"
         )
     return given
+
+
+def _if_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _flat_kind(kind: EventKind, wire: Wire) -> EventKind:

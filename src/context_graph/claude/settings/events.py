@@ -57,6 +57,8 @@ EVENTS: Final = (
     # A call that was refused without a question has changed nothing, and no other event says so.
     HookedEvent("PermissionDenied", "permission-denied", 3, True),
     HookedEvent("PreCompact", "pre-compact", 2),
+    # Tells the model's own summary: what it lacks of the session is told, or at least measured.
+    HookedEvent("PostCompact", "post-compact", 3),
     # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
     HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
 )

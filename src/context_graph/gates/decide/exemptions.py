@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from context_graph.gates.decide.tool_call import command_of, targets_of
 from context_graph.gates.decide.touching import FILE_TOOLS
@@ -165,6 +165,17 @@ def looks_like_client_memory(path: str) -> bool:
     return path.startswith("/") and any(
         one == "projects" and two.startswith("-") and three == "memory" for one, two, three in steps
     )
+
+
+def own_files_of(claude_dir: str, project: str) -> Callable[[str], bool]:
+    """Tells of a path whether it is in the client's own memory, for work in ``project``."""
+    chosen = chosen_folders(claude_dir, project)
+
+    def is_own(path: str) -> bool:
+        tops = [project] if project else []
+        return looks_like_client_memory(path) or is_client_memory(path, claude_dir, tops=tops, chosen=chosen)
+
+    return is_own
 
 
 def chosen_folders(claude_dir: str, project: str = "") -> list[str]:

@@ -150,6 +150,12 @@ def read_head(repo: Repo) -> Head:
     return Head("", "detached")
 
 
+def branch_of(folder: str) -> str:
+    """The branch that is checked out in ``folder``; "" off any branch and outside repositories."""
+    repo = find_repo(folder) if folder else None
+    return read_head(repo).branch if repo is not None else ""
+
+
 def head_text(git_dir: str) -> str:
     """What stands in HEAD: ``ref: NAME``, or a commit; empty if it can't be read."""
     path = git_dir + "/HEAD"

@@ -129,6 +129,32 @@ class Vectors:
         step = largest / FINE
         return [math.floor(number / step + 0.5) for number in numbers], step
 
+    def likeness(self, left: Buffer, right: Buffer) -> tuple[int, float]:
+        """(pairs of two rows that are not empty, mean cosine of these): row left[i] with row right[i].
+
+        0.0 where there is no such pair. Cost: two rows read a pair.
+
+        Args:
+            left: Row numbers, uint32.
+            right: As many.
+
+        Raises:
+            ValueError: Another number of them, or a row that is not there.
+        """
+        one, other = memoryview(left), memoryview(right)
+        if len(one) != len(other):
+            raise ValueError(f"right must have {len(one)} values, got {len(other)}")
+        total, count, rows = 0.0, 0, len(self._scales)
+        for i, k in zip(one, other, strict=True):
+            if i >= rows or k >= rows:
+                raise ValueError(f"rows must be below {rows}, got {i} and {k}")
+            if self._scales[i] > 0.0 and self._scales[k] > 0.0:
+                a, b = (self._cells[row * self._dim : (row + 1) * self._dim] for row in (i, k))
+                ours, theirs = sum(map(int.__mul__, a, a)), sum(map(int.__mul__, b, b))
+                total += sum(map(int.__mul__, a, b)) / math.sqrt(float(ours) * float(theirs))
+                count += 1
+        return count, total / count if count else 0.0
+
     def kept(self, live: Buffer) -> Vectors:
         """A copy with the live rows alone, in their order."""
         alive = memoryview(live)

@@ -1,7 +1,7 @@
 """Ranks all rows of an index by several scores: the readable twin of ext/kernels/ranking.pyx.
 
 Standard library only. A column is a buffer with one value a row: floats for scores, uint32 for classes (a
-session, a quadrant, a speaker, each by its ordinal), bytes for masks. Nothing here knows what a column means.
+session, a quadrant, a source, each by its ordinal), bytes for masks. Nothing here knows what a column means.
 Each function is one pass over the rows; the compiled ones give the GIL up meanwhile.
 """
 
@@ -111,15 +111,13 @@ def spread(
     before: Buffer,
     asks: Buffer,
     after_question: float,
-    forward: float,
     back: float,
     out: array[float],
 ) -> None:
     """Write to ``out`` each score and what its live neighbours pass on of theirs, where positive.
 
-    A row gets ``forward`` times the score of the row it follows (``after_question`` times where that one
-    asks, the lowest bit of ``asks``), and ``back`` times the score of the row that follows it. Dead rows are
-    skipped.
+    A row gets ``after_question`` times the score of the row it follows where that one asks (the lowest bit of
+    ``asks``), and ``back`` times the score of the row that follows it. Dead rows are skipped.
 
     Args:
         before: For each row the older one that it follows, or NONE.
@@ -135,8 +133,8 @@ def spread(
         earlier = _live_before(row, previous, alive) if alive[row] else NONE
         if earlier == NONE:
             continue
-        if value[earlier] > 0.0:
-            out[row] += _single((after_question if asking[earlier] & 1 else forward) * value[earlier])
+        if value[earlier] > 0.0 and asking[earlier] & 1:
+            out[row] += _single(after_question * value[earlier])
         if value[row] > 0.0:
             out[earlier] += _single(back * value[row])
 
@@ -146,6 +144,16 @@ def _live_before(row: int, previous: memoryview, alive: memoryview) -> int:
     while earlier < row and not alive[earlier]:
         row, earlier = earlier, previous[earlier]
     return int(earlier) if earlier < row else NONE
+
+
+def spaced(live: Buffer, most: int) -> list[int]:
+    """At most so many live rows, lowest first, as many of the live ones between each two."""
+    rows = [row for row, here in enumerate(memoryview(live)) if here]
+    found: list[int] = []
+    for seen, row in enumerate(rows):
+        if len(found) < most and seen * most >= len(found) * len(rows):
+            found.append(row)
+    return found
 
 
 def lift_groups(scores: array[float], live: Buffer, groups: Buffer, weight: float) -> None:

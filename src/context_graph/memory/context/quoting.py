@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -98,6 +98,7 @@ _SOURCES: Final = {
     "import": "imported",
     "library": "stored by a program",
     "checkpoint": "checkpoint of this session",
+    "open": "open ends of the last session",
 }
 _TAG_START: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -142,6 +143,7 @@ def fenced(
     now_ms: int,
     count: Callable[[str], int],
     cut: Callable[[str, int], str],
+    lines: Sequence[str] = (),
 ) -> Fenced:
     """As many of ``quotes``, best first, as fit ``budget`` tokens, fence and label included.
 
@@ -149,10 +151,11 @@ def fenced(
         query: Of a long memory, the sentences that share its words are shown. "" for none.
         count: Exact token count of a text.
         cut: The start of a text in at most so many tokens.
+        lines: Whole lines that stand before the memories, whatever the budget leaves for those.
     """
-    frame = "\n".join((FENCE_OPEN, _LABEL, FENCE_CLOSE))
+    frame = fence(lines)
     used, chars = count(frame), len(frame)
-    lines: list[str] = []
+    lines = list(lines)
     shown: list[tuple[str, int]] = []
     asked = words_of(query)
     for quote in quotes:
@@ -169,8 +172,13 @@ def fenced(
         chars += len(line) + 1
     if not lines:
         return Fenced("", 0, ())
-    text = "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
+    text = fence(lines)
     return Fenced(text, count(text), tuple(shown))
+
+
+def fence(lines: Iterable[str]) -> str:
+    """``lines``, in which all text from outside is `quoted`, between the tags that label them."""
+    return "\n".join((FENCE_OPEN, _LABEL, *lines, FENCE_CLOSE))
 
 
 def _line(
@@ -195,6 +203,8 @@ def _line(
     if limit < LEAST_TOKENS:
         return None
     content = quote.content if quote.whole else best_passage(quote.content, asked, limit, count)
+    if count(content) > limit:
+        content = cut(content, limit - 1).rstrip() + "…"
     for _ in range(4):  # escapes cost tokens that the plain text does not have
         line = head + quoted(content)
         over = count(line) - room

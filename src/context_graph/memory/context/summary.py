@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.memory.context.steps import add_step, changing_step, command_step
+from context_graph.memory.context.ways import Way, note_made, take_runs
+from context_graph.memory.context.worked_files import edited_by, note_script, worked_on
 from context_graph.model import EventKind, HookEvent
 from context_graph.text import phrases
 from context_graph.text.flattening import relative_paths, root_of
@@ -75,6 +77,7 @@ _MAX_FILES: Final = 24
 _MAX_COMMANDS: Final = 24
 _MAX_FAILURES: Final = 6
 _MAX_DECISIONS: Final = 6
+_MAX_WISHES: Final = 12
 _MAX_OPEN: Final = 5
 _LOOKED_ENOUGH: Final = 5
 """Tool calls that make a session worth a summary although it changed nothing and nothing failed."""
@@ -108,15 +111,29 @@ class SessionWork:
     overcome: dict[str, str] = field(default_factory=dict)
     """What failed and then worked."""
     decisions: list[str] = field(default_factory=list)
+    wishes: list[str] = field(default_factory=list)
+    """What the user decided, wants or rules out, the newest last."""
     todos: list[str] = field(default_factory=list)
     tasks: dict[str, list[str]] = field(default_factory=dict)
     """Open tasks: id -> state and subject."""
+    plan: str = ""
+    """The plan that was last submitted to the user."""
     last_words: str = ""
     left: list[str] = field(default_factory=list)
     reason: str = ""
     """Why the session ended, if it has."""
     steps: list[str] = field(default_factory=list)
     """What was changed and run, in order (`steps`); the last ones."""
+    ways: dict[str, Way] = field(default_factory=dict)
+    """How tests, builds, linters and programs were run (`ways`)."""
+    failing: dict[str, str] = field(default_factory=dict)
+    """Runs of tests that failed and were not repeated with success -> which tests, or the error."""
+    made: list[str] = field(default_factory=list)
+    """Files that the session wrote as new ones; the last ones."""
+    scripts: dict[str, list[str]] = field(default_factory=dict)
+    """Script that the session wrote -> files that it may change (`worked_files`)."""
+    branch: str | None = None
+    """The branch when it was last captured: "" off any branch, None where nobody looked."""
 
     def absorb(
         self, events: Iterable[tuple[int, HookEvent]], leaves_out: Callable[[str], bool] | None = None
@@ -143,6 +160,15 @@ class SessionWork:
             return False
         came = self.changed or self.commands or self.failures or self.overcome or self.decisions
         return bool(came) or (self.tool_calls >= _LOOKED_ENOUGH and bool(self.last_words))
+
+    def worked_on(self) -> list[str]:
+        """The files that it worked on, relative to `root`, newest first (`worked_files`)."""
+        return worked_on(self.changed, self.read, self.made)
+
+    def open_todos(self) -> list[str]:
+        """The open tasks and to-dos, those in progress first."""
+        tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
+        return list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos]))
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values, for from_json."""
@@ -197,17 +223,16 @@ class SessionWork:
             del self.prompts[1]
         own = Unquoted(prompt)
         decided = phrases.decisions_in(own.text, by_user=True)
-        self._decide([shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided])
+        decided = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in decided]
+        _append(self.decisions, decided, _MAX_DECISIONS)
+        wished = [shortened(own.whole(one), phrases.SENTENCE_CHARS) for one in phrases.wishes_in(own.text)]
+        _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
         failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
         given = relative_paths(event.input_text, self.root)
-        if event.tool_name in _CHANGING:
-            path = phrases.path_of(given, relative_paths(event.output_text, self.root))
-            if path and not failed and not leaves_out(os.path.join(self.root, path)):
-                _count(self.changed, path, _MAX_FILES)
-                if not event.agent_id:
-                    add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
+        if event.tool_name in _CHANGING and not failed:
+            self._take_change(event, given, leaves_out)
         if event.agent_id:
             return  # of a subagent's work the files stay, for they are changed
         self.tool_calls += 1
@@ -219,19 +244,37 @@ class SessionWork:
                 _count(self.read, path, _MAX_FILES)
         elif event.tool_name == "TodoWrite":
             self.todos = phrases.open_todos(event.input_text)[:_MAX_OPEN]
+        elif event.tool_name == "ExitPlanMode":
+            self.plan = shortened(phrases.plain(event.input_text), 400)
         elif not failed:
             take(self.tasks, event)
+
+    def _take_change(self, event: HookEvent, given: str, leaves_out: Callable[[str], bool]) -> None:
+        path = phrases.path_of(given, relative_paths(event.output_text, self.root))
+        if not path:
+            return
+        if event.tool_name == "Write" and path not in self.read and path not in self.changed:
+            note_made(self.made, path)
+            note_script(self.scripts, path, event.input_text)
+        if not leaves_out(os.path.join(self.root, path)):
+            _count(self.changed, path, _MAX_FILES)
+            if not event.agent_id:
+                add_step(self.steps, changing_step(path, new=event.tool_name == "Write"))
 
     def _take_command(self, given: str, output: str, *, failed: bool) -> None:
         command = phrases.command_of(given)
         if not command:
             return
         add_step(self.steps, command_step(command))
+        take_runs(self.ways, self.failing, self.made, given, output, failed=failed, root=self.root)
         if failed and not (phrases.is_lookup(command) and command not in self.failures):
             self.overcome.pop(command, None)
             _put(self.failures, command, phrases.error_line(output), _MAX_FAILURES)
         elif not failed and command in self.failures:
             _put(self.overcome, command, self.failures.pop(command), _MAX_FAILURES)
+        if not failed:
+            for path in edited_by(given, self.scripts, {*self.read, *self.changed}):
+                _count(self.changed, path, _MAX_FILES)
         removed = [] if failed else phrases.removed_by(command)
         for path in removed:
             self.changed.pop(path, None)  # scratch files are no news to anybody
@@ -243,23 +286,15 @@ class SessionWork:
             return
         self.left = phrases.what_is_left(message)[:_MAX_OPEN]
         decided = phrases.decisions_in(message, by_user=False)
-        self._decide(decided)
+        _append(self.decisions, decided, _MAX_DECISIONS)
         told = {*self.left, *decided}
         rest = [
             one for one in phrases.sentences(message) if shortened(one, phrases.SENTENCE_CHARS) not in told
         ]
         self.last_words = shortened(" ".join(rest), 220)
 
-    def _decide(self, found: list[str]) -> None:
-        for sentence in found:
-            if sentence in self.decisions:
-                self.decisions.remove(sentence)
-            self.decisions.append(sentence)
-        del self.decisions[:-_MAX_DECISIONS]
-
     def _lines(self) -> list[str]:
         goal, *others = self.prompts
-        tasks = sorted(self.tasks.values(), key=lambda task: task[0] != "in_progress")[:_MAX_OPEN]
         decided = [one for one in self.decisions[::-1] if not _says(goal, one)]
         decisions = _line("Decided", decided, 320)
         said = " ".join(one for one in self.decisions if one in decisions)
@@ -277,7 +312,7 @@ class SessionWork:
             decisions,
             _line(
                 "Open",
-                list(dict.fromkeys([*(subject for _, subject in tasks), *self.todos, *self.left])),
+                list(dict.fromkeys([*self.open_todos(), *self.left])),
                 260,
             ),
             f"Ended: {self.last_words}" if self.last_words else "",
@@ -308,6 +343,14 @@ def _line(name: str, parts: list[str], limit: int, *, each: int = 200) -> str:
         return ""
     more = f"; {len(parts) - len(shown)} more" if len(parts) > len(shown) else ""
     return f"{name}: {'; '.join(shown)}{more}"
+
+
+def _append(kept: list[str], found: list[str], most: int) -> None:
+    for sentence in found:
+        if sentence in kept:
+            kept.remove(sentence)
+        kept.append(sentence)
+    del kept[:-most]
 
 
 def _count(counted: dict[str, int], name: str, limit: int) -> None:

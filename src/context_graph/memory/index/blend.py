@@ -1,25 +1,30 @@
 """Blends the index's scores of each memory into one, and reads what a query asks for.
 
-The weights were measured on LoCoMo and CoSQA, by cross-validation over conversations
-(docs/adr/0010-recall-index.md): BM25 and the vectors as z-scores over the whole store. What follows a
-question tends to answer it, the session of a good hit is likely to have more, and a person named in the query
-is likely the speaker.
+BM25 and the vectors count as z-scores over the whole store. The first line of a long query says what it is
+about. Names are matched as words, not by meaning; a query without any leans on the meaning more. What follows
+a question tends to answer it, and the session of a good hit is likely to have more, in stores whose sessions
+are about one thing. `tools/fit_spaces.py DATA` chooses the weights, by cross-validation over talk, code and
+the summaries of work together (docs/adr/0023-spaces-in-recall.md).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from context_graph.kernels import ranking
-from context_graph.memory.embed import EmbeddingProvider
+from context_graph.memory.embed import EmbeddingProvider, dense_part
 from context_graph.text.english import STOP_WORDS
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from context_graph.memory.index.index import MemoryIndex
 
 NEAR: Final = 0.25
@@ -64,8 +69,11 @@ _WHEN: Final = re.compile(
     r"|(in |on )?(what|which) (date|day|month|year|time))\b",
     re.IGNORECASE,
 )
-_WORD: Final = re.compile(r"[^\W_]+")
-_SHORTEST_NAME: Final = 2
+_MOST_NAMES: Final = 8
+_LEAST_PLAIN: Final = 5
+"""Terms that a query needs to have a meaning besides its words."""
+_LEAST_LEAD: Final = 2
+"""Terms that a first line needs to say what the query is about."""
 _TERM: Final = Struct("<Q4x")
 
 
@@ -76,10 +84,19 @@ class Blend:
     k1: float = 0.9
     b: float = 0.4
     """BM25's own."""
+    b_plain: float = 0.75
+    """The same where the query is plain: long functions would win by their length."""
     lexical: float = 1.0
     dense: float = 0.9
+    lexical_plain: float = 0.73
+    dense_plain: float = 1.17
+    """Both where the query is plain: some words in one line, none of them a name."""
     dense_beside: float = 0.3
     """The same beside second vectors."""
+    lead: float = 3.0
+    """What a word of the query's first line weighs, where more lines follow; any other weighs 1."""
+    lead_dense: float = 0.5
+    """Weight of the first line's vector beside that of the whole query."""
     extra: float = 2.0
     """The optional second vector (MiniLM)."""
     extra_from: float = 0.9
@@ -88,14 +105,13 @@ class Blend:
     """Correlation of the two scores: what to expect of a memory without a second vector yet."""
     question: float = -0.3
     """A memory that asks says less than one that answers."""
-    speaker: float = 0.7
-    """The query names who said it."""
+    name: float = 0.8
+    """The memory has a name that the query has."""
     time: float = 0.8
     """The query asks when, the memory names a time."""
     after_question: float = 0.5
-    """Share of its score that a memory with a question mark passes to the next of its session."""
-    forward: float = 0.1
-    """The same without a question mark."""
+    """Share of its score that a memory that asks passes to the next of its session; this and the next two
+    as far as the store's sessions are about one thing (`MemoryIndex.together`)."""
     back: float = 0.1
     """Share that a memory passes to the one before it."""
     session: float = 0.5
@@ -117,8 +133,14 @@ class Wanted:
     text: str
     terms: array[int]
     """Hashes, uint64, each once."""
+    weights: array[float]
+    """What each counts, float32."""
     dense: memoryview[float]
     """Its Semantic slice; all zeros when the query has no token."""
+    plain: bool = False
+    """It is one line of several words, none of them a name."""
+    names: array[int] | None = None
+    """Hashes of the names in it."""
     extra: bytes | None = None
     times: array[int] | None = None
     """Hashes of words of time, when the query asks for one."""
@@ -164,24 +186,75 @@ def asks_when(text: str) -> bool:
     return _WHEN.match(text) is not None
 
 
+def lead_of(text: str) -> str:
+    """The first line of a text that has more: what it is about. "" where it is one line."""
+    first, _, more = text.strip().partition("\n")
+    return first if more else ""
+
+
+def names_in(text: str) -> list[str]:
+    """Words that are written like names, each once, at most 8: capitalised, not at a sentence's beginning."""
+    words = text.split()
+    found = dict[str, None]()
+    for before, word in pairwise(words):
+        name = word.strip("\"'“”‘’(),;:.!?").partition("'")[0].partition("’")[0]
+        begins = before[-1] in ".!?"
+        if name.isalpha() and name[0].isupper() and name[1:].islower() and not begins:
+            found[name] = None
+    return [name for name in found if name.lower() not in FUNCTION_WORDS][:_MOST_NAMES]
+
+
+def read(text: str, provider: EmbeddingProvider, counts: Buffer, total: int, blend: Blend) -> Wanted:
+    """A query as `rank` takes it, without second vector and times.
+
+    Args:
+        counts: How often each piece is in the store, `total` their sum: rare ones say more.
+    """
+    encoded = provider.query(text, counts, total)
+    terms, dense = hashes(encoded.terms), dense_part(encoded.embedding)
+    weights = array("f", [1.0]) * len(terms)
+    lead = lead_of(text)
+    leading = provider.query(lead, counts, total) if lead else None
+    first = set(hashes(leading.terms)) if leading is not None else set[int]()
+    if leading is None or len(first) < _LEAST_LEAD:
+        lead = ""
+    else:
+        weights = array("f", [blend.lead if term in first else 1.0 for term in terms])
+        dense = _beside(dense, dense_part(leading.embedding), blend.lead_dense)
+    names = names_in(lead or text)
+    named = hashes(provider.encode(" ".join(names)).terms) if names else None
+    plain = not names and not lead and text.isascii() and len(terms) >= _LEAST_PLAIN
+    return Wanted(text, terms, weights, dense, plain=plain, names=named)
+
+
+def _beside(whole: memoryview[float], part: memoryview[float], weight: float) -> memoryview[float]:
+    """The sum of two vectors, the second with a weight, as long as the first."""
+    mixed = [a + weight * b for a, b in zip(whole, part, strict=True)]
+    length = math.hypot(*mixed)
+    factor = math.hypot(*whole) / length if length > 0.0 else 0.0
+    return memoryview(array("f", [factor * value for value in mixed]))
+
+
 def rank(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
     """Fill ``scores`` for the live rows, with the index's lock held. Cost: some passes over all rows."""
+    score_each(index, wanted, live, blend, scores)
+    pass_on(index, live, blend, scores)
+
+
+def score_each(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
+    """Fill ``scores.base``: what each memory has of its own."""
     scores.fit(len(live))
     _lexical(index, wanted, live, blend, scores)
     _dense(index, wanted, live, blend, scores)
     _hints(index, wanted, blend, scores)
-    rows = index.rows
-    ranking.spread(
-        scores.base,
-        live,
-        rows.before,
-        rows.flags,
-        blend.after_question,
-        blend.forward,
-        blend.back,
-        scores.total,
-    )
-    ranking.lift_groups(scores.total, live, rows.session, blend.session)
+
+
+def pass_on(index: MemoryIndex, live: bytearray, blend: Blend, scores: Scores) -> None:
+    """Fill ``scores.total``: ``scores.base`` and what neighbours and sessions add."""
+    rows, share = index.rows, index.together()
+    after, back = share * blend.after_question, share * blend.back
+    ranking.spread(scores.base, live, rows.before, rows.flags, after, back, scores.total)
+    ranking.lift_groups(scores.total, live, rows.session, share * blend.session)
 
 
 def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
@@ -189,16 +262,16 @@ def _lexical(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, 
     count, length = postings.totals(live)
     if not count or not wanted.terms:
         return
-    weights = array("f", [1.0]) * len(wanted.terms)
-    mean = length / count
-    if postings.score(wanted.terms, weights, live, count, mean, blend.k1, blend.b, scores.lexical):
+    mean, b = length / count, blend.b_plain if wanted.plain else blend.b
+    if postings.score(wanted.terms, wanted.weights, live, count, mean, blend.k1, b, scores.lexical):
         _, mean, deviation = ranking.moments(scores.lexical, live)
-        ranking.add_standardised(scores.lexical, mean, deviation, blend.lexical, False, scores.base)
+        weight = blend.lexical_plain if wanted.plain else blend.lexical
+        ranking.add_standardised(scores.lexical, mean, deviation, weight, False, scores.base)
 
 
 def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, scores: Scores) -> None:
     count, mean, deviation = index.vectors.scan(wanted.dense, live, scores.dense)
-    weight = blend.dense
+    weight = blend.dense_plain if wanted.plain else blend.dense
     if wanted.extra is not None and index.extra is not None and count:
         ranking.clear(scores.extra)
         query = memoryview(wanted.extra).cast("f")
@@ -214,27 +287,8 @@ def _dense(index: MemoryIndex, wanted: Wanted, live: bytearray, blend: Blend, sc
 def _hints(index: MemoryIndex, wanted: Wanted, blend: Blend, scores: Scores) -> None:
     rows = index.rows
     ranking.add_by_class(rows.flags, array("f", [0.0, blend.question]), scores.base)
-    named = named_speakers(index, wanted.text)
-    if named:
-        weights = array("f", bytes(4 * len(rows.names["speaker"])))
-        for ordinal in named:
-            weights[ordinal] = blend.speaker
-        ranking.add_by_class(rows.speaker, weights, scores.base)
-    if wanted.times:
-        ranking.clear(scores.scratch)
-        index.postings.mark(wanted.times, blend.time, scores.scratch)
-        ranking.add_standardised(scores.scratch, 0.0, 1.0, 1.0, True, scores.base)
-
-
-def named_speakers(index: MemoryIndex, text: str) -> list[int]:
-    """Ordinals of the speakers that a query names, by first name or in full."""
-    names = index.rows.names["speaker"]
-    if len(names) == 1:
-        return []
-    words = set(_WORD.findall(text.casefold()))
-    named = []
-    for ordinal, name in enumerate(names, 1):
-        parts = _WORD.findall(name.casefold())
-        if parts and len(parts[0]) > _SHORTEST_NAME and parts[0] in words:
-            named.append(ordinal)
-    return named
+    for terms, weight in ((wanted.names, blend.name), (wanted.times, blend.time)):
+        if terms and weight:
+            ranking.clear(scores.scratch)
+            index.postings.mark(terms, weight, scores.scratch)
+            ranking.add_standardised(scores.scratch, 0.0, 1.0, 1.0, True, scores.base)

@@ -113,8 +113,8 @@ def mend(store: GraphStore, provider: EmbeddingProvider) -> int:
 
 _LOG: Final = logging.getLogger(__name__)
 MAGIC: Final = b"CGIX"
-VERSION: Final = 2
-"""2: other terms in scripts without spaces between words."""
+VERSION: Final = 3
+"""2: other terms in scripts without spaces between words. 3: no speakers; a memory asks by its sentences."""
 _HEAD: Final = Struct("<4sI")
 _FOOT: Final = Struct("<II4s")
 

@@ -1,6 +1,6 @@
 """Keeps the index's columns, one value a row: what it knows of a memory besides terms and vector.
 
-Some 70 bytes a row. Texts (session, agent, project, source, speaker) are stored once; the columns hold their
+Some 70 bytes a row. Texts (session, agent, project, source) are stored once; the columns hold their
 ordinals, 0 for none, which the kernels compare.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress
 from struct import Struct
 from typing import Final
@@ -17,16 +17,38 @@ from context_graph.kernels import ranking
 from context_graph.model.memory import JohariQuadrant, MemoryNode
 
 QUADRANTS: Final = tuple(JohariQuadrant)
-CLASSES: Final = ("session", "agent", "project", "source", "speaker")
+CLASSES: Final = ("session", "agent", "project", "source")
 """The columns that name texts."""
 NUMBERS: Final = ("created", "commit", "importance", "quadrant", "flags")
 ASKS: Final = 1
-"""Flag: the content has a question mark."""
+"""Flag: the content asks something (`asks`)."""
 GONE: Final = 2
 """Flag: the memory is deleted for good, the row waits to be removed."""
 _ID: Final = 16
 _IDS: Final = Struct("16s")
-_MAX_NAME: Final = 200
+_CODE: Final = frozenset("(){}[]=;<>_\\|#`")
+"""A sentence with one of these is no question, whatever its end."""
+_GOES_ON: Final = ".=:,;)|&<>+*/-"
+_LONGEST_QUESTION: Final = 300
+
+
+def asks(text: str) -> bool:
+    """Whether a sentence of ``text`` is a question. A `?` in code, a type or a URL makes none.
+
+    Cost: at most 300 characters are looked at for each question mark.
+    """
+    at = text.find("?")
+    while at >= 0:
+        after = text[at + 1 : at + 20].lstrip("?!\"'”’) \t")
+        ends = not after or not (after[0].islower() or after[0] in _GOES_ON)
+        alone = at + 1 == len(text) or not text[at + 1].isalnum()
+        if ends and alone and at and (text[at - 1].isalnum() or text[at - 1] in "\"'”’ "):
+            since = max(0, at - _LONGEST_QUESTION)
+            begin = max(text.rfind(sign, since, at) for sign in ".!?\n") + 1
+            if _CODE.isdisjoint(text[max(begin, since) : at]):
+                return True
+        at = text.find("?", at + 1)
+    return False
 
 
 class Names:
@@ -70,7 +92,7 @@ class Rows:
         self.before = array("I")
         """The row of the same session before it, live or not, or ranking.NONE."""
         self.session, self.agent, self.project = array("I"), array("I"), array("I")
-        self.source, self.speaker = array("I"), array("I")
+        self.source = array("I")
         self.names = {name: Names() for name in CLASSES}
         self.tags: dict[str, array[int]] = {}
         """Tag -> its rows, growing."""
@@ -91,13 +113,12 @@ class Rows:
         self.commit.append(node.commit_seq)
         self.importance.append(node.importance)
         self.quadrant.append(QUADRANTS.index(node.johari_quadrant))
-        self.flags.append(ASKS if "?" in node.content else 0)
+        self.flags.append(ASKS if asks(node.content) else 0)
         self.before.append(self._last.get(session, ranking.NONE) if session else ranking.NONE)
         self.session.append(session)
         self.agent.append(names["agent"].ordinal(node.agent_id))
         self.project.append(names["project"].ordinal(node.project))
         self.source.append(names["source"].ordinal(node.source))
-        self.speaker.append(names["speaker"].ordinal(_speaker(node)))
         for tag in node.tags:
             self.tags.setdefault(tag, array("I")).append(row)
         if session:
@@ -116,7 +137,6 @@ class Rows:
         self.agent[row] = names["agent"].ordinal(node.agent_id)
         self.project[row] = names["project"].ordinal(node.project)
         self.source[row] = names["source"].ordinal(node.source)
-        self.speaker[row] = names["speaker"].ordinal(_speaker(node))
         for tag, rows in self.tags.items():
             at = bisect_left(rows, row)
             if tag not in node.tags and at < len(rows) and rows[at] == row:
@@ -130,6 +150,29 @@ class Rows:
         moved = (session, node.created_at_ms) != (self.session[row], self.created[row])
         self.session[row], self.created[row] = session, node.created_at_ms
         return moved
+
+    def pairs(self, most: int) -> tuple[tuple[array[int], array[int]], tuple[array[int], array[int]]]:
+        """Up to ``most`` pairs of live neighbours of one session, and of live rows of different ones.
+
+        Live rows are taken at equal distances; the second pairs join those half of the rows apart. So they
+        depend on the live rows alone. Cost: one pass over ``live``, and some 0.1 ms for 512 pairs.
+        """
+        taken = ranking.spaced(self.live, most)
+        half = len(taken) // 2
+        near = [(row, other) for row in taken if (other := self._live_before(row)) is not None]
+        far = [
+            (row, other)
+            for row, other in zip(taken, taken[half:] + taken[:half], strict=True)
+            if row != other and not 0 < self.session[row] == self.session[other]
+        ]
+        return _columns(near), _columns(far)
+
+    def _live_before(self, row: int) -> int | None:
+        """The live row of the same session before it."""
+        earlier = self.before[row]
+        while earlier < row and not self.live[earlier]:
+            row, earlier = earlier, self.before[earlier]
+        return earlier if earlier < row else None
 
     def id_of(self, row: int) -> bytes:
         """The 16 bytes of a row's id."""
@@ -175,7 +218,5 @@ class Rows:
         }
 
 
-def _speaker(node: MemoryNode) -> str | None:
-    """Who said it: metadata.speaker where that is a text."""
-    speaker = node.metadata.get("speaker")
-    return speaker[:_MAX_NAME] if isinstance(speaker, str) and not speaker.isspace() else None
+def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[array[int], array[int]]:
+    return array("I", [a for a, _ in pairs]), array("I", [b for _, b in pairs])

@@ -163,8 +163,17 @@ def _pre_tool(one: _Answering) -> Reply:
     if not one.for_claude:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
     # The brief is about the session, not about its subagents.
-    told = "" if applied.twin or event.agent_id else _brief(one, live)
-    return one.tell(context=told)
+    if applied.twin or event.agent_id:
+        return one.tell()
+    parts = (_brief(one, live), _at_file(one, editing=True))
+    return one.tell(context="\n".join(part for part in parts if part))
+
+
+def _at_file(one: _Answering, *, editing: bool) -> str:
+    """What earlier sessions did with the file that a call of this session's own touches."""
+    if one.event.agent_id or is_late(one.call.request):
+        return ""
+    return one.call.context.memory_hooks.for_file(one.event, one.call.settings, editing=editing)
 
 
 def _brief(one: _Answering, live: LiveSession) -> str:
@@ -192,7 +201,7 @@ def _post_tool(one: _Answering) -> Reply:
         notice = _notice(one.call, applied.outcome)
         if notice and applied.live.told is not None:  # the level is told, the state is not
             applied.live.told = applied.live.told[0], standing(applied.live.metrics)[1]
-        return one.tell(context=notice)
+        return one.tell(context="\n".join(part for part in (notice, _at_file(one, editing=False)) if part))
     output = one.output(applied.live, _notice(one.call, applied.outcome))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
@@ -224,6 +233,14 @@ def _quiet(one: _Answering) -> Reply:
         return one.say(one.output(applied.live, ""))
     # A Stop is held by one hook; two would tell the model the same reason twice.
     return reply(flags=APPLIED) if applied.twin and one.event.kind is EventKind.STOP else one.tell()
+
+
+def _post_compact(one: _Answering) -> Reply:
+    """Compare the compaction's summary with what the session had; the client takes no context here."""
+    applied = one.apply()
+    if not applied.twin and not one.event.agent_id:
+        one.call.context.memory_hooks.compacted(one.event, one.hook.given.last_message)
+    return one.tell() if one.for_claude else one.say(one.output(applied.live, ""))
 
 
 def _session_end(one: _Answering) -> Reply:
@@ -274,6 +291,7 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     **dict.fromkeys((EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SUBAGENT_STOP), _quiet),
     **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
     EventKind.PROMPT_EXPANSION: _quiet,
+    EventKind.POST_COMPACT: _post_compact,
 }
 VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
 

@@ -195,6 +195,7 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
         "events_by_kind": dict(live.events_by_kind),
         "spool_pending": context.spool_pending(),
         "ic_history": list(live.ic_history),
+        "compactions": context.store.load_compactions(snapshot.session_id),
         "has_evidence": live.has_evidence,
         "chain": [_row_view(row) for row in chain.sessions],
         "chain_end": chain.end,

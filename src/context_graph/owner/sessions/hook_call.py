@@ -85,7 +85,7 @@ def _event(request: Request, given: HookInput, session_id: str, redactor: TextRe
         ),
         output_text=(
             _both_ends(given.last_message, redactor)
-            if given.kind is EventKind.STOP
+            if given.kind in (EventKind.STOP, EventKind.POST_COMPACT)
             else _clean(given.error if given.error else given.tool_response, redactor)
         ),
         success=given.success,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
@@ -19,16 +20,21 @@ from context_graph.config import Settings
 from context_graph.config.paths import client_dir
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.owner.sessions.compactions import Compactions
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
+    from context_graph.memory.context.at_file import FileMemories
     from context_graph.memory.context.ledger import Ledger
+    from context_graph.memory.context.profile import Profile, Profiles
     from context_graph.memory.context.quoting import Quote
+    from context_graph.memory.context.summary import SessionWork
     from context_graph.memory.memex import Memex
     from context_graph.memory.recall import Recall
     from context_graph.model.edge import GraphEdge
     from context_graph.model.memory import MemoryNode
     from context_graph.owner.chores import Chores
+    from context_graph.store.graph.node_records import StoredNode
 
 T = TypeVar("T")
 
@@ -37,8 +43,12 @@ CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.S
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
 _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
-_RECALLED: Final = 12
-"""Candidates for a prompt; those above the floor that the budget holds are shown."""
+_WAITING: Final = 4
+"""Sessions at most that a start's profile counts although their summary is still to be refreshed."""
+_RECALLED: Final = 10
+"""Candidates for a prompt: as many as have a relevance of their own."""
+_SHOWN: Final = 3
+"""Of those above the floor, if the budget holds them; of sessions' summaries only the best."""
 
 
 class MemoryHooks:
@@ -75,7 +85,15 @@ class MemoryHooks:
         """Of each answer: what it showed, the best first, and the edges that were followed for it."""
         self._to_ask: tuple[list[MemoryNode], str] | None = None
         """Memories last shown, and where: git is to be asked whether their branches were merged."""
+        self._files: FileMemories | None = None
+        self._files_due = False
+        """Whether memories are left to be read into the index of files."""
         self._warm = False
+        self._counted = False
+        self._made_profiles: Profiles | None = None
+        self.compactions = Compactions(store)
+        self._branches: dict[str, str] = {}
+        """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
         self._due: dict[str, int | None] = {
             one: None for one in store.event_log.captures_due() if not chores.aside.holds(_capture_key(one))
         }
@@ -84,7 +102,15 @@ class MemoryHooks:
     @property
     def has_work(self) -> bool:
         """Whether `tidy` has anything to do."""
-        return bool(self._due or self._evidence or self._ended or self._used or self._to_ask or self._warm)
+        return bool(
+            self._due
+            or self._evidence
+            or self._ended
+            or self._used
+            or self._to_ask
+            or self._files_due
+            or self._warm
+        )
 
     # What events leave behind
 
@@ -94,9 +120,14 @@ class MemoryHooks:
 
     def noted(self, event: HookEvent) -> None:
         """Note a durable event. Cost: a look-up or two."""
+        if event.kind is EventKind.PRE_COMPACT and not event.agent_id:
+            self.compactions.begins(event.session_id)
         if self.wants_capture(event) and not self._chores.aside.holds(_capture_key(event.session_id)):
             sealed = event.at_ms if event.kind is EventKind.PRE_COMPACT else None
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
+            from context_graph.gates.state.git import branch_of
+
+            self._branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger = None if event.agent_id else self._made_ledger
         if ledger is not None and ledger.awaits(event.session_id):
             if event.kind in _SHOWN_EVENTS:
@@ -118,6 +149,8 @@ class MemoryHooks:
         if self._to_ask:
             (nodes, folder), self._to_ask = self._to_ask, None
             self._chores.do("evidence", "asking git what was merged", self._ask_git, nodes, folder)
+        if self._files_due:
+            self._chores.do("files", "the index of files", self._read_files)
         if self._warm:
             self._warm = False
             self._chores.do("warming", "the opening of the memories", self._prepare_for_prompts)
@@ -127,12 +160,25 @@ class MemoryHooks:
 
         self._memex().standing(nodes, folder, within_s=TOOL_S, asks_git=True)
 
+    def _read_files(self) -> None:
+        """One step of the index of files: the rest comes with the next requests."""
+        from context_graph.memory.context.at_file import FileMemories
+
+        if self._files is None:
+            self._files = FileMemories()
+        memex = self._memex()
+        self._files_due = not self._files.read(memex.stored_after(self._files.seen), memex.seq)
+
     def _prepare_for_prompts(self) -> None:
-        from context_graph.memory.context import ledger, quoting, relevance  # noqa: F401
+        from context_graph.memory import relevance  # noqa: F401
+        from context_graph.memory.context import ledger, quoting  # noqa: F401
         from context_graph.text import phrases  # noqa: F401
 
         self._memex().warm()
         self.ledger.learn()
+        if not self._counted:  # an older build's store has no profile, and what was forgotten must not count
+            self._counted = True
+            self.profiles.count_anew()
 
     # What goes into contexts
 
@@ -151,16 +197,38 @@ class MemoryHooks:
             floor += _HELD_BACK * (1.0 - floor)
         return self._guarded("recall", self._recalled, event, asked, budget, floor) or ""
 
+    def for_file(self, event: HookEvent, settings: Settings, *, editing: bool) -> str:
+        """The fenced line about the file that a tool call touches; "" in nearly every call.
+
+        Until the index of files is built, after the first session's start, nothing is known.
+        """
+        if not (settings.memory_at_file and settings.memory_inject) or not self._has_memory():
+            return ""
+        return self._guarded("file", partial(self._about_file, event, editing=editing)) or ""
+
     def for_start(self, event: HookEvent, previous: Callable[[], Sequence[str]], settings: Settings) -> str:
-        """The summary for a session's start; after a clear only a line that says where to find it.
+        """What a session's start is told: the project's profile and what the last session left open.
+
+        A session that goes on has its own summary; after a clear one line says where the last one's is.
 
         Args:
             previous: Gives the ids of the sessions before this one, the last first; they are looked through
                 for a summary when this session has none of its own to go on with.
         """
         self._warm = self._warm or (settings.memory_inject and self._has_memory())
+        self._files_due = self._files_due or (self._warm and settings.memory_at_file)
         budget = settings.memory_inject_tokens if settings.memory_inject else 0
         return (self._guarded("summary", self._summary, event, previous, budget) or "") if budget else ""
+
+    def compacted(self, event: HookEvent, summary: str) -> None:
+        """Compare the summary that the client made of a compaction, raw, with what the session had."""
+        work = (
+            self._guarded("compaction", partial(self._work, own=True), event.session_id) if summary else None
+        )
+        if work is not None:
+            self._guarded(
+                "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
+            )
 
     # For commands
 
@@ -176,6 +244,17 @@ class MemoryHooks:
             self._made_ledger = Ledger(InjectionRecords(self._store.engine), self._is_common)
         return self._made_ledger
 
+    @property
+    def profiles(self) -> Profiles:
+        """The profile of the store's project."""
+        if self._made_profiles is None:
+            from context_graph.memory.capture import works_in
+            from context_graph.memory.context.profile import Profiles
+            from context_graph.store.graph.tables import ProfileTable
+
+            self._made_profiles = Profiles(ProfileTable(self._store.engine), lambda: works_in(self._memex()))
+        return self._made_profiles
+
     def stats(self) -> dict[str, Any]:
         """The captures due, and the ledger's totals if there is a memory."""
         found: dict[str, Any] = {"captures_due": len(self._due)}
@@ -188,23 +267,23 @@ class MemoryHooks:
         return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
     def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
-        from context_graph.memory.context.relevance import Asked, floor_of
-        from context_graph.memory.embed import default_provider
+        from context_graph.memory.recall import MAX_QUERY_CHARS
+        from context_graph.memory.relevance import Kind, floor_unasked, kind_of
 
         memex, known = self._memex(), self.ledger.shown(event.session_id)
-        memories = memex.count()
-        asked = Asked(prompt, default_provider(), memories)
-        likely = []
-        found = memex.recall(asked.text, top_k=_RECALLED)
+        asked = prompt[:MAX_QUERY_CHARS]
+        found = memex.recall(asked, top_k=_RECALLED)
+        likely: list[tuple[MemoryNode, float]] = []
+        kinds: list[Kind] = []
         for one in found.nodes:
             node = one.node
             if node.session_id == event.session_id or str(node.id) in known:
                 continue
-            score = asked.relevance(node.content, one.parts)
-            if score >= floor_of(floor, memories, node.content):
-                likely.append((node, score))
-        quotes = self._quotes(likely, event.cwd)
-        return self._shown(event, "prompt", quotes, budget, asked.text, found)
+            kind = kind_of(node.content)
+            if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
+                likely.append((node, one.score))
+                kinds.append(kind)
+        return self._shown(event, "prompt", self._quotes(likely, event.cwd)[:_SHOWN], budget, asked, found)
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes, best first, with how what each rests on is today.
@@ -229,6 +308,31 @@ class MemoryHooks:
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))
 
+    def _about_file(self, event: HookEvent, *, editing: bool) -> str:
+        from context_graph.memory.capture import work_of
+        from context_graph.memory.context.at_file import FILE_TOKENS, line_about
+        from context_graph.memory.embed import default_provider
+
+        if self._files is None:
+            return ""
+        memex, files = self._memex(), self._files
+        if memex.seq > files.seen:  # a capture, or a memory stored since
+            self._files_due = not files.read(memex.stored_after(files.seen), memex.seq)
+        due = files.due(event, self.ledger.shown(event.session_id), editing=editing)
+        if due is None:
+            return ""
+        path, found = due
+        node = memex.get(found[0].node_id)
+        if node is None:
+            return ""
+        text = line_about(work_of(node), path) if found[0].is_summary else node.content
+        quotes = self._quotes([(node, 1.0)], event.cwd) if text else []
+        budget = min(FILE_TOKENS, files.room(event.session_id))
+        shown = [replace(one, content=text, relevance=None, whole=True) for one in quotes]
+        told = self._shown(event, "file", shown, budget, path) if shown else ""
+        files.told(event.session_id, path, default_provider().count_tokens(told))
+        return told
+
     def _is_common(self, path: str) -> bool:
         from context_graph.memory.context.ledger import is_common
 
@@ -236,34 +340,111 @@ class MemoryHooks:
         return is_common(memex.names_file(path), memex.count())
 
     def _summary(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
+        from context_graph.memory.context.profile import MAX_TOKENS
+
         if event.source == "compact" and self._has_memory():
             self.ledger.forget_context(event.session_id, at_ms=event.at_ms)
-        own = [event.session_id] if event.source in ("compact", "resume") else []
-        may_have = own or self._due or self._has_memory()
-        for session_id in [*own, *previous()] if may_have else ():
-            quote = self._quote(session_id, event)
-            if quote is not None and event.source == "clear":
-                return _pointer(quote, event.at_ms)
+            if self._files is not None:
+                self._files.forget(event.session_id)
+        if event.source == "compact":
+            told = self._compacted(event, budget)
+            if told:
+                return told
+        if event.source == "resume":
+            quote = self._summary_of(event.session_id, event, "checkpoint")
             if quote is not None:
-                return self._shown(event, event.source or "startup", [quote], budget, "")
-        return ""
+                return self._shown(event, event.source, [quote], budget, "")
+        if event.source == "clear":
+            quotes = (self._summary_of(one, event, "capture") for one in previous())
+            return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
+        return self._started(event, previous, min(budget, MAX_TOKENS))
 
-    def _quote(self, session_id: str, event: HookEvent) -> Quote | None:
-        own = session_id == event.session_id
+    def _compacted(self, event: HookEvent, budget: int) -> str:
+        from context_graph.memory.context.after_compaction import MAX_TOKENS
+        from context_graph.memory.embed import default_provider
+
+        work = self._work(event.session_id, own=True)
+        if work is None or not work.text():
+            return ""
+        # A session's own facts are worth more than what is brought from elsewhere.
+        room = min(MAX_TOKENS, budget + budget // 2)
+        count = default_provider().count_tokens
+        return self.compactions.starts(event.session_id, work, event.at_ms, budget=room, count=count)
+
+    def _started(self, event: HookEvent, previous: Callable[[], Sequence[str]], budget: int) -> str:
+        from context_graph.memory.context import open_ends
+        from context_graph.memory.context.profile import fitting
+        from context_graph.memory.embed import default_provider
+
+        if not (self._due or self._has_memory()):
+            return ""
+        quote = self._left_open(event, previous)
+        room = budget - (open_ends.TOKENS if quote is not None else 0)
+        told = self._profile().lines(event.at_ms)
+        lines = fitting(told, room, default_provider().count_tokens)
+        return self._shown(
+            event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
+        )
+
+    def _left_open(self, event: HookEvent, previous: Callable[[], Sequence[str]]) -> Quote | None:
+        """What the last session on this branch left open."""
+        from context_graph.gates.state.git import branch_of
+        from context_graph.memory.context.open_ends import open_ends
+
+        here = branch_of(event.cwd or self._project or "")
+        for session_id in previous():
+            work = self._work(session_id)
+            if work is None or not work.text() or work.branch not in (None, here):
+                continue
+            return self._quote(session_id, work, open_ends(work), "open")
+        return None
+
+    def _profile(self) -> Profile:
+        """The project's profile, with what the sessions did whose summary is still to be refreshed."""
+        from context_graph.memory.context.profile import Profile
+
+        profile = self.profiles.current() if self._has_memory() else Profile()
+        for session_id in [*self._due][-_WAITING:]:
+            work = self._work(session_id)
+            if work is not None and work.text():
+                profile = profile.with_(work, self._stored_work(session_id))
+        return profile
+
+    def _work(self, session_id: str, *, own: bool = False) -> SessionWork | None:
+        """All that a session did so far; None if its summary was forgotten, or there can be none."""
         if not (own or session_id in self._due or self._has_memory()):
             return None
-        from context_graph.memory.capture import SOURCE, capture_id, work_of
-        from context_graph.memory.context.quoting import Quote
-
-        node_id = capture_id(session_id)
-        stored = self._memex().stored(node_id) if self._has_memory() else None
+        stored = self._stored(session_id)
         if stored is not None and stored.deleted:
             return None
-        work = work_of(stored.node if stored else None)
+        work = self._stored_work(session_id)
         since = self._store.event_log.numbered_after(session_id, work.last_event)
         work.absorb(since, self._client_s_own_files())
-        text, source = work.text(), "checkpoint" if own else SOURCE
-        return Quote(str(node_id), text, source, work.ended_ms, whole=True) if text else None
+        work.branch = self._branches.get(session_id, work.branch)
+        return work
+
+    def _stored_work(self, session_id: str) -> SessionWork:
+        from context_graph.memory.capture import work_of
+
+        stored = self._stored(session_id)
+        return work_of(stored.node if stored is not None else None)
+
+    def _stored(self, session_id: str) -> StoredNode | None:
+        from context_graph.memory.capture import capture_id
+
+        return self._memex().stored(capture_id(session_id)) if self._has_memory() else None
+
+    def _quote(self, session_id: str, work: SessionWork | None, text: str, source: str) -> Quote | None:
+        from context_graph.memory.capture import capture_id
+        from context_graph.memory.context.quoting import Quote
+
+        if work is None or not text:
+            return None
+        return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
+
+    def _summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
+        work = self._work(session_id, own=session_id == event.session_id)
+        return self._quote(session_id, work, work.text() if work is not None else "", source)
 
     def _shown(
         self,
@@ -273,6 +454,7 @@ class MemoryHooks:
         budget: int,
         query: str,
         found: Recall | None = None,
+        lines: Sequence[str] = (),
     ) -> str:
         from context_graph.memory.context.ledger import Injected
         from context_graph.memory.context.quoting import fenced
@@ -286,8 +468,9 @@ class MemoryHooks:
             now_ms=event.at_ms,
             count=counter.count_tokens,
             cut=counter.cut_tokens,
+            lines=lines,
         )
-        if shown.text and self._has_memory():
+        if shown.shown and self._has_memory():
             by_id = {quote.node_id: quote for quote in quotes}
             led = _led_to(found) if found is not None else {}
             memories = [
@@ -324,24 +507,16 @@ class MemoryHooks:
             sealed_at_ms=sealed,
             leaves_out=self._client_s_own_files(),
             evidence=self._memex().evidence,
+            branch=self._branches.pop(session_id, None),
+            learn=self.profiles.learn,
         )
         self._store.event_log.captured(session_id)
 
     def _client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""
-        from context_graph.gates.decide.exemptions import (
-            chosen_folders,
-            is_client_memory,
-            looks_like_client_memory,
-        )
+        from context_graph.gates.decide.exemptions import own_files_of
 
-        folder, tops = os.fspath(client_dir(os.environ)), [self._project] if self._project else []
-        chosen = chosen_folders(folder, self._project or "")
-
-        def is_own(path: str) -> bool:
-            return looks_like_client_memory(path) or is_client_memory(path, folder, tops=tops, chosen=chosen)
-
-        return is_own
+        return own_files_of(os.fspath(client_dir(os.environ)), self._project or "")
 
     def _write_ledger(self) -> None:
         evidence, self._evidence = self._evidence, []

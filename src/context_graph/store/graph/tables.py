@@ -2,9 +2,9 @@
 
 An edge has one record, and a key at each of its two ends that leads to it. A path is a sequence of edges that
 an answer used, one record each in ``memory_meta``, a bounded number: a use is not a change of a memory and
-has no commit number. What was put into which context is in ``ledger``, bounded as well: ``i:`` + 8 big-endian
-bytes (number) -> a JSON object; ``t`` -> totals since the store's beginning. `memory.context.ledger` gives
-those a meaning; here they are bytes.
+has no commit number. The project's profile is one record there. What was put into which context is in
+``ledger``, bounded as well: ``i:`` + 8 big-endian bytes (number) -> a JSON object; ``t`` -> totals since the
+store's beginning. `memory.context.ledger` gives those a meaning; here they are bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 # hashlib would load OpenSSL for this one function (see store.layout).
 from _blake2 import blake2b
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import CorruptedMemoryError
@@ -24,6 +24,7 @@ from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.engine.tuning import Write
 from context_graph.store.graph.records import decode_edge, decode_meta, encode_edge, encode_meta
 from context_graph.store.layout import EDGES, LEDGER, META, after, unwrap, wrap
+from context_graph.store.schema import has_memory
 
 MAX_PATHS: Final = 1024
 """Records kept; when there are more, the quarter that was taken least goes."""
@@ -31,6 +32,7 @@ _PATH_PREFIX: Final = b"path:"
 RECORDS_KEPT: Final = 2048
 """Newest records that are kept; some 400 bytes each."""
 RECORD_VERSION: Final = 1
+_PROFILE: Final = b"profile"
 _INJECTION_PREFIX: Final = b"i:"
 _TOTALS: Final = b"t"
 _BE64: Final = struct.Struct(">Q")
@@ -168,6 +170,25 @@ def _decoded(key: bytes, record: bytes) -> TraversedPath | None:
         )
     except (CorruptedMemoryError, KeyError, TypeError, ValueError):
         return None
+
+
+class ProfileTable:
+    """The project's profile, one JSON object; `memory.context.profile` gives it a meaning."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def get(self) -> dict[str, Any] | None:
+        """The profile; None if there is none, or it can't be read: it is derived from summaries."""
+        record = self._engine.get(META, _PROFILE) if has_memory(self._engine) else None
+        try:
+            return None if record is None else decode_meta(_PROFILE, record)
+        except CorruptedMemoryError:
+            return None
+
+    def put(self, profile: Mapping[str, Any]) -> None:
+        """Replace it. Raises StoreError if the write failed."""
+        self._engine.put(META, _PROFILE, encode_meta(_PROFILE, profile))
 
 
 class InjectionRecords:

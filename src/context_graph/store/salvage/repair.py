@@ -447,6 +447,7 @@ _RUNTIME_CHECKS: Final = {
     b"r:": records.decode_runtime,
     b"g:": records.decode_goals,
     b"v:": records.decode_evidence,
+    layout.COMPACTIONS_PREFIX: records.decode_compactions,
 }
 
 

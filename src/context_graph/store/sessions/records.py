@@ -37,6 +37,7 @@ RUNTIME_VERSION: Final = 1
 GOALS_VERSION: Final = 1
 EVIDENCE_VERSION: Final = 1
 DREAM_VERSION: Final = 1
+COMPACTIONS_VERSION: Final = 1
 
 _KINDS: Final = {kind: number for number, kind in enumerate(EventKind, 1)}
 """The numbers are on disk: a new kind comes last."""
@@ -315,6 +316,23 @@ def decode_dream(key: bytes, record: bytes) -> dict[str, object]:
     if not isinstance(request, dict):
         raise damaged(key, "the dream request is not a JSON object")
     return request
+
+
+def encode_compactions(key: bytes, compactions: Sequence[Mapping[str, object]]) -> bytes:
+    """The record of a session's compactions, oldest first: a JSON list of objects."""
+    text = json.dumps(list(compactions), allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return wrap(key, COMPACTIONS_VERSION, text.encode())
+
+
+def decode_compactions(key: bytes, record: bytes) -> list[dict[str, Any]]:
+    """The compactions in ``record``. Raises as decode_snapshot."""
+    try:
+        found = json.loads(unwrap(key, record, COMPACTIONS_VERSION))
+    except ValueError as error:
+        raise damaged(key, f"compactions: {error}") from error
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise damaged(key, "the compactions are no JSON list of objects")
+    return found
 
 
 def _head(key: bytes, payload: bytes) -> tuple[tuple[Any, ...], str, str | None, bytes]:

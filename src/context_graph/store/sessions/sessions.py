@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from context_graph.errors import (
     CorruptedIdentityError,
@@ -284,6 +284,17 @@ class SessionStore:
         key = layout.goals_key(session_id)
         record = self._engine.get(RUNTIME, key)
         return None if record is None else records.decode_goals(key, record)
+
+    def save_compactions(self, session_id: str, compactions: Sequence[Mapping[str, object]]) -> None:
+        """Replace what is known of the session's compactions, oldest first."""
+        key = layout.compactions_key(session_id)
+        self._engine.put(RUNTIME, key, records.encode_compactions(key, compactions))
+
+    def load_compactions(self, session_id: str) -> list[dict[str, Any]]:
+        """What `save_compactions` kept; [] if there was none."""
+        key = layout.compactions_key(session_id)
+        record = self._engine.get(RUNTIME, key)
+        return [] if record is None else records.decode_compactions(key, record)
 
     def load_evidence(self, session_id: str) -> list[records.Evidence]:
         """The reports of library callers, oldest first (D3.4)."""

@@ -1,0 +1,303 @@
+"""Reads from shell commands how a project is worked on: which of them test, build, lint or run, in what form.
+
+A command is known by the names in it: of its program, of the subcommand or target after that, of the module
+or script that an interpreter runs. So `python3 -m pytest`, `npm run test:unit`, `make check` and
+`./tests/runtests.py` are all runs of tests, and so is a program that nobody has heard of, by its name.
+"""
+
+from __future__ import annotations
+
+import os.path
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from context_graph.text import phrases
+from context_graph.text.descriptions import without_description
+from context_graph.text.patterns import linear
+from context_graph.text.phrases import word_set
+from context_graph.text.sentences import shortened
+
+KINDS: Final = ("test", "build", "lint", "run")
+LINE_CHARS: Final = 400
+"""Of a command, how much is read."""
+EXAMPLE_CHARS: Final = 120
+_LINES: Final = 8
+_FORM_CHARS: Final = 60
+_MAX_OPTIONS: Final = 8
+_OPTION_CHARS: Final = 40
+
+_NAMES: Final = {
+    "test": word_set(
+        """test tests testing check-tests unit unittest nose nose2 trial jest vitest mocha ava jasmine karma
+        cypress playwright rspec minitest pest junit gtest behave cucumber tox nox bats prove spec specs e2e
+        integration eunit ct hypothesis doctest"""
+    ),
+    "lint": word_set(
+        """lint lints linter ruff flake8 pylint mypy pyright pyre black isort autopep8 yapf eslint prettier
+        tsc clippy fmt format vet golangci rubocop standardrb shellcheck stylelint biome typecheck types style
+        credo dialyzer phpstan psalm precommit checkstyle ktlint spotless check codespell"""
+    ),
+    "build": word_set(
+        """build builds rebuild compile bundle webpack rollup esbuild ninja meson package assemble install
+        sync dist wheel cmake docs html"""
+    ),
+    "run": word_set("run start serve server dev runserver up uvicorn gunicorn preview watch demo migrate"),
+}
+_NO_TEST: Final = word_set("latest contest attest fastest greatest protest")
+_WITH_TARGETS: Final = word_set(
+    """make gmake just task rake invoke inv npm pnpm yarn bun deno cargo go gradle gradlew mvn mvnw ant sbt
+    lein mix swift zig bazel bazelisk dotnet composer artisan rails manage.py django-admin flask poetry pdm
+    hatch uv pip pip3 docker docker-compose podman cmake ninja stack cabal dune forge hardhat nx turbo lerna
+    setup.py tox nox pre-commit meson ./gradlew ./mvnw flutter dart elixir crystal"""
+)
+"""Programs whose next words say what they do."""
+_RUN_REST: Final = {
+    **dict.fromkeys(("sudo", "env", "nice", "nohup", "time", "command", "exec", "stdbuf", "xvfb-run"), ""),
+    **dict.fromkeys(("npx", "bunx", "pnpx"), ""),
+    "timeout": "number",
+    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye"), "run"),
+    **dict.fromkeys(("bundle", "pnpm", "yarn", "docker-compose"), "exec"),
+}
+"""Programs that run the words behind them: behind a number, or a subcommand, where one is named."""
+_INTERPRETERS: Final = word_set("python py pypy node ruby perl php bash sh zsh tsx ts-node deno bun")
+_NOTHING_DONE: Final = word_set(
+    """mkdir rmdir rm touch cp mv ln chmod chown export cd pushd popd source alias set unset read tee kill
+    wait sleep git gh apt apt-get brew : . [ [[ test true false which type printf curl wget tar unzip cat
+    sed awk echo nl if for while until case esac fi done function return exit local trap"""
+)
+_BEFORE_COMMAND: Final = word_set("then do else time !")
+_UNTOLD: Final = word_set("sudo env nice nohup time timeout command exec stdbuf")
+"""Wrappers that say nothing of how a command is called."""
+_SKIPPED_TARGETS: Final = word_set("run run-script exec -C --prefix -- compose")
+_LOOKS: Final = word_set("--version --help -h -V version help")
+_VALUE: Final = linear(r"[\w:,+]{1,16}")
+"""What may be an option's value, and is hardly a file; where it is another word, it differs at each run."""
+_ASSIGNS: Final = linear(r"[A-Za-z_]\w*=")
+_REDIRECT: Final = linear(r"\d?>>?&?\d?|\d?<|&>>?")
+_WRITES: Final = linear(r"(?:^|\s)(?:>>?|tee)\s*([\w./-]+)")
+_PART: Final = linear(r"[a-z]+")
+_PIECES: Final = linear(r"""(?s)'[^']*'|"(?:[^"\\]|\\.)*"|\\.|&&|\|\||[;|\n]|[^'"\\&|;\n]+|.""")
+_JOINTS: Final = frozenset({"&&", "||", ";", "|", "\n"})
+_NAME: Final = linear(r"[\w.+@:-]+(?:/[\w.+@:-]+)*")
+_FAILED: Final = linear(
+    r"(?m)[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)(?:\W|$)|(?:^|\W)FAILED(?:\W|$)|"
+    r"^\s*(?:FAIL|--- FAIL|ERROR)(?:\W|$)|^Traceback |command not found|No module named|panicked at"
+)
+
+
+@dataclass(slots=True)
+class Command:
+    """One command of a line."""
+
+    kind: str
+    """One of `KINDS`; "" for a program of which no name says."""
+    form: str
+    """As it was called, without options and arguments: "uv run pytest", "python3 -m pytest"."""
+    key: str
+    """What was called, whatever way: "pytest"."""
+    raw: str
+    """The command as it stands in the line, with what the line sets and enters before it."""
+    options: list[str] = field(default_factory=list)
+    hidden: bool = False
+    """Whether the line's outcome is not the command's: a pipe or `;` follows."""
+    script: str = ""
+    """The script that an interpreter was given; "" for a module or a program."""
+
+
+def line_of(input_text: str) -> str:
+    """The command lines in a Bash tool's flattened input, up to a here-document, without its description."""
+    lines = input_text.strip()[: 4 * LINE_CHARS].splitlines()
+    if lines and len(lines) <= _LINES:
+        lines[-1] = without_description(lines[-1])
+    kept = []
+    for line in lines[:_LINES]:
+        if line.strip() and not line.lstrip().startswith("#"):
+            kept.append(line.strip().rstrip("\\"))
+        if "<<" in line:
+            break
+    return "\n".join(kept)[:LINE_CHARS]
+
+
+def written_by(line: str) -> list[str]:
+    """The files that a command line writes with `>` or `tee`."""
+    return [
+        path.removeprefix("./")
+        for path in (found[1] for found in _WRITES.finditer(line))
+        if path != "/dev/null"
+    ]
+
+
+def commands_in(line: str) -> list[Command]:
+    """The commands of ``line`` that do something, in order. Cost: some 100 us for 100 characters."""
+    found: list[Command] = []
+    before: list[str] = []
+    for raw, joint, piped in _parts(line):
+        words = _words(raw)
+        while words and words[0] in _BEFORE_COMMAND:
+            words = words[1:]
+        if words and words[0] == "cd" and joint in ("&&", ";", "\n"):
+            before = [*before[-1:], f"{raw} {joint if joint == '&&' else '&&'} "]
+            continue
+        if piped or not words or phrases.is_lookup(raw):
+            continue
+        command = _command(words)
+        if command is not None:
+            command.raw = shortened("".join(before) + raw, EXAMPLE_CHARS)
+            command.hidden = joint in ("|", "||", ";")
+            found.append(command)
+    return found
+
+
+def failed_by(output: str) -> bool:
+    """Whether a run's output says that something failed, for runs whose exit code a pipe has hidden."""
+    return _FAILED.found(output)
+
+
+def _parts(line: str) -> Iterator[tuple[str, str, bool]]:
+    """(command, what joins the next one to it, whether it reads a pipe) for each command in ``line``."""
+    part, piped = "", False
+    pieces = [found[0] for found in _PIECES.finditer(line)]
+    for place, piece in enumerate(pieces):
+        if piece in _JOINTS:
+            yield part.strip(), piece, piped
+            part, piped = "", piece == "|"
+        elif piece in ("'", '"'):  # never closed: what follows is no command
+            part += "".join(pieces[place:])
+            break
+        else:
+            part += piece
+    yield part.strip(), "\n", piped
+
+
+def _words(raw: str) -> list[str]:
+    try:
+        words = shlex.split(raw)
+    except ValueError:
+        words = raw.split()
+    kept, skip = [], False
+    for word in words:
+        redirect = _REDIRECT.match(word)
+        if skip or redirect:
+            skip = redirect is not None and redirect.end() == len(word) and "&" not in word
+            continue
+        if word == "<<" or word.startswith("<<"):
+            break
+        kept.append(word.strip("()") if word[:1] == "(" else word)
+    while kept and _ASSIGNS.match(kept[0]):
+        kept = kept[1:]
+    return kept
+
+
+def _program(word: str) -> str:
+    return word.rsplit("/", 1)[-1].lower()
+
+
+def _after_wrappers(words: list[str]) -> int:
+    """Where in ``words`` the program stands that does the work."""
+    at = 0
+    while at < len(words) - 1:
+        needs = _RUN_REST.get(_program(words[at]))
+        if needs is None or (needs not in ("", "number") and words[at + 1] != needs):
+            break
+        step = at + (2 if needs else 1)
+        while step < len(words) - 1 and (words[step].startswith("-") or _ASSIGNS.match(words[step])):
+            step += 1
+        if step >= len(words):
+            break
+        at = step
+    return at
+
+
+def _command(words: list[str]) -> Command | None:
+    at = _after_wrappers(words)
+    program = _program(words[at])
+    bare = program.rstrip("0123456789.")
+    if program in _NOTHING_DONE or not _NAME.fullmatch(words[at].removeprefix("./").removeprefix("/")):
+        return None
+    skipped = 0
+    while skipped < at and _program(words[skipped]) not in _RUN_REST.keys() - _UNTOLD:
+        skipped += 1
+    words, at = words[skipped:], at - skipped
+    if bare in _INTERPRETERS and not (bare in _WITH_TARGETS and _kind_of_target(words[at + 1 :])[0]):
+        return _interpreted(words, at, bare)
+    named = words[at].removeprefix("./")
+    subject = named if "/" in named and not named.startswith("/") else program
+    kind, end = _kind_of(os.path.splitext(program)[0]), at + 1
+    if program in _WITH_TARGETS or not kind:
+        target, count = _kind_of_target(words[at + 1 :])
+        if program in _WITH_TARGETS or target:
+            kind, end = target or kind, at + 1 + count
+        if program in ("make", "gmake", "ninja") and count == 0:
+            kind = "build"
+        if program in ("make", "gmake") and words[end - 1] == "check":
+            kind = "test"
+    key = " ".join((subject, *words[at + 1 : end]))
+    return _made(kind, words[:end], key, words[end:])
+
+
+def _interpreted(words: list[str], at: int, bare: str) -> Command | None:
+    """The command of an interpreter: the module or the script that it runs, else a snippet."""
+    place = at + 1
+    while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-c", "-e", "-"):
+        place += 1
+    given = words[place] if place < len(words) else ""
+    if given == "-m" and place + 1 < len(words):
+        module = words[place + 1]
+        kind, end = _kind_of(module), place + 2
+        if module in _WITH_TARGETS:
+            target, count = _kind_of_target(words[end:])
+            kind, end = target or kind, end + count
+        return _made(kind, words[:end], " ".join((module, *words[place + 2 : end])), words[end:])
+    if not given or given.startswith("-") or not ("." in given or "/" in given):
+        return _made("", words[: at + 1], bare, [])
+    script = given.removeprefix("./")
+    kind = _kind_of(os.path.splitext(os.path.basename(script))[0]) or "run"
+    end = place + 1
+    if _program(script) in _WITH_TARGETS:
+        target, count = _kind_of_target(words[end:])
+        kind, end = target or kind, end + count
+    made = _made(kind, words[:end], " ".join((script, *words[place + 1 : end])), words[end:])
+    if made is not None:
+        made.script = script
+    return made
+
+
+def _made(kind: str, form: list[str], key: str, rest: list[str]) -> Command | None:
+    if not _LOOKS.isdisjoint(rest):
+        return None
+    options = []
+    for word, following in pairwise([*rest, ""]):
+        if word.startswith("-") and len(word) > 1 and word != "--" and "/" not in word:
+            value = following if _VALUE.fullmatch(following) and "=" not in word else ""
+            options.append(f"{word} {value}".strip()[:_OPTION_CHARS])
+    return Command(
+        kind, shortened(" ".join(form), _FORM_CHARS), shortened(key, _FORM_CHARS), "", options[:_MAX_OPTIONS]
+    )
+
+
+def _kind_of_target(words: list[str]) -> tuple[str, int]:
+    """(kind, how many of ``words`` say it) of what follows a program: "run test:unit" is ("test", 2)."""
+    for place, word in enumerate(words[:3]):
+        if word in _SKIPPED_TARGETS:
+            continue
+        if word.startswith("-") or "=" in word or "/" in word or "." in word.strip("."):
+            break
+        kind = _kind_of(word)
+        return (kind, place + 1) if kind else ("run", place + 1) if "run" in words[:place] else ("", 0)
+    return "", 0
+
+
+def _kind_of(name: str) -> str:
+    """The kind that the words in ``name`` tell; tests go before the rest."""
+    parts = [found[0] for found in _PART.finditer(name.lower()[:_FORM_CHARS])]
+    parts.append("".join(parts))
+    for part in parts:
+        if part in _NAMES["test"] or (part.endswith(("test", "tests")) and part not in _NO_TEST):
+            return "test"
+    for kind in ("lint", "build", "run"):
+        if not _NAMES[kind].isdisjoint(parts):
+            return kind
+    return ""

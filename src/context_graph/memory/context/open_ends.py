@@ -1,0 +1,27 @@
+"""Tells what a session left open: unfinished to-dos, failing tests, what the model said is left to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from context_graph.memory.context.summary import SessionWork
+from context_graph.text.sentences import shortened
+
+TOKENS: Final = 120
+"""Kept free for them at a session's start."""
+_MOST: Final = 4
+_CHARS: Final = 100
+_FAILING_CHARS: Final = 160
+
+
+def open_ends(work: SessionWork) -> str:
+    """What ``work`` left open, with its goal; "" if nothing is."""
+    failing = [shortened(f"{run}: {why}", _FAILING_CHARS) for run, why in reversed(work.failing.items())]
+    todos = [shortened(one, _CHARS) for one in work.open_todos()[:_MOST]]
+    left = [shortened(one, _CHARS) for one in work.left[:_MOST] if one not in todos]
+    parts = [("Failing tests", failing[:2]), ("Unfinished", todos), ("Left", left)]
+    lines = [f"{name}: {'; '.join(told)}" for name, told in parts if told]
+    if not lines:
+        return ""
+    goal = [f"Goal: {shortened(work.prompts[0], _CHARS)}"] if work.prompts else []
+    return "\n".join([*goal, *lines])

@@ -1,0 +1,76 @@
+"""Follows a session through its compactions: what it is told after one, and how much of it outlived it.
+
+The client may tell the summary of a compaction (PostCompact) before the session's new start or after it, or,
+an older one, not at all. Before, the summary decides what is told first; after, it is only measured.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from context_graph.store.sessions.sessions import SessionStore
+
+if TYPE_CHECKING:
+    from context_graph.memory.context.summary import SessionWork
+
+_MAX_SESSIONS: Final = 32
+
+
+@dataclass(slots=True)
+class _Compaction:
+    """One that goes on: what is known of it so far."""
+
+    summary: str | None = None
+    told: str | None = None
+    is_kept: bool = False
+
+
+class Compactions:
+    """The compactions of one store's sessions. Not thread-safe."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._open: OrderedDict[str, _Compaction] = OrderedDict()
+
+    def begins(self, session_id: str) -> None:
+        """A compaction begins (PreCompact): what was known of an earlier one is over."""
+        self._open.pop(session_id, None)
+
+    def starts(
+        self, session_id: str, work: SessionWork, at_ms: int, *, budget: int, count: Callable[[str], int]
+    ) -> str:
+        """What the session is told as it starts with its compacted context; "" if it had nothing."""
+        from context_graph.memory.context.after_compaction import facts_of, text_of
+
+        one = self._of(session_id)
+        if one.told is not None:  # another compaction, of which no PreCompact told
+            one = self._open[session_id] = _Compaction()
+        one.told = text_of(facts_of(work), one.summary, budget=budget, count=count)
+        self._keep(session_id, one, work, at_ms)
+        return one.told
+
+    def summarised(self, session_id: str, work: SessionWork, summary: str, at_ms: int) -> None:
+        """Compare the client's summary of the compaction (PostCompact) with what the session had."""
+        one = self._of(session_id)
+        one.summary = summary
+        self._keep(session_id, one, work, at_ms)
+
+    def _of(self, session_id: str) -> _Compaction:
+        one = self._open.setdefault(session_id, _Compaction())
+        self._open.move_to_end(session_id)
+        while len(self._open) > _MAX_SESSIONS:
+            self._open.popitem(last=False)
+        return one
+
+    def _keep(self, session_id: str, one: _Compaction, work: SessionWork, at_ms: int) -> None:
+        from context_graph.memory.context.after_compaction import COMPACTIONS_KEPT, facts_of, measured
+
+        known = self._store.load_compactions(session_id)
+        if one.is_kept:
+            known = known[:-1]
+        found = measured(facts_of(work), one.summary, one.told or "", at_ms)
+        self._store.save_compactions(session_id, [*known, found.to_json()][-COMPACTIONS_KEPT:])
+        one.is_kept = True

@@ -1,0 +1,160 @@
+"""A tool call on a file brings what an earlier session did there: one line, once, within its budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.sessions import context_of, hook, memory, remember
+
+from context_graph.memory.context.at_file import SESSION_TOKENS
+from context_graph.memory.embed import default_provider
+
+GOAL = "Make the token bucket refill lazily"
+
+
+def edit(cli: Cli, session: str, path: str, verb: str = "post-tool", **more: Any) -> str:
+    given = {"file_path": f"{cli.project}/{path}", "old_string": "a", "new_string": "b"}
+    answer = {"tool_response": {"filePath": given["file_path"]}} if verb == "post-tool" else {}
+    return context_of(hook(cli, verb, session, tool_name="Edit", tool_input=given, **answer, **more))
+
+
+def read(cli: Cli, session: str, path: str, **more: Any) -> str:
+    given = {"file_path": f"{cli.project}/{path}"}
+    answer = {"tool_response": {"type": "text", "file": {"filePath": given["file_path"], "content": "a"}}}
+    return context_of(hook(cli, "post-tool", session, tool_name="Read", tool_input=given, **answer, **more))
+
+
+def shell(cli: Cli, session: str, command: str, *, error: str = "") -> str:
+    given = {"tool_name": "Bash", "tool_input": {"command": command}}
+    if error:
+        return context_of(hook(cli, "post-tool-failure", session, **given, error=error))
+    answer = {"tool_response": {"stdout": "ok", "stderr": ""}}
+    return context_of(hook(cli, "post-tool", session, **given, **answer))
+
+
+def session(cli: Cli, name: str, *paths: str, goal: str = GOAL) -> str:
+    """A session that changed these files; the id of its summary."""
+    hook(cli, "session-start", name, source="startup")
+    hook(cli, "prompt-submit", name, prompt=goal)
+    shell(cli, name, "pytest -q tests/test_bucket.py", error="Exit code 1\nAssertionError: 3 != 4")
+    for path in paths:
+        edit(cli, name, path)
+    shell(cli, name, "pytest -q tests/test_bucket.py")
+    hook(cli, "session-end", name, reason="exit")
+    return str(memory(cli, "list")["nodes"][0]["id"])
+
+
+def begin(cli: Cli, name: str) -> None:
+    """A session whose start has read the index of files."""
+    hook(cli, "session-start", name, source="startup")
+    hook(cli, "prompt-submit", name, prompt="Look at how requests are limited")
+    memory(cli, "list")
+
+
+def test_the_first_read_of_a_file_brings_what_was_done_there_once(cli: Cli) -> None:
+    node = session(cli, "s-1", "src/bucket.py", "src/clock.py")
+    begin(cli, "s-2")
+    text = read(cli, "s-2", "src/bucket.py")
+    assert f"- [{node[:8]}, " in text and "summary of a session" in text
+    assert f"Changed for: {GOAL}" in text and "clock.py" in text
+    assert "AssertionError: 3 != 4" in text and "pytest -q tests/test_bucket.py" in text
+    assert read(cli, "s-2", "src/bucket.py") == "", "once a file"
+    assert read(cli, "s-2", "src/clock.py") == "", "the same memory is in the context already"
+    assert read(cli, "s-2", "src/other.py") == ""
+
+
+def test_an_edit_is_told_before_it_is_made(cli: Cli) -> None:
+    session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    assert GOAL in edit(cli, "s-2", "src/bucket.py", "pre-tool")
+
+
+def test_a_command_that_names_a_file_counts_as_a_touch_and_tells_the_second_time(cli: Cli) -> None:
+    session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    assert shell(cli, "s-2", "sed -n 1,40p src/bucket.py") == ""
+    assert GOAL in shell(cli, "s-2", "grep -n refill src/bucket.py")
+
+
+def test_a_file_of_many_sessions_is_told_about_at_the_third_touch(cli: Cli) -> None:
+    for number in range(3):
+        session(cli, f"s-{number}", "src/app.py", goal=f"{GOAL}, part {number}")
+    begin(cli, "s-9")
+    assert [bool(read(cli, "s-9", "src/app.py")) for _ in range(4)] == [False, False, True, False]
+
+
+def test_a_file_changed_by_a_command_or_a_script_was_worked_on(cli: Cli) -> None:
+    hook(cli, "session-start", "s-1", source="startup")
+    hook(cli, "prompt-submit", "s-1", prompt=GOAL)
+    read(cli, "s-1", "src/rates/bucket.py")
+    shell(cli, "s-1", "sed -i 's/a/b/' src/rates/clock.py")
+    script = "cat <<'EOF' > fix.py\np = 'src/rates/bucket.py'\nopen(p, 'w').write('x')\nEOF"
+    shell(cli, "s-1", script)
+    shell(cli, "s-1", "python3 fix.py")
+    hook(cli, "session-end", "s-1", reason="exit")
+    changed = memory(cli, "list")["nodes"][0]["metadata"]["capture"]["changed"]
+    assert {"src/rates/clock.py", "src/rates/bucket.py"} <= set(changed)
+    begin(cli, "s-2")
+    assert "Changed for" in read(cli, "s-2", "src/rates/bucket.py")
+
+
+def test_a_note_that_rests_on_a_file_is_told_there(cli: Cli) -> None:
+    (cli.project / "deploy.md").write_text("8443")
+    node = remember(cli, "Staging listens on 8443", "--evidence", "deploy.md")
+    begin(cli, "s-2")
+    text = read(cli, "s-2", "deploy.md")
+    assert f"- [{node[:8]}, " in text and "verified" in text and "8443" in text
+
+
+def test_what_was_forgotten_is_not_told(cli: Cli) -> None:
+    node = session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    assert cli.run("memory", "forget", node).returncode == 0
+    assert read(cli, "s-2", "src/bucket.py") == ""
+
+
+@pytest.mark.parametrize("setting", ["memory_at_file = false", "memory_inject = false"])
+def test_settings_switch_it_off(cli: Cli, setting: str) -> None:
+    session(cli, "s-1", "src/bucket.py")
+    (cli.project / ".claude").mkdir(exist_ok=True)
+    (cli.project / ".claude" / "context-graph.toml").write_text(setting)
+    cli.run("owner", "stop")
+    begin(cli, "s-2")
+    assert read(cli, "s-2", "src/bucket.py") == ""
+
+
+def test_a_subagent_s_calls_bring_nothing_and_use_nothing_up(cli: Cli) -> None:
+    session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    assert read(cli, "s-2", "src/bucket.py", agent_id="agent-1") == ""
+    assert GOAL in read(cli, "s-2", "src/bucket.py")
+
+
+def test_after_a_compaction_it_is_told_again(cli: Cli) -> None:
+    session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    assert GOAL in read(cli, "s-2", "src/bucket.py")
+    hook(cli, "session-start", "s-2", source="compact")
+    memory(cli, "list")
+    assert GOAL in read(cli, "s-2", "src/bucket.py")
+
+
+def test_a_session_is_told_no_more_than_its_budget(cli: Cli) -> None:
+    goal = "Describe at length what this module has to do, because it matters to all who read it: " * 3
+    for number in range(12):
+        session(cli, f"s-{number}", f"src/part{number}.py", goal=f"{number}: {goal}")
+    begin(cli, "s-99")
+    texts = [read(cli, "s-99", f"src/part{number}.py") for number in range(12)]
+    count = default_provider().count_tokens
+    assert all(count(text) <= 120 for text in texts)
+    assert 400 < sum(map(count, texts)) <= SESSION_TOKENS
+
+
+def test_the_ledger_has_it_with_its_kind(cli: Cli) -> None:
+    node = session(cli, "s-1", "src/bucket.py")
+    begin(cli, "s-2")
+    read(cli, "s-2", "src/bucket.py")
+    shown = memory(cli, "list", "--injected")["injections"][0]
+    assert shown["event"] == "file" and shown["memories"][0]["id"] == node
