@@ -162,7 +162,9 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     yield (
         "tokens a session",
-        f"{cost['session_start']} ({cost['tool_schemas']} tool schemas, {cost['instructions']} instructions)",
+        f"{cost['session_start']} ({cost['tool_schemas']} loaded tools, "
+        f"{cost.get('tool_names', 0)} names of others, "
+        f"{cost['instructions']} instructions)",
     )
     day = cost["day"]
     if day is None:

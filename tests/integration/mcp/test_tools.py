@@ -64,8 +64,11 @@ def test_store_memory_returns_id_time_quadrant_and_pulse(peer: Peer) -> None:
     UUID(found["node_id"])
     assert found["created_at"].endswith("Z")
     assert found["johari_quadrant"] in {"open", "blind", "hidden", "unknown"}
-    assert set(found["utl_state"]) == {"delta_s", "delta_c", "w_e", "phi"}
+    assert set(found) == {"node_id", "created_at", "johari_quadrant", "pulse"}
+    assert all(len(f"{found['pulse'][name]}") <= 4 for name in ("entropy", "coherence"))
     check_pulse(found)
+    more = peer.ask("store_memory", content="Another", rationale="Testing the levels", verbosity_level=2)
+    assert set(more["utl_state"]) == {"delta_s", "delta_c", "w_e", "phi"}
 
 
 def test_text_and_structure_say_the_same(peer: Peer) -> None:

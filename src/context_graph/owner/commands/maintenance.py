@@ -147,15 +147,15 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
     from context_graph.memory.embed import default_provider
 
     count = default_provider().count_tokens
-    listed = [
-        {"name": one.name, "description": one.description, "inputSchema": one.parameters}
-        for one in memory_tools()
-    ]
+    tools = memory_tools()
+    loaded = [one.shown() for one in tools if one.loaded]
+    deferred = "\n".join(f"mcp__context-graph__{one.name}" for one in tools if not one.loaded)
     live = call.context.sessions.latest()
     metrics = live.metrics if live is not None and live.has_evidence else None
     return {
-        "tools": len(listed),
-        "tool_schemas": count(orjson.dumps(listed).decode()),
+        "tools": len(tools),
+        "tool_schemas": count(orjson.dumps(loaded).decode()),
+        "tool_names": count(deferred),
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
         "brief": count(brief_line(metrics)),
         "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
