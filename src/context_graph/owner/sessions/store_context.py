@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class StoreContext:
         self.store = store
         self.project = project
         self.settings = settings
-        self._tool_sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self.log = log
@@ -119,13 +120,18 @@ class StoreContext:
         return None if self._memory is None else self._memory.seq
 
     def note_tool_use(self, event: HookEvent) -> None:
-        """Remember whose call of an MCP tool this is: what follows knows its id but no session."""
+        """Remember whose call of an MCP tool this is: what follows knows its id but no session.
+
+        A hook that waits too long leaves its event in the spool as well, so the same event may come twice,
+        and after later ones: what counts is when a session made the call.
+        """
         tool_use_id = event.tool_use_id
         if event.kind is not EventKind.PRE_TOOL or not (tool_use_id and event.tool_name.startswith("mcp__")):
             return
-        known = self._tool_sessions.pop(tool_use_id, ())
-        others = (session for session in known if session != event.session_id)
-        self._tool_sessions[tool_use_id] = (event.session_id, *others)[:_SAME_ID_MAX]
+        known = self._tool_sessions.pop(tool_use_id, {})
+        known[event.session_id] = max(event.at_ms, known.get(event.session_id, 0))
+        newest = sorted(known.items(), key=itemgetter(1), reverse=True)[:_SAME_ID_MAX]
+        self._tool_sessions[tool_use_id] = dict(newest)
         while len(self._tool_sessions) > _TOOL_USES_MAX:
             self._tool_sessions.popitem(last=False)
 
@@ -138,7 +144,7 @@ class StoreContext:
         known = self._tool_sessions.get(tool_use_id)
         if known is None:
             return None
-        return own if own in known else known[0]
+        return own if own in known else next(iter(known))
 
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
