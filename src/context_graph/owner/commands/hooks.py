@@ -40,8 +40,7 @@ def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
     fmt = request.params.get("format", "json")
     if fmt == "claude":
         if isinstance(error, StoreError | OwnerError):
-            text = claude.render_system_message(f"context-graph: {error}")
-            return reply(text, stderr=f"context-graph: {error}", flags=flags)
+            return reply(claude.render_system_message(f"context-graph: {error}"), flags=flags)
         # What can't be recorded may still have to be refused: the gates read their input less strictly.
         return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
     output = HookOutput(success=False, error=str(error), execution_time_ms=0)
@@ -186,10 +185,11 @@ def _brief(one: _Answering, live: LiveSession) -> str:
         return ""
     metrics, before = live.metrics, live.told
     now = standing(metrics)
-    if mode == "changes" and before == now:
+    circle = live.circle if before is None or before[0] != now[0] else ""
+    is_steady = one.call.context.is_steady(live.snapshot.session_id, now)
+    if mode == "changes" and (before == now or not (is_steady or circle or before is None)):
         return ""
     one.told(live)
-    circle = live.circle if before is None or before[0] != now[0] else ""
     return "\n".join(part for part in (brief_line(metrics), circle) if part)
 
 

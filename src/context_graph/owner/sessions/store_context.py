@@ -14,6 +14,7 @@ import orjson
 from context_graph.config import Settings
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import ContextGraphError, StoreError
+from context_graph.identity.changes import Told
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions import spool
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
 _TOOL_USES_MAX = 256
+_SESSIONS_MAX = 64
+STEADY_CALLS = 3
+"""A session's state and level count as changed once that many calls in a row found the same."""
 _SAME_ID_MAX = 4
 """Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
 
@@ -64,6 +68,8 @@ class StoreContext:
         self.project = project
         self.settings = settings
         self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
+        """Of sessions with calls: where they stand, and at how many calls in a row."""
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self.log = log
@@ -145,6 +151,18 @@ class StoreContext:
         if known is None:
             return None
         return own if own in known else next(iter(known))
+
+    def is_steady(self, session_id: str, now: Told) -> bool:
+        """Whether a session stands at this call of its own where it stood at the last few.
+
+        A state that comes and goes says nothing of the work, and each line of it stays in the context.
+        """
+        last, calls = self._standings.pop(session_id, (now, 0))
+        calls = calls + 1 if last == now else 1
+        self._standings[session_id] = now, calls
+        if len(self._standings) > _SESSIONS_MAX:
+            self._standings.popitem(last=False)
+        return calls >= STEADY_CALLS
 
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""
