@@ -138,10 +138,7 @@ def _by_line(by_source: dict[str, list[Told]]) -> Table:
 
 
 def _projects(data: Data) -> Iterator[tuple[str, Iterator[Played]]]:
-    played = [
-        Played(f"{source} {project}", source, bodies)
-        for source, project, bodies in hook_bodies(data)
-    ]
+    played = [Played(f"{source} {project}", source, bodies) for source, project, bodies in hook_bodies(data)]
     played += [Played("made up", "made up, no drift", list(_steady(number))) for number in range(3)]
     return groupby(sorted(played, key=lambda one: one.project), key=lambda one: one.project)
 
@@ -153,11 +150,18 @@ def _steady(number: int) -> Iterator[Body]:
     for turn in range(PROMPTS):
         file = files[turn % len(files)]
         ask = asks[(turn + number) % len(asks)]
-        yield {"hook_event_name": "UserPromptSubmit", "prompt": f"In {file}, {ask} (step {turn} of the rate limiter)"}
+        yield {
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": f"In {file}, {ask} (step {turn} of the rate limiter)",
+        }
         for tool, given, result in (
             ("Read", {"file_path": file}, f"class Limit{turn}:\n    def allow(self, key): ..."),
             ("Grep", {"pattern": f"allow_{turn}", "path": "src/limits"}, f"{file}:12: def allow_{turn}"),
-            ("Edit", {"file_path": file, "old_string": f"limit_{turn}", "new_string": f"rate_{turn}"}, "done"),
+            (
+                "Edit",
+                {"file_path": file, "old_string": f"limit_{turn}", "new_string": f"rate_{turn}"},
+                "done",
+            ),
             ("Bash", {"command": f"pytest tests/limits -k step{turn}"}, f"{turn + 3} passed in 0.4{turn}s"),
             ("Read", {"file_path": f"tests/limits/test_{turn % 4}.py"}, f"def test_limit_{turn}(): ..."),
         ):

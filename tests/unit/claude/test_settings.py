@@ -54,8 +54,8 @@ def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     document = json.loads(merge_settings("", ALL))
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "UserPromptExpansion", "Stop", "PermissionRequest", "PermissionDenied"),
-        *("PreCompact", "PostCompact", "SessionEnd"),
+        *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart", "Stop", "PermissionRequest"),
+        *("PermissionDenied", "PreCompact", "PostCompact", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:

@@ -50,6 +50,8 @@ EVENTS: Final = (
     ),
     # A skill that the user types: the model makes no call of it that PostToolUse would tell of.
     HookedEvent("UserPromptExpansion", "prompt-expansion", 5),
+    # Reaches the subagent's first request only: it has nothing of its parent's context.
+    HookedEvent("SubagentStart", "subagent-start", 5),
     HookedEvent("Stop", "stop", 5),
     # Fires only where the user would be asked, so it costs nobody else anything. SubagentStop is served but
     # not registered: a subagent can't satisfy what its parent's Stop is held to.

@@ -20,6 +20,7 @@ from context_graph.owner.chores import Chores
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
+from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks
 from context_graph.owner.sessions.spool import SpoolRecord
@@ -68,6 +69,7 @@ class StoreContext:
         self.project = project
         self.settings = settings
         self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self.lineage = Lineage()
         self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
         self.spool_rejected = 0
