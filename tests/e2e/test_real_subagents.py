@@ -10,6 +10,8 @@ from tests.support.cli import Cli
 from tests.support.real_client import drive, needs_client, requests_of
 from tests.support.sessions import remember
 
+from context_graph.doctor.native_memory import native_memory
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 STAGING = "Staging listens on port 8443 behind the proxy"
@@ -37,4 +39,6 @@ def test_a_subagents_first_request_has_the_memories_that_its_task_needs(cli: Cli
     ]
     told = next(text for who, text in sent if who != "main")
     assert STAGING in told and "SubagentStart hook additional context" in told
+    state, _ = native_memory(cli.project, [], {"CLAUDE_CONFIG_DIR": str(logs / "home" / ".claude")})
+    assert (state["on"], state["transcripts"]) == (True, 1), "doctor knows where the client keeps them"
     assert not any(STAGING in text for who, text in sent if who == "main")

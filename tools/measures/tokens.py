@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import subprocess
 import tempfile
 from collections import Counter
@@ -144,7 +143,7 @@ def _projects(data: Data) -> Iterator[tuple[str, Iterator[Played]]]:
 
 
 def _steady(number: int) -> Iterator[Body]:
-    """A session that stays with one piece of work: 20 prompts, after each five calls on the same few files."""
+    """A session that stays with one piece of work: 20 prompts, each with five calls on the same files."""
     files = [f"src/limits/{name}.py" for name in ("bucket", "window", "store", "config", "errors")]
     asks = ("count a limit", "reset a window", "test the bucket", "name an error", "read the configuration")
     for turn in range(PROMPTS):

@@ -180,8 +180,9 @@ def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-_AT_START: Final = ("tool_schemas", "tool_names", "instructions")
-"""What a client shows its model at once: schemas of loaded tools, names of deferred ones, instructions."""
+_AT_START: Final = ("tool_schemas", "tool_names", "instructions", "skills")
+"""What a client shows its model at once: schemas of loaded tools, names of deferred ones, instructions, and
+the descriptions of skills."""
 
 
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:

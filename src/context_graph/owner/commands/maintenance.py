@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from context_graph import __version__
 from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.config import client_dir
 from context_graph.consolidation import messages
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.identity.brief import brief_line
@@ -157,9 +158,25 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
         "tool_schemas": count(orjson.dumps(loaded).decode()),
         "tool_names": count(deferred),
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
+        "skills": count("\n".join(_skills(call.request.project))),
         "brief": count(brief_line(metrics)),
         "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
     }
+
+
+def _skills(project: Path | None) -> Iterator[str]:
+    """The lines by which the client tells its model of our skills, where they are set up."""
+    from context_graph.claude.install.plan import plugin_folder
+
+    places = [client_dir() / "skills", *([project / ".claude" / "skills"] if project else [])]
+    for ours in sorted((plugin_folder() / "skills").glob("*/SKILL.md")):
+        name = ours.parent.name
+        if not any((place / name / "SKILL.md").is_file() for place in places):
+            continue
+        head = ours.read_text(encoding="utf-8").split("---\n", 2)[1]
+        said = dict(line.split(": ", 1) for line in head.splitlines())
+        if said.get("disable-model-invocation") != "true":
+            yield f"- {name}: {said['description']} - {said['when_to_use']}"
 
 
 PREFIX: Final = "checkpoint-"
