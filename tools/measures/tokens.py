@@ -39,6 +39,7 @@ _KINDS: Final = (
     ("State: ", "a change of state"),
     ("Identity continuity ", "a change of the IC level"),
     ("IC ", "an alarm"),
+    ("The last ", "a circle"),
     ("New session", "whether the session goes on"),
     ("Fresh session", "whether the session goes on"),
     ("Identity restored", "whether the session goes on"),
