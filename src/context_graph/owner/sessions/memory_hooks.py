@@ -231,9 +231,8 @@ class MemoryHooks:
             return
         work = self._guarded("compaction", partial(self._works.work, own=True), event.session_id)
         if work is not None:
-            self._guarded(
-                "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
-            )
+            compare = partial(self.compactions.summarised, kept=event.output_text)
+            self._guarded("compaction", compare, event.session_id, work, summary, event.at_ms)
 
     # For commands
 
