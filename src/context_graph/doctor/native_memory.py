@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ _DAY_S: Final = 86_400
 _MAX_FILES: Final = 10_000
 _OFF: Final = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
 _SHARED: Final = "settings.json"
-_UNNAMED: Final = re.compile(r"[^A-Za-z0-9]")
 
 
 def native_memory(
@@ -40,7 +38,7 @@ def native_memory(
         ``cleanup_days``; and a note where transcripts are about to be deleted. At most 10,000 files are
         looked at in each folder.
     """
-    own = client_dir(env) / "projects" / _UNNAMED.sub("-", str(project))
+    own = client_dir(env) / "projects" / _named(project)
     folder = _chosen(project, settings) or own / "memory"
     notes = list(_files(folder, ".md"))
     times = [stat.st_mtime for stat in _files(own, ".jsonl")]
@@ -60,6 +58,11 @@ def native_memory(
     text = f"Claude Code deletes transcripts after {days} days; the oldest here is {oldest:.0f} days old"
     cure = 'set "cleanupPeriodDays" in ~/.claude/settings.json to keep them longer; our memories stay'
     return state, [Finding(NOTE, text, cure)]
+
+
+def _named(project: Path) -> str:
+    """The client's name of a project's folder: its path, a dash for all but ASCII letters and digits."""
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in str(project))
 
 
 def _is_on(settings: Sequence[SettingsFile], env: Mapping[str, str]) -> bool:
