@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.realclient.installed import VERSION
 from tests.support.cli import Cli
 from tests.support.gates.installed import GateProject
 from tests.support.real_client import drive, last_messages, needs_client, text_of
@@ -99,7 +100,7 @@ def test_what_the_client_quotes_of_our_hooks_is_no_shell_line(project: GateProje
     """A Stop that is held and a compaction quote the command: in settings of this machine it is short."""
     project.configure(REQUIREMENTS)
     (project.root / ".claude" / "settings.json").unlink()
-    (tmp_path / "claude").write_text("#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
+    (tmp_path / "claude").write_text(f"#!/bin/sh\necho '{VERSION} (Claude Code)'\n")
     (tmp_path / "claude").chmod(0o755)
     path = f"{tmp_path}:{project.cli.launcher.parent}:/usr/bin:/bin"
     link = Path(project.cli.env["HOME"]) / ".local" / "bin" / "context-graph-cli"

@@ -114,11 +114,11 @@ def test_without_the_record_what_is_ours_is_found_by_its_form(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("scope", "version", "is_direct"),
     [
-        ("--local", "2.1.330", True),
+        ("--local", "2.2.0", True),
         ("--user", "2.1.197", True),
         ("--local", "2.1.99", False),
         ("--local", "", False),
-        ("", "2.1.330", False),
+        ("", "2.2.0", False),
     ],
 )
 def test_a_client_that_runs_hooks_without_a_shell_gets_them_so_in_settings_of_this_machine(
