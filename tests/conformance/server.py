@@ -18,6 +18,7 @@ from typing import Any, Final
 from context_graph.config import Settings
 from context_graph.mcp.answers import ToolResult
 from context_graph.mcp.call import ToolCall
+from context_graph.mcp.rpc import RpcError
 from context_graph.mcp.tools import Tool
 from context_graph.owner.__main__ import main
 from context_graph.owner.commands.memory import McpHost
@@ -62,6 +63,12 @@ def with_progress(call: ToolCall) -> ToolResult:
     return ToolResult(content=(text("done"),))
 
 
+def without_capability(call: ToolCall) -> ToolResult:
+    """Our own tools need nothing of a client; one that does refuses this way."""
+    needed = {"requiredCapabilities": {"sampling": {}}}
+    raise RpcError(-32021, "Missing required client capability: sampling", needed)
+
+
 TOOLS: Final[dict[str, Callable[[ToolCall], ToolResult]]] = {
     "test_simple_text": answering(text("This is a simple text response for testing.")),
     "test_image_content": answering(IMAGE),
@@ -76,6 +83,9 @@ TOOLS: Final[dict[str, Callable[[ToolCall], ToolResult]]] = {
     ),
     "test_tool_with_logging": with_logging,
     "test_tool_with_progress": with_progress,
+    "test_logging_tool": with_logging,
+    "test_streaming_elicitation": with_progress,
+    "test_missing_capability": without_capability,
     "test_error_handling": answering(
         text("This tool intentionally returns an error for testing"), failed=True
     ),
@@ -86,11 +96,16 @@ SCHEMA_2020: Final = {
     "type": "object",
     "$defs": {
         "address": {
+            "$anchor": "addressDef",
             "type": "object",
             "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
         }
     },
     "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
+    "allOf": [{"anyOf": [{"required": ["name"]}, {"required": ["address"]}]}],
+    "if": {"required": ["name"]},
+    "then": {"properties": {"name": {"minLength": 1}}},
+    "else": {"required": ["address"]},
     "additionalProperties": False,
 }
 

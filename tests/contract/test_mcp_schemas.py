@@ -15,6 +15,8 @@ from mcp.types import InitializeResult, ListToolsResult
 from context_graph.mcp.protocol import VERSIONS, initialize_result
 from context_graph.mcp.rpc import success
 from context_graph.mcp.tools import Toolbox, memory_tools
+from context_graph.operations import OPERATIONS
+from context_graph.operations.operation import parameters
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
 TOOLS = {tool.name: tool for tool in memory_tools()}
@@ -25,10 +27,33 @@ def listed() -> list[dict[str, Any]]:
     return Toolbox(TOOLS.values()).listed(LATEST)
 
 
-def test_all_of_tools_list_stays_below_8_kb() -> None:
-    """Invariant 9: every session of every client pays for it, however it writes its JSON."""
-    assert len(success(1, {"tools": listed()})) < 8 * 1024
-    assert len(json.dumps({"tools": listed()})) < 8 * 1024
+def test_what_a_client_loads_at_once_stays_within_2_kb() -> None:
+    """Invariant 9: every session pays for these, however the client writes its JSON; others are deferred."""
+    loaded = [tool.shown() for tool in TOOLS.values() if tool.loaded]
+    assert [one["name"] for one in loaded] == ["store_memory", "recall_memory", "inject_context"]
+    assert len(json.dumps(loaded)) <= 2048
+    for entry in listed():
+        alias = entry["name"] == "search_graph"
+        known = {"anthropic/alwaysLoad", "anthropic/searchHint"}
+        assert alias == ("_meta" not in entry)
+        assert set(entry.get("_meta", {})) <= known
+
+
+def test_all_of_tools_list_stays_below_9_kb() -> None:
+    """A client that defers nothing pays for all of it."""
+    assert len(success(1, {"tools": listed()})) < 9 * 1024
+    assert len(json.dumps({"tools": listed()})) < 9 * 1024
+
+
+@pytest.mark.parametrize("name", [tool.name for tool in TOOLS.values() if tool.loaded])
+def test_a_loaded_tool_names_what_its_schema_leaves_out(name: str) -> None:
+    """Nothing that a tool takes is hidden from the model."""
+    (operation,) = (one for one in OPERATIONS if one.tool == name)
+    taken = {one.name for one in parameters(operation.arguments) if one.extra("only") != "command"}
+    left = taken - set(TOOLS[name].parameters["properties"])
+    assert left, "else the loaded schemas would not be small"
+    for parameter in left:
+        assert parameter in TOOLS[name].description
 
 
 def test_each_description_fits_what_the_client_shows() -> None:

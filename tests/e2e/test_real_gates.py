@@ -82,12 +82,33 @@ def test_an_edit_is_denied_satisfied_and_let_pass_and_stop_is_held_once(
 
 
 @needs_client
-def test_a_project_without_requirements_is_told_so_and_held_up_by_nothing(
+def test_a_project_without_requirements_hears_nothing_of_them_and_is_held_up_by_nothing(
     project: GateProject, tmp_path: Path
 ) -> None:
-    """D6, issue C show 2: installed but not governing is said at the start."""
+    """D6, issue C show 2: installed but not governing."""
     drive(project.cli, tmp_path / "logs", [*WORK[:2], "Changed."], "change the rate")
     assert (project.root / "rates.py").read_text() == "def refill():\n    return 2\n"
     first = json.loads((tmp_path / "logs" / "requests.jsonl").read_text().splitlines()[0])
     everything = json.dumps([first, *last_messages(tmp_path / "logs")])
-    assert "context-graph-cli req init" in everything
+    assert "SessionStart hook additional context" in everything
+    assert "requirements" not in everything.replace(str(tmp_path), "").lower()
+
+
+@needs_client
+def test_what_the_client_quotes_of_our_hooks_is_no_shell_line(project: GateProject, tmp_path: Path) -> None:
+    """A Stop that is held and a compaction quote the command: in settings of this machine it is short."""
+    project.configure(REQUIREMENTS)
+    (project.root / ".claude" / "settings.json").unlink()
+    (tmp_path / "claude").write_text("#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
+    (tmp_path / "claude").chmod(0o755)
+    path = f"{tmp_path}:{project.cli.launcher.parent}:/usr/bin:/bin"
+    link = Path(project.cli.env["HOME"]) / ".local" / "bin" / "context-graph-cli"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(project.cli.launcher)
+    assert project.cli.run("setup", "--yes", "--local", env={"PATH": path}).returncode == 0
+    compact = ["--trust", "--prompt", "/compact", "--prompt", "go on"]
+    drive(project.cli, tmp_path / "logs", [*WORK, "Summary."], "change the rate", options=compact)
+    told = (tmp_path / "logs" / "requests.jsonl").read_text()
+    assert "Stop hook blocking error from command" in told and "Compacted" in told
+    assert "command -v" not in told and "|| true" not in told
+    assert "context-graph-cli hooks stop --format claude" in told

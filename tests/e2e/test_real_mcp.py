@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.real_client import drive, needs_client
+from tests.support.real_client import drive, needs_client, requests_of
 
 from context_graph.memory.context.quoting import TRUST
 
@@ -28,6 +29,27 @@ SECOND = [
     {"tool": "mcp__context-graph__recall_memory", "input": {"query": "when do deploys run"}},
     "Told.",
 ]
+
+
+@needs_client
+def test_the_memory_tools_stand_in_the_first_request(cli: Cli, tmp_path: Path) -> None:
+    """A question that needs memory takes one call; the client defers the other tools."""
+    shutil.copy(REPOSITORY / ".mcp.json", cli.project)
+    told = drive(cli, tmp_path / "logs", SECOND, "when do we deploy?")
+    assert [one["is_error"] for one in told["tool_results"]] == [False]
+    turns = [entry for entry in requests_of(tmp_path / "logs") if entry.get("who") == "main"]
+    names = {
+        tool["name"].rpartition("__")[2] for tool in turns[0]["body"]["tools"] if "mcp__" in tool["name"]
+    }
+    assert names == {"store_memory", "recall_memory", "inject_context"}
+    called = [block["name"] for block in calls_of(turns[-1]["body"]["messages"])]
+    assert called == ["mcp__context-graph__recall_memory"], "no ToolSearch"
+
+
+def calls_of(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tool calls in a request's messages."""
+    blocks = [block for one in messages if isinstance(one["content"], list) for block in one["content"]]
+    return [block for block in blocks if block["type"] == "tool_use"]
 
 
 @needs_client

@@ -30,6 +30,7 @@ _KINDS = {
     "PostToolUse": "post-tool",
     "PostToolUseFailure": "post-tool-failure",
     "Stop": "stop",
+    "SubagentStart": "subagent-start",
     "PreCompact": "pre-compact",
     "PostCompact": "post-compact",
     "SessionEnd": "session-end",

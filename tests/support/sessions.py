@@ -20,6 +20,8 @@ _EVENTS = {
     "pre-compact": "PreCompact",
     "post-compact": "PostCompact",
     "stop": "Stop",
+    "subagent-start": "SubagentStart",
+    "subagent-stop": "SubagentStop",
     "session-end": "SessionEnd",
 }
 _numbers = itertools.count(1)

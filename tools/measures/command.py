@@ -28,6 +28,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "spaces",
     "relevance",
     "compaction",
+    "tokens",
 )
 """Modules of `measures`, in the order of printing; each has ``tables(data) -> list[Table]``."""
 

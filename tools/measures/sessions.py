@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,6 +65,26 @@ def transcripts(folder: Path) -> tuple[Session, ...]:
         if any(event.kind is not EventKind.PROMPT_SUBMIT for event in events):
             found.append(Session(path.stem, path.parent.name, "own", events))
     return tuple(sorted(found, key=lambda session: session.events[0].at_ms))
+
+
+def hook_bodies(data: Data) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """(set, project, bodies of its hooks) of each dev session of drift_dev and each whole transcript.
+
+    The bodies are the client's, as raw as it would send them, without session and start.
+    """
+    recorded = data.drift / "sessions.jsonl"
+    for text in recorded.read_text(encoding="utf-8").splitlines() if recorded.is_file() else ():
+        raw = json.loads(text)
+        if raw["split"] == "dev":
+            bodies = [{**event, "hook_event_name": event["event"]} for event in raw["events"]]
+            yield raw["set"], raw["project"], bodies
+    for path in sorted(data.folder.rglob("*.jsonl")):
+        if path.name.startswith(AGENT) or path.parent == data.drift:
+            continue
+        timed = sorted((body for file in (path, *_agents(path)) for body in _bodies(file)), key=itemgetter(0))
+        if any("tool_name" in body for _, _, body in timed):
+            found = [{**body, "hook_event_name": name} for _, name, body in timed]
+            yield "whole transcripts", path.parent.name, found
 
 
 def _agents(path: Path) -> list[Path]:

@@ -28,7 +28,8 @@ pub struct Verdict {
 
 /// Whether anything is decided for such an event. The others cost no Python start.
 pub fn decides(kind: Kind, format: Format) -> bool {
-    format == Format::Claude && !matches!(kind, Kind::PreCompact | Kind::PostCompact | Kind::SubagentStop)
+    format == Format::Claude
+        && !matches!(kind, Kind::PreCompact | Kind::PostCompact | Kind::SubagentStart | Kind::SubagentStop)
 }
 
 /// Milliseconds from the hook's start within which an owner or Python has to answer: before the client's own limit

@@ -33,6 +33,7 @@ kinds! {
     PromptExpansion = ("hooks.prompt-expansion", "UserPromptExpansion", 2_000, true);
     PermissionDenied = ("hooks.permission-denied", "PermissionDenied", 2_000, false);
     PostCompact = ("hooks.post-compact", "PostCompact", 2_000, false);
+    SubagentStart = ("hooks.subagent-start", "SubagentStart", 2_000, true);
 }
 
 impl Kind {

@@ -150,6 +150,11 @@ HOOKS: Final = (
         "Record that the model has finished its turn (budget 2000 ms); unmet requirements hold it back.",
     ),
     _hook(
+        "subagent-start",
+        "SubagentStart",
+        "Record that a subagent begins (budget 2000 ms); memories that fit its task are brought to it.",
+    ),
+    _hook(
         "subagent-stop",
         "SubagentStop",
         "Record that a subagent has finished (budget 2000 ms); it is never held back. `setup` does not "

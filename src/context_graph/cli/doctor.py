@@ -154,6 +154,11 @@ def _client(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         None: "not asked yet whether it trusts this folder",
     }
     yield "claude", f"{client.get('version') or 'version unknown'}, {trust[client.get('trusted')]}"
+    own = client["memory"]
+    state = f"on: {own['files']} files, {size(own['bytes'])} in {own['folder']}" if own["on"] else "off"
+    yield "claude's own memory", state
+    oldest = f", the oldest {own['oldest_days']:.0f} days old" if own["transcripts"] else ""
+    yield "transcripts", f"{own['transcripts']} here{oldest}; deleted after {own['cleanup_days']} days"
 
 
 def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -162,7 +167,9 @@ def _cost(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     yield (
         "tokens a session",
-        f"{cost['session_start']} ({cost['tool_schemas']} tool schemas, {cost['instructions']} instructions)",
+        f"{cost['session_start']} ({cost['tool_schemas']} loaded tools, "
+        f"{cost.get('tool_names', 0)} names of others, "
+        f"{cost['instructions']} instructions, {cost.get('skills', 0)} skills)",
     )
     day = cost["day"]
     if day is None:

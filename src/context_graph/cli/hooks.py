@@ -44,9 +44,8 @@ def generate_config(
             "--hooks",
             metavar="NAME,…",
             help="Only these: session-start, pre-tool-use, post-tool-use, user-prompt-submit, "
-            "user-prompt-expansion, stop, permission-request, permission-denied, pre-compact, post-compact, "
-            "session-end. "
-            "Default: all.",
+            "user-prompt-expansion, subagent-start, stop, permission-request, permission-denied, "
+            "pre-compact, post-compact, session-end. Default: all.",
         ),
     ] = "",
     shell: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.claude.install.entries import SERVER
-from context_graph.claude.install.link import plan_link, remove_link, write_link
+from context_graph.claude.install.link import lasting_program, plan_link, remove_link, write_link
 from context_graph.claude.install.plan import (
     Options,
     Scope,
@@ -26,6 +26,7 @@ from context_graph.claude.install.plan import (
 )
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.cli.tables import columns
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
@@ -119,7 +120,8 @@ def setup(
         _remove(scope, yes=yes, dry_run=dry_run, diff=diff)
         return
     record = Record(data_root(), scope.key)
-    options = Options(servers, server_name, skills, permissions, status_line, strict_gates)
+    program = "" if scope.name == "project" else _without_shell()
+    options = Options(servers, server_name, skills, permissions, status_line, strict_gates, program)
     made = plan_setup(scope, record, options)
     wanted = _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff)
     if wanted:
@@ -129,6 +131,16 @@ def setup(
         _offer_link(yes=yes)
     if wanted:
         print(_NEXT if scope.servers is not None else _NEXT.partition("\n")[0])
+
+
+def _without_shell() -> str:
+    """The program's path, if the client is known to run a hook without a shell; "" if not."""
+    from context_graph.doctor.surroundings import client_version
+
+    version, _ = client_version(os.environ)
+    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+    program = lasting_program(os.environ)
+    return str(program) if program is not None and numbers >= EXEC_SINCE else ""
 
 
 def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:

@@ -180,6 +180,11 @@ def _index_findings(memory: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
+_AT_START: Final = ("tool_schemas", "tool_names", "instructions", "skills")
+"""What a client shows its model at once: schemas of loaded tools, names of deferred ones, instructions, and
+the descriptions of skills."""
+
+
 def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens at a session's start, and tokens per day of the last week, from the owner's view of the store.
 
@@ -188,9 +193,9 @@ def daily_cost(look: Mapping[str, Any]) -> dict[str, Any]:
     """
     texts, sessions, memory = look.get("texts", {}), look.get("sessions", {}), look.get("memory", {})
     settings = look.get("settings", {})
-    start = texts.get("tool_schemas", 0) + texts.get("instructions", 0)
+    start = sum(texts.get(name, 0) for name in _AT_START)
     cost: dict[str, Any] = {"session_start": start, "day": None}
-    cost.update({name: texts[name] for name in ("tool_schemas", "instructions") if name in texts})
+    cost.update({name: texts[name] for name in _AT_START if name in texts})
     days = sessions.get("week_days", 0)
     if not days:
         return cost

@@ -18,6 +18,7 @@ from context_graph.doctor.client_files import is_trusted, settings_files
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding, is_sound
 from context_graph.doctor.hook_trial import TRIED, HookTrial, try_hooks
 from context_graph.doctor.hooks_in_use import HooksInUse, hooks_in_use, packaged_hooks
+from context_graph.doctor.native_memory import native_memory
 from context_graph.doctor.owner_view import ask_owner, cure_of, daily_cost, look_findings, owner_state
 from context_graph.doctor.surroundings import client_version, disk_use, governance, shut_folders
 from context_graph.errors import ContextGraphError
@@ -93,6 +94,8 @@ def examine(env: Mapping[str, str], db_path: str | None = None) -> Report:
     report.requirements, found = governance(folder, place.root, env)
     report.findings += found
     _client(report, env)
+    report.client["memory"], found = native_memory(report.folder, settings, env)
+    report.findings += found
     return report
 
 

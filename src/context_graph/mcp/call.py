@@ -30,7 +30,7 @@ class ToolCall:
             where a client can't be told from others.
         send: Takes a notification that goes out before the answer, at once where that is a late one.
         progress_token: As the client gave it, None if it wants no progress.
-        log_level: The least level that the client wants to hear of.
+        log_level: The least level that the client wants to hear of; None for nothing.
         on_done: Takes the end of what takes long; see `tools`.
     """
 
@@ -42,7 +42,7 @@ class ToolCall:
     request: bytes
     send: Notes
     progress_token: str | int | None = None
-    log_level: str = "info"
+    log_level: str | None = "info"
     on_done: OnDone | None = None
     source: str = "tool"
     _made: int = field(default=0)
@@ -59,7 +59,7 @@ class ToolCall:
 
     def log(self, level: str, text: str, logger: str = "context-graph") -> None:
         """Tell the client's log, if it wants that level."""
-        if LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level):
+        if self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level):
             self.send(rpc.notification(_LOG, {"level": level, "logger": logger, "data": text}))
 
     def progress(self, done: float, total: float, message: str = "") -> None:

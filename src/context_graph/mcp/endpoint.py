@@ -1,5 +1,8 @@
 """Handles one client's conversation with the server: life cycle, tools/list, tools/call, ping, logging.
 
+Both eras on one connection: a request whose `_meta` names a stateless version is served by that alone, any
+other belongs to the conversation that `initialize` opened.
+
 Independent of the transport: takes the bytes of one message and returns those of the answers. The caller
 decides how often other clients are served in between.
 """
@@ -15,7 +18,18 @@ from context_graph.errors import ContextGraphError, RateLimitError, TookTooLongE
 from context_graph.mcp import rpc
 from context_graph.mcp.answers import Deferred, Notes, Outlet, Running, ToolResult
 from context_graph.mcp.call import ToolCall
-from context_graph.mcp.protocol import LATEST, LOG_LEVELS, PLAIN, Version, initialize_result, negotiate
+from context_graph.mcp.protocol import (
+    LATEST,
+    LOG_LEVELS,
+    PLAIN,
+    Version,
+    completed,
+    discover_result,
+    initialize_result,
+    log_level_of,
+    named_version,
+    negotiate,
+)
 from context_graph.mcp.rpc import Invalid, Notification, Request, Response, RpcError
 from context_graph.mcp.sessions import Sessions
 from context_graph.mcp.tools import Toolbox
@@ -27,6 +41,9 @@ from context_graph.watchdog import Piece, TookTooLong
 
 _TOOL_USE: Final = "claudecode/toolUseId"
 _LOG: Final = "notifications/message"
+_DISCOVER: Final = "server/discover"
+_STATELESS: Final = frozenset({_DISCOVER, "tools/list", "tools/call"})
+"""Methods of the stateless versions; ping, logging/setLevel and initialize are gone there."""
 _STORAGE_ERROR: Final = -32002
 _LOG_SAYS: Final = "log/owner.log in the data root says where"
 
@@ -53,12 +70,13 @@ class Endpoint:
         self._log_level = "info"
         self._own = sessions.anonymous()
         self._running = Running()
-        self._methods: dict[str, Callable[[Request, bytes, Notes], object]] = {
+        self._methods: dict[str, Callable[[Request, bytes, Notes], Any]] = {
             "initialize": self._initialize,
             "ping": self._ping,
             "tools/list": self._list,
             "tools/call": self._call,
             "logging/setLevel": self._set_level,
+            _DISCOVER: self._discover,
         }
 
     @property
@@ -125,8 +143,9 @@ class Endpoint:
             return rpc.failure(item.id, item.error)
         try:
             self._running.check(item.id)
+            named = named_version(item.params, needed=item.method == _DISCOVER)
             method = self._methods.get(item.method)
-            if method is None:
+            if method is None or (named is not None and item.method not in _STATELESS):
                 shown = item.method[:80]
                 raise RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {shown}", {"method": shown})
             piece = Piece(f"{_operation(item)} of an MCP client", self._host.store_name)
@@ -139,13 +158,24 @@ class Endpoint:
             return self._failure(item, TookTooLongError(str(ended)))
         except Exception as error:
             return self._failure(item, error)
-        return self._outcome(item, found) if isinstance(found, Deferred) else rpc.success(item.id, found)
+        return self._outcome(item, found) if isinstance(found, Deferred) else self._success(item, found)
 
     def _outcome(self, request: Request, call: Deferred) -> bytes:
         """The answer to a call that has ended; b"" if it was cancelled."""
         if isinstance(call.outcome, Exception):
             return self._failure(request, call.outcome)
-        return b"" if call.outcome is None else rpc.success(request.id, self._shaped(call.outcome))
+        if call.outcome is None:
+            return b""
+        return self._success(request, self._shaped(call.outcome, self._spoken(request)))
+
+    def _spoken(self, request: Request) -> Version:
+        """The version that a request is answered in."""
+        return named_version(request.params, needed=False) or self.version
+
+    def _success(self, request: Request, result: dict[str, Any]) -> bytes:
+        if self._spoken(request).stateless:
+            result = completed(result, cached=request.method != "tools/call")
+        return rpc.success(request.id, result)
 
     def _failure(self, request: Request, error: Exception) -> bytes:
         if isinstance(error, ContextGraphError):
@@ -186,11 +216,14 @@ class Endpoint:
         self._version = negotiate(wanted)
         return initialize_result(self._version)
 
+    def _discover(self, request: Request, text: bytes, notes: Notes) -> object:
+        return discover_result()
+
     def _ping(self, request: Request, text: bytes, notes: Notes) -> object:
         return {}
 
     def _list(self, request: Request, text: bytes, notes: Notes) -> object:
-        return {"tools": self._toolbox.listed(self.version)}
+        return {"tools": self._toolbox.listed(self._spoken(request))}
 
     def _set_level(self, request: Request, text: bytes, notes: Notes) -> object:
         level = request.params.get("level")
@@ -210,13 +243,16 @@ class Endpoint:
             why = "Invalid params: arguments - must be an object"
             raise RpcError(rpc.INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": "arguments"})
         call = self._tool_call(tool.name, given or {}, request.params, text, notes)
+        version = self._spoken(request)
+        if version.stateless:
+            call.log_level = log_level_of(request.params)
         limit = (self._host.store_name, tool.name, call.session_id or self._client.hex())
         if tool.once_a_minute:
             self._sessions.limits.check(limit)
         found = tool.run(call)
         if tool.once_a_minute:  # what was refused by its parameters has not been done
             self._sessions.limits.count(limit)
-        return found if isinstance(found, Deferred) else self._shaped(found)
+        return found if isinstance(found, Deferred) else self._shaped(found, version)
 
     def _tool_call(
         self, tool: str, given: dict[str, Any], params: dict[str, Any], text: bytes, notes: Notes
@@ -239,12 +275,12 @@ class Endpoint:
             log_level=self._log_level,
         )
 
-    def _shaped(self, result: ToolResult) -> dict[str, Any]:
+    def _shaped(self, result: ToolResult, version: Version) -> dict[str, Any]:
         shaped: dict[str, Any] = {}
-        if self.version is PLAIN and result.structured is not None:
+        if version is PLAIN and result.structured is not None:
             shaped.update(result.structured)
         shaped["content"] = result.blocks()
-        if self.version.structured and result.structured is not None:
+        if version.structured and result.structured is not None:
             shaped["structuredContent"] = result.structured
         if result.failed:
             shaped["isError"] = True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from context_graph import __version__
+from context_graph.mcp.rpc import INVALID_PARAMS, RpcError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,8 @@ class Version:
     """Hints on tools, since 2025-03-26."""
     structured: bool = True
     """outputSchema and structuredContent, since 2025-06-18."""
+    stateless: bool = False
+    """Each request names its version and there is no `initialize`, since 2026-07-28."""
 
 
 VERSIONS: Final = {
@@ -30,7 +34,14 @@ VERSIONS: Final = {
         Version("2025-11-25"),
     )
 }
+"""Those that `initialize` opens."""
 LATEST: Final = VERSIONS["2025-11-25"]
+STATELESS: Final = {version.name: version for version in (Version("2026-07-28", stateless=True),)}
+"""Those that each request names."""
+UNSUPPORTED_VERSION: Final = -32022
+_KEY: Final = "io.modelcontextprotocol/"
+_LIST_TTL_MS: Final = 3_600_000
+"""What a client may rely on; tools change with a new program only."""
 
 PLAIN: Final = Version("", batches=True)
 """A client that calls without `initialize`: JSON-RPC as such, as seed 002's script speaks it."""
@@ -40,8 +51,9 @@ LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", 
 INSTRUCTIONS: Final = (
     "Long-term memory of this project. It is shared by all sessions in this repository and survives "
     "compaction and restarts; other projects never see it.\n"
-    "- Before you start on something, call inject_context with what you are about to do: it returns the "
-    "relevant memories within max_tokens. recall_memory returns single memories with scores.\n"
+    "- Three tools are loaded; call them directly, without a tool search. A question about what was said, "
+    "decided or done before: recall_memory. Before you start on something: inject_context, which returns "
+    "what is relevant within max_tokens.\n"
     "- Call store_memory when you learn what a later session would need: a decision and its reason, how to "
     "build or test, a cause found after a search, a preference of the user, a dead end. One fact per memory; "
     "the rationale (10-500 characters) says why it is kept. No secrets: what looks like one is masked.\n"
@@ -52,8 +64,8 @@ INSTRUCTIONS: Final = (
     "restore_memory brings it back.\n"
     "- consolidate_memories merges, prunes and links memories. Run it with dry_run first, show the user the "
     "result and ask before the real run.\n"
-    "- Each result has `pulse`: entropy, coherence and a suggested_action. set_verbosity (0 ids, 1 text, "
-    "2 all insights) sets how much results say; verbosity_level does so for one call."
+    "- Each result has `pulse`: entropy, coherence and a suggested_action. verbosity_level (0 ids, 1 text, "
+    "2 all insights) says how much one call answers, set_verbosity how much all do."
 )
 """For the model. Claude Code cuts at some 2,048 characters."""
 
@@ -63,11 +75,62 @@ def negotiate(wanted: object) -> Version:
     return VERSIONS.get(wanted, LATEST) if isinstance(wanted, str) else LATEST
 
 
+def named_version(params: Mapping[str, Any], *, needed: bool) -> Version | None:
+    """The stateless version that a request's `_meta` names; None for a request of a conversation.
+
+    Raises:
+        RpcError: -32022 for a version that is not known, -32602 where ``_meta`` lacks what it must have, or
+            names nothing although that is ``needed``.
+    """
+    found = params.get("_meta")
+    meta: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    wanted = meta.get(f"{_KEY}protocolVersion")
+    if wanted is None and not needed:
+        return None
+    if not isinstance(wanted, str):
+        raise _missing("protocolVersion", "a string")
+    if wanted not in STATELESS:
+        told = {"supported": list(STATELESS), "requested": wanted[:80]}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", told)
+    if not isinstance(meta.get(f"{_KEY}clientCapabilities"), dict):
+        raise _missing("clientCapabilities", "an object")
+    return STATELESS[wanted]
+
+
+def log_level_of(params: Mapping[str, Any]) -> str | None:
+    """The least level that a stateless request wants to hear of; None for none at all."""
+    level = params["_meta"].get(f"{_KEY}logLevel")
+    return level if level in LOG_LEVELS else None
+
+
+def _missing(name: str, kind: str) -> RpcError:
+    why = f"Invalid params: _meta.{_KEY}{name} - must be {kind}"
+    return RpcError(INVALID_PARAMS, why, {"error": "ERR-CORE-004", "parameter": f"{_KEY}{name}"})
+
+
+def completed(result: Mapping[str, Any], *, cached: bool) -> dict[str, Any]:
+    """A stateless result: whole, from whom, and how long it holds where it may be kept (``cached``)."""
+    told = {"resultType": "complete", **result, "_meta": {f"{_KEY}serverInfo": _SERVER_INFO}}
+    return {**told, "ttlMs": _LIST_TTL_MS, "cacheScope": "private"} if cached else told
+
+
+def discover_result() -> dict[str, Any]:
+    """The answer to `server/discover`."""
+    return {
+        "supportedVersions": list(STATELESS),
+        "capabilities": {"tools": {"listChanged": False}},
+        "instructions": INSTRUCTIONS,
+    }
+
+
+_SERVER_INFO: Final = {"name": "context-graph", "title": "Context Graph", "version": __version__}
+
+
 def initialize_result(version: Version) -> dict[str, Any]:
     """The answer to `initialize`."""
     return {
         "protocolVersion": version.name,
         "capabilities": {"tools": {"listChanged": False}, "logging": {}},
-        "serverInfo": {"name": "context-graph", "title": "Context Graph", "version": __version__},
+        "serverInfo": _SERVER_INFO,
         "instructions": INSTRUCTIONS,
     }

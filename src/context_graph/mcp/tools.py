@@ -18,11 +18,12 @@ from context_graph.mcp.call import ToolCall
 from context_graph.mcp.protocol import Version
 from context_graph.model.memory import VerbosityLevel
 from context_graph.operations import OPERATIONS
-from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Instant, Operation, Parameter, choices, parameters, read
 from context_graph.operations.running import run
 
 _SERVER: Final = "context-graph"
+_LOADED: Final = "anthropic/alwaysLoad"
+_SEARCHED: Final = "anthropic/searchHint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Tool:
         output: JSON schema of ``structuredContent``; None for a tool that has none.
         hints: MCP's annotations (readOnlyHint, destructiveHint, idempotentHint, openWorldHint).
         once_a_minute: A session may call it once a minute.
+        meta: `_meta` in tools/list: whether Claude Code loads it at once, or by which words it is found.
     """
 
     name: str
@@ -44,18 +46,26 @@ class Tool:
     output: Mapping[str, Any] | None = None
     hints: Mapping[str, bool] = field(default_factory=dict)
     once_a_minute: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a client that defers tools shows this one from the start."""
+        return bool(self.meta.get(_LOADED))
+
+    def shown(self) -> dict[str, Any]:
+        """What of it a model is given."""
+        return {"name": self.name, "description": self.description, "inputSchema": self.parameters}
 
     def listed(self, version: Version) -> dict[str, Any]:
         """Its entry in tools/list, with no more than a client of ``version`` knows."""
-        entry: dict[str, Any] = {
-            "name": self.name,
-            "description": self.description,
-            "inputSchema": self.parameters,
-        }
+        entry = self.shown()
         if version.structured and self.output is not None:
             entry["outputSchema"] = self.output
         if version.annotations and self.hints:
             entry["annotations"] = self.hints
+        if version.structured and self.meta:
+            entry["_meta"] = self.meta
         return entry
 
 
@@ -128,22 +138,33 @@ def memory_tools() -> list[Tool]:
     for one in OPERATIONS:
         if one.tool:
             schema = _input(one)
-            found.append(_tool(one, one.tool, one.says, schema))
+            meta = {_LOADED: True} if one.loaded else {_SEARCHED: one.search}
+            found.append(_tool(one, one.tool, _says(one), schema, meta))
         if one.alias:
-            found.append(_tool(one, one.alias, f"Another name for {one.tool}.", _brief(schema)))
+            found.append(_tool(one, one.alias, f"Another name for {one.tool}.", _brief(schema), {}))
     return found
 
 
-def _tool(operation: Operation, name: str, says: str, schema: Schema) -> Tool:
+def _says(operation: Operation) -> str:
+    """Its description; a loaded tool's ends with the names of what its schema leaves out."""
+    left = [one.name for one in parameters(operation.arguments) if not one.listed and operation.loaded]
+    return f"{operation.says} Also takes {', '.join(left)}." if left else operation.says
+
+
+def _tool(operation: Operation, name: str, says: str, schema: Schema, meta: Mapping[str, Any]) -> Tool:
     output = {"type": "object", "required": [*operation.result, "pulse"]}
     work = partial(_called, operation, name)
-    return Tool(name, says, schema, work, output, operation.hints, once_a_minute=name == _ONCE_A_MINUTE)
+    return Tool(name, says, schema, work, output, operation.hints, name == _ONCE_A_MINUTE, meta)
 
 
 def _input(operation: Operation) -> Schema:
     """The parameters' JSON schema, with no more in it than changes what a model does."""
     required = [one.name for one in parameters(operation.arguments) if one.required]
-    schema = {"type": "object", "properties": _properties(operation.arguments)}
+    properties = _properties(operation.arguments)
+    if operation.loaded:
+        listed = {one.name for one in parameters(operation.arguments) if one.listed}
+        properties = {name: one for name, one in properties.items() if name in listed}
+    schema = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 
 
@@ -151,7 +172,7 @@ def _properties(arguments: type[Struct]) -> Schema:
     return {one.name: _schema(one) for one in parameters(arguments) if one.extra("only") != "command"}
 
 
-_LEFT_OUT: Final = frozenset({"recency", "filters", "cursor", "top_k"})
+_LEFT_OUT: Final = frozenset({"recency", "filters", "top_k"})
 """Of an alias: it takes them too."""
 
 
@@ -176,8 +197,6 @@ def _schema(one: Parameter) -> Schema:
 def _type(one: Parameter) -> Schema:
     if one.origin is list:
         return {"type": "array", "items": _type_of(one.item[0])}
-    if one.name == "filters":
-        return {"type": "object", "properties": _properties(Filters)}
     return _type_of(one.kind)
 
 

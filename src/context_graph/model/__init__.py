@@ -44,6 +44,7 @@ class EventKind(StrEnum):
     PROMPT_EXPANSION = "prompt-expansion"
     PERMISSION_DENIED = "permission-denied"
     POST_COMPACT = "post-compact"
+    SUBAGENT_START = "subagent-start"
 
 
 @dataclass(slots=True)
@@ -70,8 +71,8 @@ class HookEvent:
     success: bool | None = None
     """None when the event says nothing about success."""
     source: str = ""
-    """SessionStart: startup, resume, clear, compact. A prompt: who wrote it, as far as the client tells;
-    NOTIFICATION, with a colon and the client's word for it if there is one, where nobody did."""
+    """SessionStart: startup, resume, clear, compact, fork. A prompt: who wrote it, as far as the client
+    tells; NOTIFICATION, with a colon and the client's word for it if there is one, where nobody did."""
     reason: str = ""
     """SessionEnd: why; status of seed 001."""
     previous_session_id: str = ""
@@ -97,7 +98,7 @@ class HookEvent:
     @property
     def counted_as(self) -> str:
         """The name under which a session counts it: its kind, `notification` or `subagent`."""
-        if self.agent_id and self.kind is not EventKind.SUBAGENT_STOP:
+        if self.agent_id and self.kind not in (EventKind.SUBAGENT_START, EventKind.SUBAGENT_STOP):
             return "subagent"
         return (
             NOTIFICATION if self.kind is EventKind.PROMPT_SUBMIT and not self.is_prompt else self.kind.value

@@ -169,10 +169,10 @@ class CognitivePulse:
         check_unit("coherence", self.coherence)
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-able, by seed 003's field names."""
+        """JSON-able, by seed 003's field names, with two decimals: every answer carries it."""
         return {
-            "entropy": self.entropy,
-            "coherence": self.coherence,
+            "entropy": round(self.entropy, 2),
+            "coherence": round(self.coherence, 2),
             "suggested_action": self.suggested_action.value,
         }
 

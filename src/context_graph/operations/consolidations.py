@@ -21,6 +21,7 @@ _LAST_INT: Final = (1 << 31) - 1
     "memory.consolidate",
     short="Merge, forget and link: a consolidation",
     tool="consolidate_memories",
+    search="merge and prune memories, dream",
     says="light merges duplicates and deletes trivial memories softly, deep also clusters and links, "
     "rem also finds patterns and goals. Try dry_run first; undo_token undoes a run.",
     hints=DESTROYS,
@@ -127,6 +128,7 @@ class Runs(Called):
     "memory.goals",
     short="What the memories are about",
     tool="discover_goals",
+    search="goals that memories show",
     says="Goals that the memories show.",
     hints=READS,
     result=("goals",),

@@ -27,6 +27,7 @@ from context_graph.operations.operation import (
     about,
     node_named,
     operation,
+    parameters,
     text,
     unit,
 )
@@ -53,15 +54,16 @@ class Filters(msgspec.Struct):
 
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 _NodeId = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
-_Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON")]
+_Metadata = Annotated[dict[str, Any], about("A JSON object to keep beside it.", metavar="JSON", listed=False)]
 _FILTERS: Final = "Conditions that a memory must meet, all of them."
+_FILTER_NAMES: Final = ", ".join(one.name for one in parameters(Filters) if one.extra("only") != "command")
 _Filtered = Annotated[dict[str, Any], about(_FILTERS, schema={"type": "object"})]
 _Query = Annotated[
     str, node_named("What to look for, 1 to 4,096 characters.", "QUERY", stdin=True, bounded=True)
 ]
 _Cursor = Annotated[
     str,
-    text("Where the page begins: the last page's `next_cursor`.", 4096, tool="next_cursor"),
+    text("Where the page begins: the last page's `next_cursor`.", 4096, listed=False),
 ]
 
 
@@ -69,7 +71,8 @@ _Cursor = Annotated[
     "memory.store",
     short="Store a memory",
     tool="store_memory",
-    says="Keep a fact for later sessions of this project. Give content or content_base64.",
+    says="Keep a fact for later sessions of this project.",
+    loaded=True,
     result=("node_id", "johari_quadrant"),
 )
 class Store(Shown, kw_only=True):
@@ -105,8 +108,7 @@ class Store(Shown, kw_only=True):
                 "Instead of content: bytes. Text is decoded and has the same limit; an image, audio or video "
                 "is kept as base64 and found by its rationale and metadata.",
                 16 * MAX_CONTENT_CHARS,
-                tool="For binary",
-                schema={"type": "string"},
+                listed=False,
                 only="tool",
             ),
         ]
@@ -124,7 +126,9 @@ class Store(Shown, kw_only=True):
         ),
     ]
     importance: Annotated[float, unit("How much it matters, 0 to 1.")] = 0.5
-    modality: Annotated[Modality, about("What the content was before it was text.")] = Modality.TEXT
+    modality: Annotated[Modality, about("What the content was before it was text.", listed=False)] = (
+        Modality.TEXT
+    )
     metadata: _Metadata | None = None
     link_to: Annotated[
         tuple[_NodeId, ...],
@@ -159,11 +163,10 @@ class Store(Shown, kw_only=True):
             max_length=32,
         ),
     ] = ()
-    agent_id: Annotated[str, text("Agent that the memory belongs to.", 100, metavar="ID")] | None = None
-    occurred_at: (
-        Annotated[Instant, about("When it happened; default: now.", tool="When it happened, if not now")]
-        | None
+    agent_id: (
+        Annotated[str, text("Agent that the memory belongs to.", 100, metavar="ID", listed=False)] | None
     ) = None
+    occurred_at: Annotated[Instant, about("When it happened; default: now.", listed=False)] | None = None
     pinned: Annotated[bool, about("Never let a consolidation merge or prune it.")] = False
 
 
@@ -172,7 +175,8 @@ class Store(Shown, kw_only=True):
     short="Find memories",
     tool="recall_memory",
     alias="search_graph",
-    says="Find memories by meaning and words, best first, with scores.",
+    loaded=True,
+    says="Find what is remembered: memories by meaning and words, best first, with scores.",
     result=("nodes",),
 )
 class Recall(Shown, kw_only=True):
@@ -188,8 +192,8 @@ class Recall(Shown, kw_only=True):
 
     query: _Query
     top_k: Annotated[int, about("Memories on one page.", ge=1, le=100)] = 10
-    filters: Annotated[dict[str, Any], about(_FILTERS)] | None = None
-    recency: Annotated[float, unit("How strongly newer memories are preferred, 0 to 1.")] = 0.0
+    filters: Annotated[dict[str, Any], about(_FILTERS, tool=_FILTER_NAMES)] | None = None
+    recency: Annotated[float, unit("How strongly newer memories are preferred, 0 to 1.", listed=False)] = 0.0
     min_relevance: Annotated[
         float,
         unit(
@@ -204,6 +208,7 @@ class Recall(Shown, kw_only=True):
     "memory.inject",
     short="Memories as context, within a budget",
     tool="inject_context",
+    loaded=True,
     says="Relevant memories within max_tokens, each line with its id. Call it before you start on something.",
     result=("context", "tokens_used"),
 )
@@ -222,11 +227,11 @@ class Inject(Shown, kw_only=True):
     max_tokens: Annotated[int, about("Most tokens of context.", ge=100, le=8192)] = 2048
     priority: Annotated[
         Literal["low", "normal", "high", "critical"],
-        about("How many memories are examined, and how strictly."),
+        about("How many memories are examined, and how strictly.", listed=False),
     ] = "normal"
     distillation_mode: Annotated[
         Literal["auto", "raw", "narrative", "structured", "code_focused"],
-        about("How they are condensed.", option="--mode"),
+        about("How they are condensed.", option="--mode", listed=False),
     ] = "auto"
     include_metadata: Annotated[
         tuple[Literal["causal_links", "entailment_cones", "neighborhood", "conflicts"], ...],
@@ -235,6 +240,7 @@ class Inject(Shown, kw_only=True):
             option="--include",
             metavar="NAME",
             max_length=64,
+            listed=False,
         ),
     ] = ()
     filters: _Filtered | None = None
@@ -274,6 +280,7 @@ class Show(Called, kw_only=True):
 
 @operation(
     tool="get_memetic_status",
+    search="memory health, memories to review",
     says="Health of the memory, and memories to review.",
     hints=READS,
     result=("coherence_score", "entropy_level", "suggested_action"),
@@ -291,6 +298,7 @@ def _check_level(level: object) -> None:
 
 @operation(
     tool="set_verbosity",
+    search="how much memory tools answer",
     says="How much results say from now on: 0 ids, 1 text and ids, 2 links, scores, conflicts.",
     result=("previous_level", "new_level"),
 )
@@ -304,6 +312,7 @@ class SetVerbosity(Called, kw_only=True):
     "memory.forget",
     short="Forget a memory",
     tool="forget_memory",
+    search="delete a wrong or unwanted memory",
     says="Take a memory out. Soft: restore_memory brings it back within 30 days.",
     hints=DESTROYS,
     result=("node_id", "soft_delete"),
@@ -345,6 +354,7 @@ class Forget(Called, kw_only=True):
     "memory.restore",
     short="Restore a forgotten memory",
     tool="restore_memory",
+    search="undo forgetting a memory",
     says="Bring back a memory that was forgotten softly.",
     result=("node_id",),
 )
@@ -363,6 +373,7 @@ class Restore(Called, kw_only=True):
     "memory.link",
     short="Link two memories",
     tool="link_memories",
+    search="connect memories: causes, contradicts",
     says="Connect two memories; recall follows such links.",
     result=("edge_id",),
 )
@@ -392,7 +403,12 @@ class Link(Called, kw_only=True):
     metadata: _Metadata | None = None
 
 
-@operation(tool="get_memory", says="One memory whole; level 2: its links.", result=("node",))
+@operation(
+    tool="get_memory",
+    search="read one whole memory by its id",
+    says="One memory whole; level 2: its links.",
+    result=("node",),
+)
 class Get(Shown, kw_only=True):
     """Show one whole memory."""
 
@@ -405,6 +421,7 @@ class Get(Shown, kw_only=True):
 
 @operation(
     tool="get_identity",
+    search="identity continuity of the session",
     says="The session's identity continuity and consciousness.",
     hints=READS,
     result=("session_id", "identity_continuity"),

@@ -1,9 +1,9 @@
 """Describes an operation (its verb, tool and command) and its parameters, and reads them from JSON.
 
-Every session of every client pays for the bytes of tools/list (below 8 KB in all, invariant 9), so a tool's
-words there must change what a model does. The sentences for people are longer. A docstring is the command's
-help; an operation without `short` has no command, one without `tool` no tool. Errors in arguments are
-worded as in seed 003.
+Every session pays for the tools that its client loads at once (at most 2 KB, see `Operation.loaded`), and for
+the others when it looks them up, so a tool's words in tools/list must change what a model does. The
+sentences for people are longer. A docstring is the command's help; an operation without `short` has no
+command, one without `tool` no tool. Errors in arguments are worded as in seed 003.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,6 +46,7 @@ def about(
     only: Literal["", "tool", "command"] = "",
     wire: str = "",
     flag: str = "",
+    listed: bool = True,
     check: Callable[[Any], None] | None = None,
     **bounds: Any,
 ) -> msgspec.Meta:
@@ -61,12 +62,14 @@ def about(
         only: Only the tool has it, or only the command.
         wire: Its name in a request to the owner, if different.
         flag: Name of a flag, in the option and the request, that means false.
+        listed: tools/list describes it; else a loaded tool only names it, and takes it all the same.
         check: Raises InvalidParamsError in seed 003's words for a wrong value, or None for a missing one.
         bounds: Of msgspec: ge, le, min_length, max_length.
     """
     extra: dict[str, Any] = {
         **{"tool": tool, "schema": schema, "bounded": bounded, "option": option, "metavar": metavar},
         **{"stdin": stdin, "only": only, "wire": wire, "flag": flag, "check": check},
+        "listed": listed,
     }
     return msgspec.Meta(description=words, extra=extra, **bounds)
 
@@ -108,6 +111,11 @@ class Parameter:
     def extra(self, name: str) -> Any:
         """An argument that `about` was given."""
         return (self.meta.extra or {}).get(name)
+
+    @property
+    def listed(self) -> bool:
+        """Whether tools/list describes it."""
+        return bool(self.extra("listed"))
 
     @property
     def wire(self) -> str:
@@ -277,6 +285,10 @@ class Operation:
     """A second name of the tool, for clients that use it."""
     says: str = ""
     """The tool's description in tools/list."""
+    loaded: bool = False
+    """The client shows the tool to its model from the start, where it defers others."""
+    search: str = ""
+    """Words by which a client that defers the tool finds it."""
     hints: Mapping[str, bool] = field(default_factory=lambda: ADDS)
     """The tool's annotations."""
     result: tuple[str, ...] = ()

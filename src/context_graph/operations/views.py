@@ -71,7 +71,7 @@ def unmeasured_view(memex: Memex, session_id: str | None) -> dict[str, Any]:
 
 
 def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any]:
-    """REQ-CORE-014's answer; with the learning state except at level 0."""
+    """REQ-CORE-014's answer; with the learning state at level 2."""
     if level is None:
         return record_view(node)
     found: dict[str, Any] = {
@@ -79,7 +79,7 @@ def stored_view(node: MemoryNode, level: VerbosityLevel | None) -> dict[str, Any
         "created_at": iso_time(node.created_at_ms),
         "johari_quadrant": node.johari_quadrant.value,
     }
-    if level is not VerbosityLevel.RAW_ONLY:
+    if level is VerbosityLevel.FULL_INSIGHTS:
         found["utl_state"] = {name: round(getattr(node.utl_state, name), 6) for name in _UTL}
     return found
 

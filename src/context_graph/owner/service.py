@@ -60,7 +60,7 @@ _WATCHING: Final = frozenset(
     )
 )
 """These begin a consolidation or look at one: watching must not keep it from happening."""
-_RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start")
+_RECALLING: Final = ("hooks.prompt-submit", "hooks.session-start", "hooks.subagent-start")
 
 VERBS: Final[dict[str, Verb]] = {
     **{name: Verb(hooks.serve, name in _RECALLING, is_hook=True) for name in hooks.VERBS},

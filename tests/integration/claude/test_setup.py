@@ -24,6 +24,7 @@ from context_graph.claude.install.entries import (
 from context_graph.claude.settings.events import EVENTS, MISSING, command_line
 from context_graph.claude.settings.schema import hook_problems
 
+(STOP,) = (event for event in EVENTS if event.name == "Stop")
 THEIRS = """{
     "permissions": {"allow": ["Bash(ls:*)"], "deny": []},
 \t"hooks": {
@@ -108,6 +109,39 @@ def test_without_the_record_what_is_ours_is_found_by_its_form(cli: Cli) -> None:
     assert (cli.project / ".claude/settings.json").read_text() == THEIRS
     assert (cli.project / ".mcp.json").read_text() == "{}\n"
     assert not (cli.project / ".claude/skills").exists()
+
+
+@pytest.mark.parametrize(
+    ("scope", "version", "is_direct"),
+    [
+        ("--local", "2.1.330", True),
+        ("--user", "2.1.197", True),
+        ("--local", "2.1.99", False),
+        ("--local", "", False),
+        ("", "2.1.330", False),
+    ],
+)
+def test_a_client_that_runs_hooks_without_a_shell_gets_them_so_in_settings_of_this_machine(
+    cli: Cli, tmp_path: Path, scope: str, version: str, is_direct: bool
+) -> None:
+    """What the client quotes to its model; shared settings name no folder of one machine."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "context-graph-cli").symlink_to(cli.launcher)
+    if version:
+        (folder / "claude").write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+        (folder / "claude").chmod(0o755)
+    env = {"PATH": f"{folder}:/usr/bin:/bin"}
+    assert cli.run("setup", "--yes", *([scope] if scope else []), env=env).returncode == 0
+    places = {"--user": Path(cli.env["CLAUDE_CONFIG_DIR"]) / "settings.json"}
+    name = "settings.local.json" if scope == "--local" else "settings.json"
+    written = places.get(scope, cli.project / ".claude" / name)
+    ((hook,),) = (group["hooks"] for group in json.loads(written.read_text())["hooks"]["Stop"])
+    assert (hook.get("args") == ["hooks", "stop", "--format", "claude"]) is is_direct
+    assert hook["command"] == (str(folder / "context-graph-cli") if is_direct else command_line(STOP))
+    assert "nothing to change" in cli.run("setup", "--yes", *([scope] if scope else []), env=env).stdout
+    cli.run("setup", "--remove", "--yes", *(["--user"] if scope == "--user" else []), env=env)
+    assert not written.exists()
 
 
 def test_nothing_is_written_unasked(cli: Cli) -> None:

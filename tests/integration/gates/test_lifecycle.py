@@ -44,12 +44,12 @@ def test_context_can_be_switched_off_and_carrying_over_goes_on(gate: Gate) -> No
     assert _start(gate) == "" and not gate.edit().decision
 
 
-def test_a_project_without_a_file_is_told_once(gate: Gate) -> None:
-    """Decision D6: installed but not governing."""
-    assert "No requirements are enforced here" in _start(gate)
-    assert _start(gate, source="resume") == _start(gate, source="clear") == ""
+def test_a_project_without_a_file_hears_nothing_of_requirements(gate: Gate) -> None:
+    """Decision D6: installed but not governing; a rule of the user's own alone makes no project governed."""
+    sources = ("startup", "resume", "clear", "compact", "fork")
+    assert [_start(gate, source=source) for source in sources] == [""] * 5
     gate.everywhere({"requirements": {"plan": {"enabled": True}}})
-    assert "No requirements are enforced here" in _start(gate)
+    assert _start(gate) == ""
     assert not gate.edit().decision
 
 

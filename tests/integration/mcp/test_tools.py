@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from functools import partial
@@ -64,8 +65,11 @@ def test_store_memory_returns_id_time_quadrant_and_pulse(peer: Peer) -> None:
     UUID(found["node_id"])
     assert found["created_at"].endswith("Z")
     assert found["johari_quadrant"] in {"open", "blind", "hidden", "unknown"}
-    assert set(found["utl_state"]) == {"delta_s", "delta_c", "w_e", "phi"}
+    assert set(found) == {"node_id", "created_at", "johari_quadrant", "pulse"}
+    assert all(len(f"{found['pulse'][name]}") <= 4 for name in ("entropy", "coherence"))
     check_pulse(found)
+    more = peer.ask("store_memory", content="Another", rationale="Testing the levels", verbosity_level=2)
+    assert set(more["utl_state"]) == {"delta_s", "delta_c", "w_e", "phi"}
 
 
 def test_text_and_structure_say_the_same(peer: Peer) -> None:
@@ -417,6 +421,56 @@ def test_a_tool_use_id_that_two_sessions_have_is_the_callers_own(cli: Cli) -> No
         with connected(cli, env={"CLAUDE_CODE_SESSION_ID": own}) as peer:
             call = partial(peer.client.call_tool, "get_identity", {}, meta=meta)
             assert peer.portal.call(call).structured_content["session_id"] == expected
+
+
+def test_a_call_that_was_told_late_is_not_taken_for_the_newest(cli: Cli) -> None:
+    """A hook's event that the owner could not take in time comes twice, the second time after later ones."""
+    cli.run("owner", "start")
+    pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+    called = {"tool_name": "mcp__context-graph__get_identity", "tool_use_id": "1"}
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for session in ("first", "second"):
+            event = {"session_id": session, **called}
+            cli.run("hooks", "pre-tool", "--format", "claude", stdin=json.dumps(event))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    with connected(cli, env={"CLAUDE_CODE_SESSION_ID": "left by /clear"}) as peer:
+        ask = partial(peer.client.call_tool, "get_identity", {}, meta={"claudecode/toolUseId": "1"})
+        assert peer.portal.call(ask).structured_content["session_id"] == "second"
+
+
+def test_a_stateless_client_needs_no_initialize_and_outlives_its_owner(cli: Cli) -> None:
+    """2026-07-28 through the real bridge: each request stands alone, also for a new owner."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    bridge = subprocess.Popen(
+        [cli.launcher, "mcp"], env=cli.env, cwd=cli.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert bridge.stdin and bridge.stdout
+
+    def ask(method: str, **params: Any) -> dict[str, Any]:
+        given = {"jsonrpc": "2.0", "id": method, "method": method, "params": {**params, "_meta": meta}}
+        bridge.stdin.write(json.dumps(given).encode() + b"\n")
+        bridge.stdin.flush()
+        answer = json.loads(bridge.stdout.readline())
+        assert answer["id"] == method and answer["result"]["resultType"] == "complete"
+        return dict(answer["result"])
+
+    try:
+        assert ask("server/discover")["supportedVersions"] == ["2026-07-28"]
+        stored = {"content": FACTS[1], "rationale": "needed by a test"}
+        kept = ask("tools/call", name="store_memory", arguments=stored)["structuredContent"]
+        os.kill(json.loads(cli.run("owner", "status", "--json").stdout)["pid"], signal.SIGKILL)
+        asked = {"query": "when do deploys run?"}
+        found = ask("tools/call", name="recall_memory", arguments=asked)["structuredContent"]
+        assert [one["id"] for one in found["nodes"]] == [kept["node_id"]]
+    finally:
+        bridge.stdin.close()
+        bridge.stdout.close()
+        assert bridge.wait(10) == 0
 
 
 def test_settings_that_were_dropped_are_told_in_the_clients_log(cli: Cli) -> None:

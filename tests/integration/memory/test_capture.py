@@ -199,12 +199,12 @@ def test_compaction_is_survived_without_capture_and_without_any_memory(cli: Cli)
     assert memory(cli, "list")["nodes"] == []
 
 
-def test_a_resumed_session_gets_its_own_summary_and_a_cleared_one_a_pointer(cli: Cli) -> None:
-    """Whoever cleared the context wants it clear: one line says where the rest is."""
+def test_a_resumed_session_is_told_nothing_again_and_a_cleared_one_gets_a_pointer(cli: Cli) -> None:
+    """Who resumes has the transcript. Whoever cleared wants it clear: one line says where the rest is."""
     work_session(cli, "s-1")
     work_session(cli, "s-2")
     resumed = context_of(hook(cli, "session-start", "s-1", source="resume"))
-    assert "checkpoint of this session" in resumed and "token bucket" in resumed
+    assert resumed.startswith("Identity restored from s-1.") and len(resumed.splitlines()) == 1
     cleared = context_of(hook(cli, "session-start", "s-3", source="clear"))
     assert FENCE_OPEN not in cleared and "The session before the clear is memory " in cleared
 

@@ -42,6 +42,7 @@ def test_a_summary_that_comes_first_says_what_is_told_first(cli: Cli) -> None:
     assert '- not in the summary, files changed: "src/bucket.py"' in text
     (one,) = shown(cli)
     assert (one["facts"], one["in_summary"], one["in_context"], one["continuity"]) == (2, 1, 2, 1.0)
+    assert one["summary"] == SUMMARY
     cli.run("owner", "restart")
     assert shown(cli) == [one]
     text = cli.run("session", "show", "--session-id", "s-1").stdout
@@ -74,12 +75,13 @@ def test_each_compaction_is_kept_and_a_summary_alone_counts(cli: Cli) -> None:
 
 
 def test_no_summary_is_kept_beyond_what_an_event_keeps(cli: Cli) -> None:
-    """A summary may quote anything: of it only counts and a redacted, cut event stay."""
+    """A summary may quote anything: of it stay counts, and its two ends, redacted."""
     work_session(cli, "s-1", end=False)
     hook(cli, "pre-compact", "s-1", trigger="auto")
     secret = "ghp_" + "a8Zk3LmQ9xT2vB7nR4cW6yD1sF5gH0jK2pE3"
     hook(cli, "post-compact", "s-1", compact_summary=f"push with {secret} " + "x " * 40_000)
-    assert shown(cli)[0]["in_summary"] == 0
+    (one,) = shown(cli)
+    assert one["in_summary"] == 0 and one["summary"].startswith("push with ") and len(one["summary"]) <= 2048
     cli.run("owner", "stop")
     for path in cli.root.rglob("*"):
         if path.is_file():

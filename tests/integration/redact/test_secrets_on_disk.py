@@ -25,7 +25,8 @@ from context_graph.claude.hooks.hook_input import Wire
 from context_graph.claude.settings.events import EVENTS
 from context_graph.cli.main import build_app
 from context_graph.config import data_root, store_dir
-from context_graph.mcp.tools import memory_tools
+from context_graph.mcp.tools import _properties
+from context_graph.operations import OPERATIONS
 from context_graph.store.sessions.sessions import SessionStore
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "secrets.tsv"
@@ -212,19 +213,15 @@ def _argument(planter: Planter, place: str, name: str, schema: dict[str, Any]) -
 
 @pytest.mark.timeout(300)
 def test_no_argument_of_any_tool_keeps_a_secret(cli: Cli, isolated_home: Path) -> None:
-    """REQ-HOOKS-33 for memories: the tools' own schemas are walked; what is refused leaves nothing either."""
+    """REQ-HOOKS-33 for memories: all that each tool takes, listed or not; what is refused leaves nothing
+    either."""
     planter = Planter()
     with connected(cli) as peer:
         ids = {"node_id": peer.store("one plain note"), "source_id": peer.store("two plain notes")}
         ids |= {"target_id": ids["node_id"], "link_to": [ids["node_id"]], "supersedes": [ids["source_id"]]}
-        for tool, schema in ((one.name, one.parameters) for one in memory_tools()):
-            texts = {
-                name: _argument(planter, f"{tool}.{name}", name, given)
-                for name, given in schema["properties"].items()
-            }
-            fixed = {
-                name: ids[name] for name in schema["properties"] if name in ids and tool != "restore_memory"
-            }
+        for tool, taken in _taken():
+            texts = {name: _argument(planter, f"{tool}.{name}", name, given) for name, given in taken.items()}
+            fixed = {name: ids[name] for name in taken if name in ids and tool != "restore_memory"}
             one = {name: text for name, text in texts.items() if text is not None} | fixed
             if "content_base64" in one:
                 bare = {**one, "content_base64": base64.b64encode(one["content_base64"].encode()).decode()}
@@ -241,6 +238,13 @@ def test_no_argument_of_any_tool_keeps_a_secret(cli: Cli, isolated_home: Path) -
     assert exported.count("[redacted:") >= 6, "the calls did store something"
     cli.run("owner", "stop")
     assert planter.kept(isolated_home, cli.project) == []
+
+
+def _taken() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each tool with the schemas of all its parameters: a loaded one's own schema leaves some out."""
+    for operation in OPERATIONS:
+        if operation.tool:
+            yield operation.tool, _properties(operation.arguments)
 
 
 @pytest.mark.timeout(300)

@@ -30,6 +30,7 @@ EVENTS = {
     "prompt-expansion": "UserPromptExpansion",
     "permission-denied": "PermissionDenied",
     "stop": "Stop",
+    "subagent-start": "SubagentStart",
     "subagent-stop": "SubagentStop",
     "session-start": "SessionStart",
     "session-end": "SessionEnd",

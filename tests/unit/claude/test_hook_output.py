@@ -12,7 +12,7 @@ from context_graph.claude.hooks import claude
 from context_graph.model import EventKind
 
 TAKES = ["SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"]
-TAKES += ["UserPromptExpansion"]
+TAKES += ["UserPromptExpansion", "SubagentStart"]
 SILENT = [
     "Stop",
     "PreCompact",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from context_graph.claude.install.entries import take_from_settings
 from context_graph.claude.settings import apply_changes, diff_of, plan_changes
 from context_graph.claude.settings.events import EVENTS, command_line, events_of
 from context_graph.claude.settings.json_edit import parse_json_text
@@ -54,8 +55,8 @@ def test_a_new_file_registers_the_events_in_the_clients_own_schema() -> None:
     document = json.loads(merge_settings("", ALL))
     assert list(document["hooks"]) == [
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "UserPromptExpansion", "Stop", "PermissionRequest", "PermissionDenied"),
-        *("PreCompact", "PostCompact", "SessionEnd"),
+        *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart", "Stop", "PermissionRequest"),
+        *("PermissionDenied", "PreCompact", "PostCompact", "SessionEnd"),
     ]
     assert hook_problems(document) == []
     for event in ALL:
@@ -162,6 +163,22 @@ def test_the_users_own_way_to_call_us_is_left_and_not_doubled(own: dict[str, Any
     """A wrapper somebody wrote stays theirs."""
     text = json.dumps({"hooks": {"Stop": [{"hooks": [own]}]}})
     assert merge_settings(text, events_of("stop")) == text
+
+
+def test_what_the_client_quotes_has_no_shell_line_where_the_program_s_path_is_given() -> None:
+    """A Stop that is held, and a compaction; either form takes the other's place, and neither is doubled."""
+    plain = merge_settings("", ALL)
+    direct = merge_settings(plain, ALL, program="/home/me/.local/bin/context-graph-cli")
+    hooks = json.loads(direct)["hooks"]
+    without = {name: group[0]["hooks"][0] for name, group in hooks.items() if "args" in group[0]["hooks"][0]}
+    assert set(without) == {"Stop", "PreCompact", "PostCompact"}
+    assert without["Stop"]["command"] == "/home/me/.local/bin/context-graph-cli"
+    assert without["Stop"]["args"] == ["hooks", "stop", "--format", "claude"]
+    assert hook_problems(json.loads(direct)) == []
+    assert merge_settings(direct, ALL, program="/home/me/.local/bin/context-graph-cli") == direct
+    assert json.loads(merge_settings(direct, ALL, program="/opt/context-graph-cli")) != json.loads(direct)
+    assert json.loads(merge_settings(direct, ALL)) == json.loads(plain)
+    assert take_from_settings(direct).strip() == "{}"
 
 
 def test_a_subset_of_hooks_touches_no_other_event() -> None:

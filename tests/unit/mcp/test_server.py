@@ -219,3 +219,52 @@ def test_times_are_iso_8601_or_unix_milliseconds(value: object, ms: int) -> None
 def test_other_times_are_refused(value: object) -> None:
     with pytest.raises(InvalidParamsError, match="at - "):
         read(Some, {"at": value}, "t")
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def test_both_eras_are_served_on_one_connection() -> None:
+    """2026-07-28: each request names its version; 2025-11-25 goes on beside it, as it was opened."""
+    server = endpoint()
+    (found,) = ask(server, "server/discover", _meta=META)
+    assert found["result"]["supportedVersions"] == ["2026-07-28"]
+    assert found["result"]["instructions"] == INSTRUCTIONS
+    assert found["result"]["ttlMs"] > 0
+    assert not server.initialized
+    ask(server, "initialize", protocolVersion="2025-11-25")
+    for _ in range(2):
+        new = ask(server, "tools/list", _meta=META)[-1]["result"]
+        old = ask(server, "tools/list")[-1]["result"]
+        assert new["tools"] == old["tools"]
+        assert (new["resultType"], new["cacheScope"], set(old)) == ("complete", "private", {"tools"})
+        assert new["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "context-graph"
+    new = ask(server, "tools/call", name="say", _meta=META)
+    assert len(new) == 1, "no log unless the request asks for one"
+    assert new[0]["result"]["resultType"] == "complete"
+    assert "ttlMs" not in new[0]["result"]
+    wordy = {**META, "io.modelcontextprotocol/logLevel": "info"}
+    assert len(ask(server, "tools/call", name="say", _meta=wordy)) == 2
+    assert "resultType" not in ask(server, "tools/call", name="say")[-1]["result"]
+
+
+@pytest.mark.parametrize("method", ["ping", "logging/setLevel", "initialize", "subscriptions/listen"])
+def test_what_the_stateless_protocol_has_not_is_no_method(method: str) -> None:
+    assert ask(endpoint(), method, _meta=META)[0]["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize("left", META)
+def test_a_stateless_request_without_what_it_must_name_is_refused(left: str) -> None:
+    meta = {name: value for name, value in META.items() if name != left}
+    assert ask(endpoint(), "server/discover", _meta=meta)[0]["error"]["code"] == -32602
+    assert ask(endpoint(), "server/discover")[0]["error"]["code"] == -32602
+
+
+def test_an_unknown_stateless_version_is_refused_with_those_that_are_known() -> None:
+    other = {**META, "io.modelcontextprotocol/protocolVersion": "v999.0.0"}
+    (told,) = ask(endpoint(), "tools/list", _meta=other)
+    assert told["error"]["code"] == -32022
+    assert told["error"]["data"] == {"supported": ["2026-07-28"], "requested": "v999.0.0"}

@@ -321,6 +321,7 @@ def test_the_kind_numbers_stay() -> None:
         EventKind.PROMPT_EXPANSION: 11,
         EventKind.PERMISSION_DENIED: 12,
         EventKind.POST_COMPACT: 13,
+        EventKind.SUBAGENT_START: 14,
     }
 
 

@@ -25,13 +25,14 @@ EVENT_OF_VERB = {
     "permission-denied": "PermissionDenied",
     "subagent-stop": "SubagentStop",
     "post-compact": "PostCompact",
+    "subagent-start": "SubagentStart",
 }
 """Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
 
 TAKES_CONTEXT = frozenset(
     {
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
-        *("UserPromptSubmit", "UserPromptExpansion"),
+        *("UserPromptSubmit", "UserPromptExpansion", "SubagentStart"),
     }
 )
 """The others: Stop would be forced into another turn, SessionEnd fails the schema, PreCompact echoes it."""

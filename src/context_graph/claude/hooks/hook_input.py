@@ -74,6 +74,7 @@ class Wire(msgspec.Struct):
     stop_hook_active: Any = None
     is_interrupt: Any = None
     agent_id: Any = None
+    agent_type: Any = None
     command_name: Any = None
     background_tasks: Any = None
     hook_type: str | None = None
@@ -140,6 +141,7 @@ _DATA_TYPES: Final[dict[EventKind, type[msgspec.Struct]]] = {
     EventKind.PROMPT_EXPANSION: Bare,
     EventKind.PERMISSION_DENIED: PreToolUse,
     EventKind.POST_COMPACT: Bare,
+    EventKind.SUBAGENT_START: Bare,
 }
 
 
@@ -176,6 +178,8 @@ class HookInput:
     interrupted: bool = False
     """PostToolUseFailure: the user ended the call."""
     agent_id: str = ""
+    agent_type: str = ""
+    """SubagentStart: what kind of agent it is."""
     command_name: str = ""
     """UserPromptExpansion: the skill or command that the user typed."""
     background: list[tuple[str, str]] = field(default_factory=list)
@@ -341,8 +345,9 @@ def _from_flat(kind: EventKind, wire: Wire) -> HookInput:
         # Only the gates ask for these; a wrong type must not cost the event.
         stop_hook_active=wire.stop_hook_active is True,
         interrupted=wire.is_interrupt is True,
-        agent_id=wire.agent_id if isinstance(wire.agent_id, str) else "",
-        command_name=wire.command_name if isinstance(wire.command_name, str) else "",
+        agent_id=_if_text(wire.agent_id),
+        agent_type=_if_text(wire.agent_type),
+        command_name=_if_text(wire.command_name),
         background=background_work(wire.background_tasks),
     )
     for name in _TEXTS:

@@ -46,6 +46,7 @@ def add_to_settings(
     approved: bool = False,
     server: str = SERVER,
     strict_gates: bool | None = None,
+    program: str = "",
 ) -> str:
     """``text`` of a settings file with our hooks, and if wanted our permissions and status line.
 
@@ -53,11 +54,12 @@ def add_to_settings(
         approved: Also have the client use our server of `.mcp.json` without the dialog whose default
             switches it off for good. It counts in folders that the user trusts.
         server: Its name.
+        program: Path for hooks without a shell line; "" for none of those.
 
     Raises:
         InvalidInputError: The file can't be merged; see `merge_settings`.
     """
-    merged = merge_settings(text, EVENTS, strict=strict_gates)
+    merged = merge_settings(text, EVENTS, strict=strict_gates, program=program)
     if permissions:
         merged = _with_permissions(merged, server)
     if approved:

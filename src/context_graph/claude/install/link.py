@@ -45,6 +45,14 @@ def plan_link(launcher: Path, env: Mapping[str, str]) -> Link:
     return Link(path, launcher, True, _unless_on_path(path, env))
 
 
+def lasting_program(env: Mapping[str, str]) -> Path | None:
+    """The program where the next terminal finds it too, or where `setup` links it; None if in neither."""
+    home = env.get("HOME", "")
+    folders = [*_lasting_folders(env), *([Path(home) / ".local" / "bin"] if home.startswith("/") else [])]
+    found = (folder / _PROGRAM for folder in folders if folder.is_absolute())
+    return next((path for path in found if os.access(path, os.X_OK)), None)
+
+
 def write_link(link: Link) -> None:
     """Create the link; a link of ours that leads elsewhere is replaced.
 

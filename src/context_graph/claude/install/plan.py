@@ -36,6 +36,8 @@ class Options:
     permissions: bool = True
     status_line: bool = False
     strict_gates: bool | None = None
+    program: str = ""
+    """Path of the program, for settings of this machine alone; "" where the client may want a shell line."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:
                 approved=options.servers and ours and scope.servers is not None,
                 server=options.server,
                 strict_gates=options.strict_gates,
+                program=options.program,
             ),
         )
     )

@@ -27,6 +27,7 @@ class HookedEvent:
             launcher ends by itself before (gate.rs: within 4 s at worst where requirements gate), so this
             is a backstop: short enough for a user who waits, long enough for a loaded machine.
         for_tools: Whether the client takes a matcher of tool names for it.
+        quoted: Whether the client quotes the hook's command to its model: a Stop that is held, a compaction.
         script: File stem of seed 001's script, empty where it has none.
         requirements: Ids for the script's head.
     """
@@ -37,6 +38,7 @@ class HookedEvent:
     for_tools: bool = False
     script: str = ""
     requirements: str = ""
+    quoted: bool = False
 
 
 EVENTS: Final = (
@@ -50,20 +52,24 @@ EVENTS: Final = (
     ),
     # A skill that the user types: the model makes no call of it that PostToolUse would tell of.
     HookedEvent("UserPromptExpansion", "prompt-expansion", 5),
-    HookedEvent("Stop", "stop", 5),
+    # Reaches the subagent's first request only: it has nothing of its parent's context.
+    HookedEvent("SubagentStart", "subagent-start", 5),
+    HookedEvent("Stop", "stop", 5, quoted=True),
     # Fires only where the user would be asked, so it costs nobody else anything. SubagentStop is served but
     # not registered: a subagent can't satisfy what its parent's Stop is held to.
     HookedEvent("PermissionRequest", "permission-request", 5, True),
     # A call that was refused without a question has changed nothing, and no other event says so.
     HookedEvent("PermissionDenied", "permission-denied", 3, True),
-    HookedEvent("PreCompact", "pre-compact", 2),
+    HookedEvent("PreCompact", "pre-compact", 2, quoted=True),
     # Tells the model's own summary: what it lacks of the session is told, or at least measured.
-    HookedEvent("PostCompact", "post-compact", 3),
+    HookedEvent("PostCompact", "post-compact", 3, quoted=True),
     # Without a time limit of its own the client gives SessionEnd 1.5 s; the user waits through it.
     HookedEvent("SessionEnd", "session-end", 5, False, "session_end", "REQ-HOOKS-05, REQ-HOOKS-21"),
 )
 
 
+EXEC_SINCE: Final = (2, 1, 197)
+"""The oldest client that was seen to run a hook's ``args`` without a shell; an older one would drop them."""
 SEARCH: Final = "PATH=$PATH:~/.local/bin"
 """First in every shell line of ours: `setup` links the program there, and few terminals have that on PATH."""
 MISSING: Final = (
@@ -94,6 +100,11 @@ def command_line(event: HookedEvent, *, strict: bool = False) -> str:
         said = json.dumps({"systemMessage": MISSING})
         return f"{SEARCH}; if {found}; then {call}; else echo '{said}'; fi || true"
     return f"{SEARCH}; {found} && {call} || {_STRICT_END if strict else 'true'}"
+
+
+def exec_form(event: HookedEvent, program: str) -> dict[str, object]:
+    """Command and arguments without a shell. ``program`` is a path: the client expands nothing in it."""
+    return {"command": program, "args": ["hooks", event.verb, "--format", "claude"]}
 
 
 def events_of(names: str) -> list[HookedEvent]:

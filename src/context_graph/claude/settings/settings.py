@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.claude.settings.events import GATED, SEARCH, HookedEvent, command_line
+from context_graph.claude.settings.events import (
+    EVENTS,
+    GATED,
+    SEARCH,
+    HookedEvent,
+    command_line,
+    exec_form,
+)
 from context_graph.claude.settings.json_edit import JsonEditor, Node, parse_json_text
 from context_graph.claude.settings.schema import hook_problems
 from context_graph.errors import InvalidInputError
@@ -31,14 +38,20 @@ _MENTIONS_US: Final = re.compile(rf"(?<![\w.@+-])context-graph(?:-cli)?['\"]?\s+
 """Commands that call us in a form of the user's own: left alone, and no second call is added."""
 
 
-def our_group(event: HookedEvent, matcher: str | None = None, *, strict: bool = False) -> dict[str, Any]:
+def our_group(
+    event: HookedEvent, matcher: str | None = None, *, strict: bool = False, program: str = ""
+) -> dict[str, Any]:
     """Our entry under ``event``: a matcher group with one command hook.
 
     Without ``matcher`` all tools count: what the identity is computed from is the whole of the work. With
-    ``strict`` the hook of the gates blocks the call where it fails.
+    ``strict`` the hook of the gates blocks the call where it fails. With ``program``, a path, a hook whose
+    command the client quotes to its model has no shell line.
     """
     strict = strict and event.name == GATED
-    hook = {"type": "command", "command": command_line(event, strict=strict), "timeout": event.timeout_s}
+    call: dict[str, object] = {"command": command_line(event, strict=strict)}
+    if program and event.quoted:
+        call = exec_form(event, program)
+    hook: dict[str, object] = {"type": "command", **call, "timeout": event.timeout_s}
     if strict:
         hook["onFailure"] = "block"
     group: dict[str, Any] = {"hooks": [hook]}
@@ -46,20 +59,28 @@ def our_group(event: HookedEvent, matcher: str | None = None, *, strict: bool = 
 
 
 def merge_settings(
-    text: str, events: Sequence[HookedEvent], matcher: str | None = None, *, strict: bool | None = None
+    text: str,
+    events: Sequence[HookedEvent],
+    matcher: str | None = None,
+    *,
+    strict: bool | None = None,
+    program: str = "",
 ) -> str:
     """``text`` of a settings file with our entries for ``events``; empty text makes a new file.
 
     Entries of ours are updated in place (an old matcher of theirs stays unless ``matcher`` is given),
     missing ones appended; a second run changes nothing. Other bytes of the file stay as they are.
     ``strict`` says whether the hook of the gates blocks where it fails; None leaves that as it is.
+    ``program`` as in `our_group`.
 
     Raises:
         InvalidInputError: If the text is no JSON object, or holds a hook entry that would make the
             client drop the whole file; the file must then be mended first.
     """
     if not text.strip():
-        groups = {event.name: [our_group(event, matcher, strict=bool(strict))] for event in events}
+        groups = {
+            event.name: [our_group(event, matcher, strict=bool(strict), program=program)] for event in events
+        }
         fresh = {"hooks": groups}
         return json.dumps(fresh, indent=2, ensure_ascii=False) + "\n"
     try:
@@ -70,7 +91,7 @@ def merge_settings(
         ) from error
     _refuse_problems(root.value, "Claude Code would ignore the whole file as it is; fix it first")
     kept = is_strict(root.value) if strict is None else strict
-    merged = _Editor(text, root, strict=kept).merged(events, matcher)
+    merged = _Editor(text, root, strict=kept, program=program).merged(events, matcher)
     _refuse_problems(json.loads(merged), "Claude Code would ignore the result; please report this")
     return merged
 
@@ -91,12 +112,13 @@ def is_strict(settings: dict[str, Any]) -> bool:
 class _Editor(JsonEditor):
     """Brings the hooks of one settings file up to date."""
 
-    def __init__(self, text: str, root: Node, *, strict: bool) -> None:
+    def __init__(self, text: str, root: Node, *, strict: bool, program: str) -> None:
         super().__init__(text, root)
         self._strict = strict
+        self._program = program
 
     def _group(self, event: HookedEvent, matcher: str | None) -> dict[str, Any]:
-        return our_group(event, matcher, strict=self._strict)
+        return our_group(event, matcher, strict=self._strict, program=self._program)
 
     def merged(self, events: Sequence[HookedEvent], matcher: str | None) -> str:
         hooks = self.root.members.get("hooks")
@@ -160,12 +182,19 @@ def is_ours(hook: dict[str, Any]) -> bool:
     return _role(hook) == "ours"
 
 
+def _is_exec(hook: dict[str, Any], event: HookedEvent) -> bool:
+    """Whether it is the form without a shell that we write for ``event``."""
+    command = str(hook["command"])
+    is_path = os.path.isabs(command) and os.path.basename(command) == "context-graph-cli"
+    return is_path and event.quoted and hook["args"] == exec_form(event, command)["args"]
+
+
 def _role(hook: dict[str, Any]) -> str:
     """ours, theirs (the user's own way to call us) or other."""
     command = str(hook.get("command", "")).strip()
     arguments = hook.get("args")
     if isinstance(arguments, list) and os.path.basename(command).startswith("context-graph"):
-        return "theirs"
+        return "ours" if any(_is_exec(hook, event) for event in EVENTS) else "theirs"
     if hook.get("type") == "command" and _OURS.fullmatch(command):
         return "ours"
     return "theirs" if _MENTIONS_US.search(command) else "other"

@@ -62,11 +62,6 @@ def _without_project(decision: Decision) -> None:
         gone = "No requirement is enforced any more: this project's .claude/requirements.yaml is gone."
         result.context = result.context or gone
         result.system_message = result.system_message or f"context-graph: {gone}"
-    elif decision.event.hook.source == "startup":
-        result.context = (
-            "No requirements are enforced here: the project has no .claude/requirements.yaml "
-            f"(`{PROGRAM} req init` writes one)."
-        )
 
 
 def _left_state(event: GateEvent) -> bool:

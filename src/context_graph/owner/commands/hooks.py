@@ -15,6 +15,7 @@ from context_graph.claude.hooks import claude, hook_output
 from context_graph.claude.hooks.hook_output import HookOutput, render_output
 from context_graph.errors import (
     ContextGraphError,
+    CorruptedIdentityError,
     CrisisTriggeredError,
     InvalidInputError,
     OwnerError,
@@ -25,13 +26,15 @@ from context_graph.identity.brief import brief_line, crisis_text
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
-from context_graph.model import EventKind, HookEvent
+from context_graph.model import EventKind, HookEvent, cut_session_id
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
 from context_graph.owner.sessions.live_sessions import Applied
 from context_graph.store.sessions.event_log import KEPT
 from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
+_TASK_CHARS: Final = 4096
+"""Of a subagent's task, which is a query for memories."""
 FORMATS = (*hook_output.FORMATS, "claude")
 
 
@@ -40,8 +43,7 @@ def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
     fmt = request.params.get("format", "json")
     if fmt == "claude":
         if isinstance(error, StoreError | OwnerError):
-            text = claude.render_system_message(f"context-graph: {error}")
-            return reply(text, stderr=f"context-graph: {error}", flags=flags)
+            return reply(claude.render_system_message(f"context-graph: {error}"), flags=flags)
         # What can't be recorded may still have to be refused: the gates read their input less strictly.
         return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
     output = HookOutput(success=False, error=str(error), execution_time_ms=0)
@@ -121,6 +123,7 @@ def serve(call: Call) -> Reply:
 
 
 def _session_start(one: _Answering) -> Reply:
+    _find_parent(one)
     started = one.call.context.sessions.start(one.event)
     if started.twin and one.for_claude:
         return reply(flags=APPLIED)
@@ -129,6 +132,25 @@ def _session_start(one: _Answering) -> Reply:
     if one.for_claude:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
     return one.say(one.output(started.live, text), stderr=warning)
+
+
+def _find_parent(one: _Answering) -> None:
+    """Have a fork continue the session that it was made from, where that can be told."""
+    from context_graph.gates.state.registry import client_pid
+
+    event, lineage, client = one.event, one.call.context.lineage, client_pid(one.call.request.parent_pid)
+    if event.source == "fork" and not event.previous_session_id:
+        parent = one.call.redactor.redact_id(cut_session_id(lineage.forked_from(client)))
+        if parent and parent != event.session_id and _is_stored(one.call, parent):
+            event.previous_session_id = parent
+    lineage.began(event.session_id, client)
+
+
+def _is_stored(call: Call, session_id: str) -> bool:
+    try:
+        return call.context.sessions.get(session_id) is not None
+    except CorruptedIdentityError:
+        return True  # the start says so
 
 
 def _losses(call: Call) -> str:
@@ -160,6 +182,8 @@ def _pre_tool(one: _Answering) -> Reply:
     applied = call.context.sessions.apply(event)
     live = applied.live
     call.context.note_tool_use(event)
+    if event.is_delegated and not event.agent_id:
+        _note_task(one)
     if not one.for_claude:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
     # The brief is about the session, not about its subagents.
@@ -167,6 +191,25 @@ def _pre_tool(one: _Answering) -> Reply:
         return one.tell()
     parts = (_brief(one, live), _at_file(one, editing=True))
     return one.tell(context="\n".join(part for part in parts if part))
+
+
+def _note_task(one: _Answering) -> None:
+    """Keep what a subagent is to do until it begins: its start does not say."""
+    given = one.hook.given.tool_input
+    if isinstance(given, dict):
+        said = "\n".join(str(given.get(name) or "") for name in ("description", "prompt"))
+        task = one.call.redactor.redact_cut(said[:_TASK_CHARS], _TASK_CHARS)
+        one.call.context.lineage.delegates(one.event, str(given.get("subagent_type") or ""), task)
+
+
+def _subagent_start(one: _Answering) -> Reply:
+    """Bring a subagent what fits its task; it sees nothing of the context that its parent has."""
+    applied = one.apply()
+    if not one.for_claude:
+        return one.say(one.output(applied.live, ""))
+    context = one.call.context
+    task = "" if applied.twin else context.lineage.task_of(one.event, one.hook.given.agent_type)
+    return one.tell(context=context.memory_hooks.for_task(one.event, task, one.call.settings))
 
 
 def _at_file(one: _Answering, *, editing: bool) -> str:
@@ -186,10 +229,11 @@ def _brief(one: _Answering, live: LiveSession) -> str:
         return ""
     metrics, before = live.metrics, live.told
     now = standing(metrics)
-    if mode == "changes" and before == now:
+    circle = live.circle if before is None or before[0] != now[0] else ""
+    is_steady = one.call.context.is_steady(live.snapshot.session_id, now)
+    if mode == "changes" and (before == now or not (is_steady or circle or before is None)):
         return ""
     one.told(live)
-    circle = live.circle if before is None or before[0] != now[0] else ""
     return "\n".join(part for part in (brief_line(metrics), circle) if part)
 
 
@@ -292,6 +336,7 @@ _HANDLERS: Final[dict[EventKind, Callable[[_Answering], Reply]]] = {
     **dict.fromkeys((EventKind.PERMISSION_REQUEST, EventKind.PERMISSION_DENIED), _quiet),
     EventKind.PROMPT_EXPANSION: _quiet,
     EventKind.POST_COMPACT: _post_compact,
+    EventKind.SUBAGENT_START: _subagent_start,
 }
 VERBS: Final = tuple(f"hooks.{kind.value}" for kind in _HANDLERS)
 

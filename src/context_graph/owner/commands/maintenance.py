@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from context_graph import __version__
 from context_graph.claude.hooks.origin import CANARY_PREFIX
+from context_graph.config import client_dir
 from context_graph.consolidation import messages
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.identity.brief import brief_line
@@ -147,19 +148,35 @@ def _texts(call: Call, now_ms: int) -> dict[str, Any]:
     from context_graph.memory.embed import default_provider
 
     count = default_provider().count_tokens
-    listed = [
-        {"name": one.name, "description": one.description, "inputSchema": one.parameters}
-        for one in memory_tools()
-    ]
+    tools = memory_tools()
+    loaded = [one.shown() for one in tools if one.loaded]
+    deferred = "\n".join(f"mcp__context-graph__{one.name}" for one in tools if not one.loaded)
     live = call.context.sessions.latest()
     metrics = live.metrics if live is not None and live.has_evidence else None
     return {
-        "tools": len(listed),
-        "tool_schemas": count(orjson.dumps(listed).decode()),
+        "tools": len(tools),
+        "tool_schemas": count(orjson.dumps(loaded).decode()),
+        "tool_names": count(deferred),
         "instructions": count(INSTRUCTIONS[:_INSTRUCTION_CHARS]),
+        "skills": count("\n".join(_skills(call.request.project))),
         "brief": count(brief_line(metrics)),
         "state_block": count(level_sentence(ICLevel.HEALTHY, metrics.ic if metrics else 0.0)),
     }
+
+
+def _skills(project: Path | None) -> Iterator[str]:
+    """The lines by which the client tells its model of our skills, where they are set up."""
+    from context_graph.claude.install.plan import plugin_folder
+
+    places = [client_dir() / "skills", *([project / ".claude" / "skills"] if project else [])]
+    for ours in sorted((plugin_folder() / "skills").glob("*/SKILL.md")):
+        name = ours.parent.name
+        if not any((place / name / "SKILL.md").is_file() for place in places):
+            continue
+        head = ours.read_text(encoding="utf-8").split("---\n", 2)[1]
+        said = dict(line.split(": ", 1) for line in head.splitlines())
+        if said.get("disable-model-invocation") != "true":
+            yield f"- {name}: {said['description']} - {said['when_to_use']}"
 
 
 PREFIX: Final = "checkpoint-"

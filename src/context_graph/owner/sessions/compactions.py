@@ -24,6 +24,7 @@ class _Compaction:
     """One that goes on: what is known of it so far."""
 
     summary: str | None = None
+    kept: str = ""
     told: str | None = None
     is_kept: bool = False
 
@@ -52,10 +53,14 @@ class Compactions:
         self._keep(session_id, one, work, at_ms)
         return one.told
 
-    def summarised(self, session_id: str, work: SessionWork, summary: str, at_ms: int) -> None:
-        """Compare the client's summary of the compaction (PostCompact) with what the session had."""
+    def summarised(self, session_id: str, work: SessionWork, summary: str, at_ms: int, *, kept: str) -> None:
+        """Compare the client's summary of the compaction (PostCompact) with what the session had.
+
+        Args:
+            kept: Of the summary what may be kept: redacted, its start and its end.
+        """
         one = self._of(session_id)
-        one.summary = summary
+        one.summary, one.kept = summary, kept
         self._keep(session_id, one, work, at_ms)
 
     def _of(self, session_id: str) -> _Compaction:
@@ -72,5 +77,6 @@ class Compactions:
         if one.is_kept:
             known = known[:-1]
         found = measured(facts_of(work), one.summary, one.told or "", at_ms)
-        self._store.save_compactions(session_id, [*known, found.to_json()][-COMPACTIONS_KEPT:])
+        record = {**found.to_json(), "summary": one.kept}
+        self._store.save_compactions(session_id, [*known, record][-COMPACTIONS_KEPT:])
         one.is_kept = True

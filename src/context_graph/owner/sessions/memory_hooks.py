@@ -37,6 +37,7 @@ T = TypeVar("T")
 CAPTURING: Final = frozenset({EventKind.STOP, EventKind.PRE_COMPACT, EventKind.SESSION_END})
 """Events after which the session's summary is refreshed. Stop among them: an end may never come."""
 _SHOWN_EVENTS: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE, EventKind.STOP})
+_LAST_EVENTS: Final = frozenset({EventKind.SESSION_END, EventKind.SUBAGENT_STOP})
 _HELD_BACK: Final = 0.3
 """Where what prompts bring is hardly ever used, the floor rises by this share of what is above it."""
 _RECALLED: Final = 10
@@ -120,12 +121,12 @@ class MemoryHooks:
             from context_graph.gates.state.git import branch_of
 
             self._works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
-        ledger = None if event.agent_id else self._made_ledger
-        if ledger is not None and ledger.awaits(event.session_id):
+        ledger, context = self._made_ledger, _context_of(event)
+        if ledger is not None and ledger.awaits(context):
             if event.kind in _SHOWN_EVENTS:
-                self._evidence.append(event)
-            elif event.kind is EventKind.SESSION_END:
-                self._ended.append(event.session_id)
+                self._evidence.append(replace(event, session_id=context))
+            elif event.kind in _LAST_EVENTS:
+                self._ended.append(context)
 
     def tidy(self) -> None:
         """Write captures, ledger and accesses that are due; open the memory if a prompt is near.
@@ -184,10 +185,21 @@ class MemoryHooks:
         asked = own_words(event.input_text) if event.is_prompt else ""
         if not asked or is_small_talk(asked):
             return ""
-        floor = settings.memory_floor
-        if self.ledger.hardly_used("prompt"):
-            floor += _HELD_BACK * (1.0 - floor)
-        return self._guarded("recall", self._recalled, event, asked, budget, floor) or ""
+        return self._guarded("recall", self._recalled, event, "prompt", asked, budget, settings) or ""
+
+    def for_task(self, event: HookEvent, task: str, settings: Settings) -> str:
+        """The fenced memories for the task of a subagent that begins, chosen as those for a prompt are.
+
+        What its parent's context holds is brought again: the subagent sees none of it.
+
+        Args:
+            task: The words of the call that has it work, redacted; "" if they are not known.
+        """
+        budget = settings.memory_inject_tokens if settings.memory_inject else 0
+        if not (budget and task.strip() and self._has_memory()):
+            return ""
+        own = replace(event, session_id=_context_of(event))
+        return self._guarded("recall", self._recalled, own, "subagent", task, budget, settings) or ""
 
     def for_file(self, event: HookEvent, settings: Settings, *, editing: bool) -> str:
         """The fenced line about the file that a tool call touches; "" in nearly every call.
@@ -219,9 +231,8 @@ class MemoryHooks:
             return
         work = self._guarded("compaction", partial(self._works.work, own=True), event.session_id)
         if work is not None:
-            self._guarded(
-                "compaction", self.compactions.summarised, event.session_id, work, summary, event.at_ms
-            )
+            compare = partial(self.compactions.summarised, kept=event.output_text)
+            self._guarded("compaction", compare, event.session_id, work, summary, event.at_ms)
 
     # For commands
 
@@ -248,10 +259,13 @@ class MemoryHooks:
         """`stats`, and what the ledger's kept entries show (`Ledger.report`)."""
         return {**self.stats(), **(self.ledger.report(now_ms) if self._has_memory() else {})}
 
-    def _recalled(self, event: HookEvent, prompt: str, budget: int, floor: float) -> str:
+    def _recalled(self, event: HookEvent, what: str, prompt: str, budget: int, settings: Settings) -> str:
         from context_graph.memory.recall import MAX_QUERY_CHARS
         from context_graph.memory.relevance import Kind, floor_unasked, kind_of
 
+        floor = settings.memory_floor
+        if self.ledger.hardly_used(what):
+            floor += _HELD_BACK * (1.0 - floor)
         memex, known = self._memex(), self.ledger.shown(event.session_id)
         asked = prompt[:MAX_QUERY_CHARS]
         found = memex.recall(asked, top_k=_RECALLED)
@@ -265,7 +279,7 @@ class MemoryHooks:
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
                 likely.append((node, one.score))
                 kinds.append(kind)
-        return self._shown(event, "prompt", self._quotes(likely, event.cwd)[:_SHOWN], budget, asked, found)
+        return self._shown(event, what, self._quotes(likely, event.cwd)[:_SHOWN], budget, asked, found)
 
     def _quotes(self, likely: Sequence[tuple[MemoryNode, float]], folder: str) -> list[Quote]:
         """(memory, relevance) as quotes, best first, with how what each rests on is today.
@@ -330,12 +344,13 @@ class MemoryHooks:
             told = self._compacted(event, budget)
             if told:
                 return told
-        if event.source == "resume":
-            quote = self._works.summary_of(event.session_id, event, "checkpoint")
-            if quote is not None:
-                return self._shown(event, event.source, [quote], budget, "")
+        if event.source in (
+            "resume",
+            "fork",
+        ):  # the context is the earlier one's, with all that was told there
+            return ""
         if event.source == "clear":
-            quotes = (self._works.summary_of(one, event, "capture") for one in previous())
+            quotes = (self._works.summary_of(one, event) for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
@@ -464,6 +479,11 @@ def _led_to(found: Recall) -> dict[str, list[UUID]]:
         end = max(edge.source_id, edge.target_id, key=place.__getitem__)
         led.setdefault(str(end), []).append(edge.id)
     return led
+
+
+def _context_of(event: HookEvent) -> str:
+    """Names the context that an event belongs to: its session's, or its subagent's own."""
+    return f"{event.session_id}/{event.agent_id}" if event.agent_id else event.session_id
 
 
 def _capture_key(session_id: str) -> str:

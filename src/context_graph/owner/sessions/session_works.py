@@ -98,9 +98,9 @@ class SessionWorks:
             return None
         return Quote(str(capture_id(session_id)), text, source, work.ended_ms, whole=True)
 
-    def summary_of(self, session_id: str, event: HookEvent, source: str) -> Quote | None:
+    def summary_of(self, session_id: str, event: HookEvent) -> Quote | None:
         work = self.work(session_id, own=session_id == event.session_id)
-        return self.quote(session_id, work, work.text() if work is not None else "", source)
+        return self.quote(session_id, work, work.text() if work is not None else "", "capture")
 
     def client_s_own_files(self) -> Callable[[str], bool]:
         """Whether a path is in the client's own memory, which summaries leave out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,13 @@ import orjson
 from context_graph.config import Settings
 from context_graph.config.settings import MemoryConfig
 from context_graph.errors import ContextGraphError, StoreError
+from context_graph.identity.changes import Told
 from context_graph.model import EventKind, HookEvent
 from context_graph.owner.chores import Chores
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.brief_cache import BriefCache
 from context_graph.owner.sessions.hook_call import HookCall, entries_of
+from context_graph.owner.sessions.lineage import Lineage
 from context_graph.owner.sessions.live_sessions import LiveSessions
 from context_graph.owner.sessions.memory_hooks import MemoryHooks
 from context_graph.owner.sessions.spool import SpoolRecord
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
 _TOOL_USES_MAX = 256
+_SESSIONS_MAX = 64
+STEADY_CALLS = 3
+"""A session's state and level count as changed once that many calls in a row found the same."""
 _SAME_ID_MAX = 4
 """Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
 
@@ -62,7 +68,10 @@ class StoreContext:
         self.store = store
         self.project = project
         self.settings = settings
-        self._tool_sessions: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self.lineage = Lineage()
+        self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
+        """Of sessions with calls: where they stand, and at how many calls in a row."""
         self.spool_rejected = 0
         self._brief = BriefCache(folder / "brief.bin")
         self.log = log
@@ -119,13 +128,18 @@ class StoreContext:
         return None if self._memory is None else self._memory.seq
 
     def note_tool_use(self, event: HookEvent) -> None:
-        """Remember whose call of an MCP tool this is: what follows knows its id but no session."""
+        """Remember whose call of an MCP tool this is: what follows knows its id but no session.
+
+        A hook that waits too long leaves its event in the spool as well, so the same event may come twice,
+        and after later ones: what counts is when a session made the call.
+        """
         tool_use_id = event.tool_use_id
         if event.kind is not EventKind.PRE_TOOL or not (tool_use_id and event.tool_name.startswith("mcp__")):
             return
-        known = self._tool_sessions.pop(tool_use_id, ())
-        others = (session for session in known if session != event.session_id)
-        self._tool_sessions[tool_use_id] = (event.session_id, *others)[:_SAME_ID_MAX]
+        known = self._tool_sessions.pop(tool_use_id, {})
+        known[event.session_id] = max(event.at_ms, known.get(event.session_id, 0))
+        newest = sorted(known.items(), key=itemgetter(1), reverse=True)[:_SAME_ID_MAX]
+        self._tool_sessions[tool_use_id] = dict(newest)
         while len(self._tool_sessions) > _TOOL_USES_MAX:
             self._tool_sessions.popitem(last=False)
 
@@ -138,7 +152,19 @@ class StoreContext:
         known = self._tool_sessions.get(tool_use_id)
         if known is None:
             return None
-        return own if own in known else known[0]
+        return own if own in known else next(iter(known))
+
+    def is_steady(self, session_id: str, now: Told) -> bool:
+        """Whether a session stands at this call of its own where it stood at the last few.
+
+        A state that comes and goes says nothing of the work, and each line of it stays in the context.
+        """
+        last, calls = self._standings.pop(session_id, (now, 0))
+        calls = calls + 1 if last == now else 1
+        self._standings[session_id] = now, calls
+        if len(self._standings) > _SESSIONS_MAX:
+            self._standings.popitem(last=False)
+        return calls >= STEADY_CALLS
 
     def settle(self) -> None:
         """Write what the last requests left for after their answers. Raises as `LiveSessions.settle`."""

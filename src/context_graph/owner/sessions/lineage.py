@@ -1,0 +1,85 @@
+"""Finds what the client tells only in part: a subagent's task, and the session that a fork was made from.
+
+SubagentStart names the agent's kind and not its task, which was in the call that had it work. A fork's start
+names no parent: it is the session that the same client had before, or the one that the client was told to
+resume.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from context_graph.model import HookEvent
+
+_SESSIONS: Final = 64
+_TASKS: Final = 32
+_CLIENTS: Final = 64
+_ARGUMENT_BYTES: Final = 1 << 16
+_RESUMES: Final = ("--resume", "-r")
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    tool_use_id: str
+    prompt_id: str
+    agent_type: str
+    text: str
+
+
+class Lineage:
+    """Of one store's sessions. In memory only: an owner that was replaced meanwhile brings a subagent
+    nothing, and a fork then follows the session that its client was told to resume, or the latest."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[str, list[_Task]] = OrderedDict()
+        self._by_client: OrderedDict[int, str] = OrderedDict()
+
+    def delegates(self, event: HookEvent, agent_type: str, text: str) -> None:
+        """Note a call that has a subagent work; ``text`` is its task, redacted."""
+        tasks = [one for one in self._tasks.pop(event.session_id, []) if one.tool_use_id != event.tool_use_id]
+        tasks.append(_Task(event.tool_use_id, event.prompt_id, agent_type, text))
+        self._tasks[event.session_id] = tasks[-_TASKS:]
+        while len(self._tasks) > _SESSIONS:
+            self._tasks.popitem(last=False)
+
+    def task_of(self, event: HookEvent, agent_type: str) -> str:
+        """The task of the subagent that begins: the oldest of its kind under the same prompt that none has
+        taken. "" if there is none."""
+        tasks = self._tasks.get(event.session_id, [])
+        for one in tasks:
+            if one.prompt_id == event.prompt_id and agent_type in (one.agent_type or agent_type, ""):
+                tasks.remove(one)
+                return one.text
+        return ""
+
+    def began(self, session_id: str, client: int) -> None:
+        """Note that a session began in the client's process ``client``; 0 is no process."""
+        if client > 0:
+            self._by_client.pop(client, None)
+            self._by_client[client] = session_id
+            while len(self._by_client) > _CLIENTS:
+                self._by_client.popitem(last=False)
+
+    def forked_from(self, client: int) -> str:
+        """The session that a fork in this client came from, "" if that can't be told. Cost: a read of
+        /proc."""
+        return self._by_client.get(client) or _resumed(client)
+
+
+def _resumed(client: int) -> str:
+    """The session that the client was started to resume."""
+    if client <= 0:
+        return ""
+    try:
+        with Path(f"/proc/{client}/cmdline").open("rb") as file:
+            words = file.read(_ARGUMENT_BYTES).decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in _RESUMES:
+            return value if equals else following
+    return ""
