@@ -40,6 +40,8 @@ class Case:
     kind: str
     split: str
     refs: tuple[tuple[str, int], ...]
+    at: int
+    """Index of the first event after the cut."""
 
 
 def load_sessions(data: Path) -> dict[str, Session]:
@@ -62,7 +64,7 @@ def load_cases(data: Path, split: str) -> list[Case]:
         raw = json.loads(line)
         if split in ("all", raw["split"]):
             refs = tuple((name, index) for name, index in raw["refs"])
-            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs))
+            cases.append(Case(raw["case"], raw["kind"], raw["split"], refs, raw["at"]))
     return cases
 
 

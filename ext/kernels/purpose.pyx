@@ -9,33 +9,32 @@ from _types cimport N, doubles, require_length
 __all__ = ["observe"]
 
 cdef enum:  # of the coding
-    ZERO_AT
-    HALF_WIDTH
-    MIN_HALF_WIDTH
     LEVEL_SHIFT
     LEVEL_RATE
     LEVEL_MIN
     LEVEL_MAX
     IDENTITY_SHARE
+    PURPOSE_GAIN
+    PURPOSE_ZERO
     N_CODING
 
 
-def observe(likeness, confidence, on, off, weight, coding, double share, alignment, level, identity, vector):
-    """Move alignment, level and identity by one event, write its purpose vector; the weighted mean alignment."""
+def observe(likeness, confidence, on, middle, weight, coding, double share, alignment, level, identity, vector):
+    """Move alignment, level and identity by one event, write its purpose vector; the weighted sum of alignments."""
     cdef const double[::1] like = _thirteen(likeness, "likeness")
     cdef const double[::1] sure = _thirteen(confidence, "confidence")
     cdef const double[::1] high = _thirteen(on, "on")
-    cdef const double[::1] low = _thirteen(off, "off")
+    cdef const double[::1] centre = _thirteen(middle, "middle")
     cdef const double[::1] w = _thirteen(weight, "weight")
     cdef const double[::1] code = doubles(coding, "coding")
     cdef double[::1] m = alignment
     cdef double[::1] running = level
     cdef double[::1] ego = identity
     cdef double[::1] pv = vector
+    cdef double certain = 0.0
     cdef double length = 0.0
     cdef double total = 0.0
-    cdef double whole = 0.0
-    cdef double coded
+    cdef double spoken
     cdef int k
     require_length("coding", code.shape[0], N_CODING)
     require_length("alignment", m.shape[0], N)
@@ -44,33 +43,34 @@ def observe(likeness, confidence, on, off, weight, coding, double share, alignme
     require_length("vector", pv.shape[0], N)
     for k in range(N):
         if like[k] == like[k]:  # not NaN
-            coded = _coded(like[k], high[k], low[k], running[k], &code[0])
-            m[k] += share * sure[k] * (coded - m[k])
+            certain += sure[k] / N
+    for k in range(N):
+        spoken = 0.0
+        if like[k] == like[k]:
+            spoken = sure[k] * _coded(like[k], high[k], centre[k], running[k], &code[0])
             running[k] += code[LEVEL_RATE] * sure[k] * (like[k] - running[k])
-        pv[k] = sqrt(w[k]) * m[k]
+        m[k] = _bounded(m[k] + share * (spoken - certain * m[k]))
+        pv[k] = tanh(code[PURPOSE_GAIN] * (m[k] - code[PURPOSE_ZERO]))
         length += pv[k] * pv[k]
         total += w[k] * m[k]
-        whole += w[k]
     length = sqrt(length)
     if length > 1e-9:
         for k in range(N):
             ego[k] = (1.0 - code[IDENTITY_SHARE]) * ego[k] + code[IDENTITY_SHARE] * pv[k] / length
-    return total / whole
+    return total
 
 
-cdef inline double _coded(double likeness, double on, double off, double level, const double* code) noexcept nogil:
+cdef inline double _coded(double likeness, double on, double middle, double level, const double* code) noexcept nogil:
     cdef double ratio = level / on
-    cdef double shift, gap, half
     if ratio < code[LEVEL_MIN]:
         ratio = code[LEVEL_MIN]
     elif ratio > code[LEVEL_MAX]:
         ratio = code[LEVEL_MAX]
-    shift = 1.0 + code[LEVEL_SHIFT] * (ratio - 1.0)
-    gap = (on - off) * shift
-    half = code[HALF_WIDTH] * gap
-    if half < code[MIN_HALF_WIDTH]:
-        half = code[MIN_HALF_WIDTH]
-    return tanh((likeness - off * shift - code[ZERO_AT] * gap) / half)
+    return _bounded(likeness / (on * (1.0 + code[LEVEL_SHIFT] * (ratio - 1.0))) - middle)
+
+
+cdef inline double _bounded(double value) noexcept nogil:
+    return 1.0 if value > 1.0 else (-1.0 if value < -1.0 else value)
 
 
 cdef inline const double[::1] _thirteen(object source, str name):

@@ -157,7 +157,7 @@ signed = st.lists(st.floats(-1, 1), min_size=13, max_size=13)
     like=st.lists(st.floats(0, 1) | st.just(math.nan), min_size=13, max_size=13),
     sure=thirteen,
     on=positive,
-    gap=positive,
+    middle=thirteen,
     weight=positive,
     m=signed,
     level=thirteen,
@@ -166,17 +166,16 @@ signed = st.lists(st.floats(-1, 1), min_size=13, max_size=13)
 )
 @settings(max_examples=300, deadline=None)
 def test_any_comparison_gives_the_same_purpose_in_range(
-    like, sure, on, gap, weight, m, level, ego, share
+    like, sure, on, middle, weight, m, level, ego, share
 ) -> None:
-    off = [a / (1 + b) for a, b in zip(on, gap, strict=True)]
     results = []
     for observe in (purpose.observe, _reference_purpose.observe):
-        given_ = [array("d", values) for values in (like, sure, on, off, weight, _CODING)]
+        given_ = [array("d", values) for values in (like, sure, on, middle, weight, _CODING)]
         moved = [array("d", values) for values in (m, level, ego, [0.0] * 13)]
-        mean = observe(*given_, share, *moved)
-        assert -1.0 - 1e-12 <= mean <= 1.0 + 1e-12
+        aligned = observe(*given_, share, *moved)
+        assert abs(aligned) <= sum(weight) + 1e-9
         assert all(-1.0 <= value <= 1.0 for value in moved[0])
-        results.append([mean, *(value for values in moved for value in values)])
+        results.append([aligned, *(value for values in moved for value in values)])
     assert results[0] == pytest.approx(results[1], rel=1e-12, abs=1e-12)
 
 
@@ -188,7 +187,7 @@ def test_a_purpose_of_another_length_is_refused(side) -> None:
         "likeness",
         "confidence",
         "on",
-        "off",
+        "middle",
         "weight",
         "coding",
         "alignment",

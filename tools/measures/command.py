@@ -22,6 +22,7 @@ MEASURES: Final[tuple[str, ...]] = (
     "salience",
     "pulse",
     "continuity",
+    "ic",
     "state",
     "circles",
     "spaces",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from context_graph.identity.consciousness import COUPLING_MIDPOINT
 from context_graph.kernels import features, goals, purpose
 from context_graph.text.english import HEADS, WORK_WORDS
 
@@ -56,60 +57,55 @@ _ZEROS: Final = bytes(8 * len(SPACES))
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The calibration of similarity in each of the 13 spaces."""
+    """What likeness means in each of the 13 spaces, and all of them together."""
 
     on: tuple[float, ...]
     """Mean likeness of an event to the goal while the work goes on."""
-    off: tuple[float, ...]
-    """Mean likeness of an event of other work."""
+    middle: tuple[float, ...]
+    """Share of ``on`` at which an event speaks for neither side."""
     weight: tuple[float, ...]
-    """How well the space tells the two apart; positive, mean 1."""
+    """Evidence that an alignment of 1 stands for: log odds, up to one factor for all."""
+    offset: float
+    """Sum of weighted alignments half way between a session's own work and other work."""
+    half: float
+    """Evidence at which the coupling is half way."""
 
 
 CALIBRATION: Final = Calibration(
-    on=(0.391, 0.49, 0.575, 0.256, 0.234, 0.331, 0.233, 0.338, 0.88, 0.904, 0.299, 0.792, 0.468),
-    off=(0.112, 0.122, 0.14, 0.053, 0.043, 0.074, 0.061, 0.07, 0.574, 0.401, 0.055, 0.312, 0.087),
-    weight=(1.363, 0.802, 1.155, 1.095, 0.828, 1.035, 0.869, 0.529, 0.586, 1.447, 1.479, 0.519, 1.295),
+    on=(0.397, 0.489, 0.547, 0.265, 0.229, 0.328, 0.255, 0.343, 0.843, 0.859, 0.277, 0.763, 0.464),
+    middle=(0.276, 0.55, 0.777, 0.89, 0.548, 0.541, 0.568, 0.567, 0.673, 0.608, 0.226, 0.593, 0.211),
+    weight=(0.769, 0.233, 0.665, 0.996, 0.216, 0.24, 0.242, 0.227, 0.249, 0.259, 0.948, 0.221, 4.109),
+    offset=3.602,
+    half=0.33,
 )
 """Printed by tools/fit_identity.py."""
 
-# Coding of a likeness: 0 is a tenth of the way from off to on, 0.35 of the way more is tanh(1).
-ZERO_AT: Final = 0.1
-HALF_WIDTH: Final = 0.35
-MIN_HALF_WIDTH: Final = 0.05
-
 # A session whose work is more varied than that of the fit has a lower likeness on both sides: its own running
-# level shifts on and off together, by three quarters of what it differs, within these bounds.
-LEVEL_SHIFT: Final = 0.75
+# level shifts ``on`` by half of what it differs, within these bounds.
+LEVEL_SHIFT: Final = 0.5
 LEVEL_RATE: Final = 0.1
 LEVEL_MIN: Final = 0.3
 LEVEL_MAX: Final = 1.2
 
-SMOOTHING: Final = 0.5
-"""Share of an event in the smoothed alignment: without smoothing one ``git status`` looks like drift."""
-WARM_UP: Final = 3.0
-"""After a prompt the share grows as n / (n + 3): the first events of a new task look for their way."""
+SMOOTHING: Final = 0.4
+"""Share of an event in the alignment: without smoothing one ``git status`` looks like drift."""
+WARM_UP: Final = 2.0
+"""After a prompt the share grows as n / (n + 2): the first events of a new task look for their way."""
+KEPT: Final = 0.3
+"""Share of what was missing from full alignment that a prompt leaves."""
 IDENTITY_SHARE: Final = 0.05
 """Share of an event in the identity that the next one is compared with."""
 
+PURPOSE_GAIN: Final = 2.0
+PURPOSE_ZERO: Final = -0.6
+"""PV_t is tanh(gain * (alignment - zero)): it turns only where a space speaks clearly against the work."""
+
 _CODING: Final = array(
-    "d",
-    (
-        ZERO_AT,
-        HALF_WIDTH,
-        MIN_HALF_WIDTH,
-        LEVEL_SHIFT,
-        LEVEL_RATE,
-        LEVEL_MIN,
-        LEVEL_MAX,
-        IDENTITY_SHARE,
-    ),
+    "d", (LEVEL_SHIFT, LEVEL_RATE, LEVEL_MIN, LEVEL_MAX, IDENTITY_SHARE, PURPOSE_GAIN, PURPOSE_ZERO)
 )
 
-# q, the weighted mean alignment, as the coherence whose logistic is the coupling (`coupling_for`).
-COHERENCE_MIDDLE: Final = 0.2
-ALIGNMENT_MIDDLE: Final = 0.5
-COHERENCE_SLOPE: Final = 2.0
+COHERENCE_SLOPE: Final = 0.12
+"""Coherence, whose logistic is the coupling (`coupling_for`), for one unit of evidence."""
 
 
 class EventReader:
@@ -186,7 +182,7 @@ class Reading(NamedTuple):
     """The purpose after one event."""
 
     purpose_vector: array[float]
-    """PV_t: 13 components, positive where the event fits its goal, negative where it doesn't."""
+    """PV_t: 13 components, positive unless the last events clearly don't fit their goal."""
     identity: array[float]
     """What PV_t is compared with: the stored identity before this event (PV_{t-1})."""
     coherence: float
@@ -200,14 +196,14 @@ class Purpose:
         calibration: What likeness means in each space.
     """
 
-    __slots__ = ("_calibration", "_off", "_on", "_weight", "alignment", "events", "identity", "level")
+    __slots__ = ("_calibration", "_middle", "_on", "_weight", "alignment", "events", "identity", "level")
 
     def __init__(self, calibration: Calibration = CALIBRATION) -> None:
         self._calibration = calibration
-        self._on, self._off = array("d", calibration.on), array("d", calibration.off)
+        self._on, self._middle = array("d", calibration.on), array("d", calibration.middle)
         self._weight = array("d", calibration.weight)
         self.alignment = array("d", [1.0] * len(SPACES))
-        """Smoothed, coded, in [-1, 1]."""
+        """Smoothed, coded, in [-1, 1]: 0 where a space says nothing."""
         self.level = array("d", calibration.on)
         """This session's running likeness."""
         self.identity = array("d", _unit(self.vector))
@@ -216,12 +212,12 @@ class Purpose:
 
     @property
     def vector(self) -> list[float]:
-        """The purpose vector: alignments times the square roots of the weights."""
-        return self.weighted(self.alignment)
+        """The purpose vector: 13 in (-1, 1), positive unless a space speaks clearly against the work."""
+        return [math.tanh(PURPOSE_GAIN * (m - PURPOSE_ZERO)) for m in self.alignment]
 
     def prompt(self) -> None:
         """The user moved the goal: what follows is not drift, and takes its time to settle."""
-        self.alignment = array("d", [(m + 1.0) / 2.0 for m in self.alignment])
+        self.alignment = array("d", [1.0 + KEPT * (m - 1.0) for m in self.alignment])
         self.events = 0
 
     def continued(self) -> Purpose:
@@ -233,13 +229,15 @@ class Purpose:
     def assume(self, vector: Sequence[float]) -> None:
         """Estimate the alignments from a purpose vector, if nothing else is known.
 
-        A stored vector has length 1, which gives the proportions of the alignments but not their size: the
-        largest is taken for full alignment. Raises ValueError unless there are 13.
+        A stored vector has length 1, which gives the proportions of the components but not their size: the
+        largest is taken for that of full alignment. Raises ValueError unless there are 13.
         """
-        pairs = zip(vector, self._weight, strict=True)
-        coded = [value / math.sqrt(weight) for value, weight in pairs]
-        largest = max(map(abs, coded)) or 1.0
-        self.alignment = array("d", [value / largest for value in coded])
+        if len(vector) != len(SPACES):
+            raise ValueError(f"a purpose vector has {len(SPACES)} components, got {len(vector)}")
+        whole = math.tanh(PURPOSE_GAIN * (1.0 - PURPOSE_ZERO))
+        largest = max(map(abs, vector)) or 1.0
+        turned = (math.atanh(value / largest * whole) / PURPOSE_GAIN + PURPOSE_ZERO for value in vector)
+        self.alignment = array("d", [max(m, -1.0) for m in turned])
 
     def coded(self, comparison: Comparison) -> array[float]:
         """13 alignments in [-1, 1]: 1 as near as focused work, -1 as far as other work; 0 in an empty space.
@@ -250,24 +248,24 @@ class Purpose:
         level[:] = self.level
         certain = array("d", [1.0] * len(SPACES))
         purpose.observe(
-            *(comparison.likeness, certain, self._on, self._off, self._weight, _CODING, 1.0),
+            *(comparison.likeness, certain, self._on, self._middle, self._weight, _CODING, 1.0),
             *(alignment, level, identity, vector),
         )
         return alignment
 
     def weighted(self, alignment: Sequence[float]) -> list[float]:
-        """The purpose vector that these 13 alignments would make."""
+        """13 alignments, each by the root of its weight: what `align` compares."""
         return [math.sqrt(weight) * m for weight, m in zip(self._weight, alignment, strict=True)]
 
     def observe(self, comparison: Comparison) -> Reading:
-        """Take in one event, as it compares with the goals before it; an empty space keeps its alignment."""
+        """Take in one event, as it compares with the goals before it."""
         self.events += 1
         vector, before = array("d", _ZEROS), self.identity[:]
-        mean = purpose.observe(
+        aligned = purpose.observe(
             comparison.likeness,
             comparison.confidence,
             self._on,
-            self._off,
+            self._middle,
             self._weight,
             _CODING,
             SMOOTHING * self.events / (self.events + WARM_UP),
@@ -276,7 +274,9 @@ class Purpose:
             self.identity,
             vector,
         )
-        return Reading(vector, before, COHERENCE_MIDDLE + COHERENCE_SLOPE * (mean - ALIGNMENT_MIDDLE))
+        evidence = aligned - self._calibration.offset
+        coherence = COUPLING_MIDPOINT + COHERENCE_SLOPE * (evidence - self._calibration.half)
+        return Reading(vector, before, coherence)
 
 
 def _unit(vector: Sequence[float]) -> list[float]:
@@ -288,7 +288,7 @@ class Alignment(NamedTuple):
     """The comparison of texts with what a session has been about."""
 
     overall: float
-    """Cosine of the purpose vector and the one that the texts would make, [-1, 1]."""
+    """Cosine of the session's weighted alignments and the texts', [-1, 1]."""
     spaces: tuple[float, ...]
     """By space (`ego.SPACES`): 1 as near as the session's own work usually is, -1 as far as other work, 0
     where the texts or the session say nothing."""
@@ -310,7 +310,7 @@ def align(purpose: Purpose, comparisons: Sequence[Comparison]) -> Alignment | No
     if not any(weights):
         return None
     spaces = [total / weight if weight else 0.0 for total, weight in zip(sums, weights, strict=True)]
-    return Alignment(_cosine(purpose.vector, purpose.weighted(spaces)), tuple(spaces))
+    return Alignment(_cosine(purpose.weighted(purpose.alignment), purpose.weighted(spaces)), tuple(spaces))
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

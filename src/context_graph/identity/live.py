@@ -55,7 +55,7 @@ IC by 0.001 on average afterwards, by 0.09 at most."""
 ADOPTED_ALIGNMENT: Final = 0.3
 """What aligns less belongs to other work, which must go on looking foreign."""
 
-_MEASURED: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
+MEASURED: Final = frozenset({EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE})
 
 _READER: Final = EventReader()  # the owner serves one request at a time
 
@@ -275,7 +275,7 @@ class LiveSession:
             self._absorb(prompt=True)
             self._purpose.prompt()
             self._circles.prompt()
-        elif event.kind in _MEASURED and not event.is_delegated:
+        elif event.kind in MEASURED and not event.is_delegated:
             self._predict(event)
             self._circles.observe(event)
             self._read(event)
@@ -291,7 +291,7 @@ class LiveSession:
         After the events since the goals were written, the goals are bit for bit what they were, and so is
         what ties the session to the one before.
         """
-        if event.is_prompt or (event.kind in _MEASURED and not event.is_delegated):
+        if event.is_prompt or (event.kind in MEASURED and not event.is_delegated):
             self._read(event)
             self._absorb(prompt=event.is_prompt)
 

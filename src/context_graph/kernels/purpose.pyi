@@ -8,7 +8,7 @@ def observe(
     likeness: Buffer,
     confidence: Buffer,
     on: Buffer,
-    off: Buffer,
+    middle: Buffer,
     weight: Buffer,
     coding: Buffer,
     share: float,

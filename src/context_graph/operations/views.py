@@ -27,8 +27,10 @@ from context_graph.model.memory import MemoryNode, Tombstone, VerbosityLevel, is
 from context_graph.store.graph.history import Run
 from context_graph.store.graph.node_records import StoredNode
 
-MAX_TEXT_CHARS: Final = 24_000
-"""Characters of content in one reply, some 6,000 tokens; the client inlines 30,000 of the whole."""
+TEXT_CHARS: Final = {VerbosityLevel.TEXT_AND_IDS: 800, VerbosityLevel.FULL_INSIGHTS: 2_400}
+"""Characters of content that a recall's answer shares out: some 200 and 600 tokens beside ids and scores."""
+LEAST_CHARS: Final = 100
+"""Of each memory that is found, however many there are."""
 MAX_DETAILED: Final = 20
 """Memories whose own scores level 2 lists."""
 NOTHING_FOUND: Final = "Nothing is remembered about that."
@@ -105,7 +107,7 @@ def recall_view(
     if level is VerbosityLevel.RAW_ONLY:
         view: dict[str, Any] = {"nodes": [{"id": str(node.id)} for node in nodes]}
     else:
-        texts = _fitting([node.content for node in nodes])
+        texts = _shared_out([node.content for node in nodes], TEXT_CHARS[level])
         view = {
             "nodes": [
                 _entry(
@@ -189,19 +191,16 @@ def _entry(node: MemoryNode, text: str, **more: object) -> dict[str, Any]:
     }
 
 
-def _fitting(contents: Sequence[str]) -> list[str]:
-    """``contents``, the longest cut to one length so that together they fit a reply."""
-    room, left = MAX_TEXT_CHARS, len(contents)
-    limit = MAX_TEXT_CHARS
-    for length in sorted(map(len, contents)):
-        limit = room // left
-        if length > limit:
-            break
-        room -= length
-        left -= 1
-    else:
+def _shared_out(contents: Sequence[str], room: int) -> list[str]:
+    """``contents``, best first, in ``room``: where they do not fit, each has up to half of what is left."""
+    if sum(map(len, contents)) <= room:
         return list(contents)
-    return [one if len(one) <= limit else one[: limit - 1] + _ELLIPSIS for one in contents]
+    told = []
+    for one in contents:
+        limit = max(room // 2, LEAST_CHARS)
+        told.append(one if len(one) <= limit else one[: limit - 1] + _ELLIPSIS)
+        room -= len(told[-1])
+    return told
 
 
 def _insights(insights: Insights) -> dict[str, Any]:

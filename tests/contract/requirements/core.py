@@ -247,7 +247,7 @@ CORE: dict[str, Requirement] = {
         "Level 1 shows text and ids",
         (
             "tests/integration/memory/test_inject_context.py::test_level_1_gives_texts_and_ids_in_some_two_hundred_tokens",
-            "tests/integration/memory/test_inject_context.py::test_long_contents_are_cut_to_one_length_where_they_do_not_fit_together",
+            "tests/integration/memory/test_inject_context.py::test_long_contents_share_the_room_of_their_level_the_best_most",
         ),
     ),
     "REQ-CORE-022": Requirement(
@@ -257,6 +257,7 @@ CORE: dict[str, Requirement] = {
             "tests/integration/memory/test_inject_context.py::test_cones_hold_parts_by_edge_and_special_cases_by_their_words",
             "tests/integration/memory/test_inject_context.py::test_conflicts_are_stated_or_suspected",
             "tests/integration/memory/test_inject_context.py::test_level_2_tells_all_that_is_known_in_some_eight_hundred_tokens",
+            "tests/integration/memory/test_inject_context.py::test_long_contents_share_the_room_of_their_level_the_best_most",
             "tests/integration/memory/test_inject_context.py::test_one_memory_is_shown_by_level",
             "tests/integration/memory/test_inject_context.py::test_the_levels_of_a_recall_grow",
             "tests/integration/mcp/test_tools.py::test_linked_memories_show_their_links_at_level_two",

@@ -77,7 +77,7 @@ SESSION: dict[str, Requirement] = {
         (
             "tests/unit/identity/test_continuity.py::test_classes_change_exactly_at_their_thresholds",
             "tests/unit/identity/test_continuity.py::test_exactly_one_half_is_no_crisis",
-            "tests/unit/identity/test_live.py::test_foreign_work_is_a_crisis_within_three_events_and_the_return_ends_it",
+            "tests/unit/identity/test_live.py::test_foreign_work_is_a_warning_within_three_events_a_crisis_within_six_and_the_return_ends_it",
         ),
     ),
     "REQ-SESSION-08": Requirement(
@@ -145,7 +145,7 @@ SESSION: dict[str, Requirement] = {
             "tests/e2e/test_real_client.py::test_identity_survives_from_one_real_session_to_the_next",
             "tests/integration/cli/test_commands.py::test_check_identity_queues_one_dream_for_a_crisis",
             "tests/integration/cli/test_commands.py::test_check_identity_warns_on_stderr_only_and_always_exits_0",
-            "tests/unit/identity/test_live.py::test_foreign_work_is_a_crisis_within_three_events_and_the_return_ends_it",
+            "tests/unit/identity/test_live.py::test_foreign_work_is_a_warning_within_three_events_a_crisis_within_six_and_the_return_ends_it",
         ),
     ),
     "REQ-SESSION-15": Requirement(
@@ -246,7 +246,7 @@ SESSION: dict[str, Requirement] = {
             "tests/integration/cli/test_commands.py::test_check_identity_queues_one_dream_for_a_crisis",
             "tests/integration/claude/test_hooks.py::test_a_crisis_is_reached_said_once_and_recovered_from",
             "tests/unit/identity/test_continuity.py::test_dream_requests_keep_a_minute_apart",
-            "tests/unit/identity/test_live.py::test_foreign_work_is_a_crisis_within_three_events_and_the_return_ends_it",
+            "tests/unit/identity/test_live.py::test_foreign_work_is_a_warning_within_three_events_a_crisis_within_six_and_the_return_ends_it",
         ),
     ),
     "TC-SESSION-11": Requirement(

@@ -43,10 +43,10 @@ NAMES = {
 
 
 TOPICS = (
-    "sourdough levain hydration",
-    "candles ticker futures",
-    "colorscheme vim palette",
-    "xylophone tuning",
+    "bakery knead levain/rye_starter.flour hydrate_dough oven.spring crumb::open crusty sourdough ",
+    "ticker candles futures/oil_spread.csv hedge_ratio margin.call broker::quote volatility strike ",
+    "vim colorscheme palette/gruvbox_dark.vim highlight_group syntax.region theme::contrast terminal ",
+    "xylophone tune mallets/rosewood_bar.scad resonator_tube overtone.hz pitch::octave hammer glissando ",
 )
 
 

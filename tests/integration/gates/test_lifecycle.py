@@ -156,8 +156,9 @@ def test_clear_session_state_forgets_this_session_s_own_alone(gate: Gate) -> Non
 
 
 def test_prompts_carry_nothing_unless_paused_or_asked_for(gate: Gate) -> None:
-    """The reminder is opt-in."""
+    """The reminder is opt-in; a session whose start told nothing is told once."""
     gate.config({"plan": {}})
+    assert "plan" in gate.event("UserPromptSubmit", prompt="do it").context
     assert gate.event("UserPromptSubmit", prompt="do it").context == ""
     commands.pause(gate.place(), session=A)
     said = gate.event("UserPromptSubmit", prompt="do it").context

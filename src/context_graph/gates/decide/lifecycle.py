@@ -282,9 +282,10 @@ def _clearable(state: BranchState, name: str, event: GateEvent) -> bool:
 
 
 def prompt_submit(decision: Decision) -> None:
-    """Add a line while paused; list what is open only if hooks.prompt_submit.reminder asks for it.
+    """Add a line while paused; list what is open if hooks.prompt_submit.reminder asks for it.
 
-    Nothing if no user asks: a subagent's report is no prompt.
+    And once to a session whose start told nothing: hooks installed meanwhile, a start that failed. Nothing
+    if no user asks: a subagent's report is no prompt.
     """
     event, result = decision.event, decision.result
     if not is_typed(event.hook.prompt, event.hook.source):
@@ -306,11 +307,21 @@ def prompt_submit(decision: Decision) -> None:
         result.branch = context.branch
         satisfy_by_skill(decision, context, skill)
     lines = _pause_line(context)
-    if rules.hooks.reminder and not lines:
+    news = rules.hooks.inject_context and _is_new(decision, context)
+    if (rules.hooks.reminder or news) and not lines:
         verdicts = [evaluate(entry, context) for entry in rules.active]
         if any(not verdict.met for verdict in verdicts):
             lines = briefing(verdicts, context, standard=False)
     result.context = "\n".join([part for part in (result.context, *lines) if part])
+
+
+def _is_new(decision: Decision, context: EvaluationContext) -> bool:
+    """Whether nothing was heard of this session before; it is entered then, so that it is new only once."""
+    session = decision.event.session_id
+    if not session or decision.registry.folders(session):
+        return False
+    decision.enter_registry(context)
+    return True
 
 
 def _typed_skill(prompt: str) -> str:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 N: Final = 13
-N_CODING: Final = 8
+N_CODING: Final = 7
 
 
 def observe(
     likeness: Buffer,
     confidence: Buffer,
     on: Buffer,
-    off: Buffer,
+    middle: Buffer,
     weight: Buffer,
     coding: Buffer,
     share: float,
@@ -31,38 +31,38 @@ def observe(
 ) -> float:
     """Move alignment, level and identity by one event, and write its purpose vector.
 
-    Each alignment goes towards the coded likeness (towards 1 as on-goal work is, -1 as foreign work), by
-    share * confidence; each level, the running likeness, goes towards it by its own rate. The identity goes
-    towards the new purpose vector's direction. All buffers hold 13 doubles, but for ``coding``.
+    Each alignment goes towards confidence * coded likeness at the pace share, and to 0, which speaks for
+    neither side, as the other spaces speak and it says nothing: an event that says nothing at all changes
+    no alignment. Each level, the running likeness, goes towards the likeness by its own rate. The identity
+    goes towards the new purpose vector's direction. All buffers hold 13 doubles, but for ``coding``.
 
     Args:
-        likeness: In [0, 1]; NaN leaves that space's alignment and level alone.
+        likeness: In [0, 1]; NaN where the event or the goals say nothing.
         confidence: In [0, 1).
         on: Positive likeness that is usual for on-goal work.
-        off: Likeness that is usual for foreign work, below ``on``.
-        weight: Positive.
-        coding: 8 doubles: where between off (0) and on (1) the code is 0; how much further it is tanh(1),
-            as a share of their distance, and at least; how far the level shifts both, its rate, and the
-            bounds of its ratio to on; the identity's share.
+        middle: Share of that at which an event speaks for neither side.
+        weight: Of an alignment in the sum, positive.
+        coding: 7 doubles: how far the level shifts ``on``, its rate, and the bounds of its ratio to on; the
+            identity's share; gain and zero of the purpose vector.
         share: Of this event, in [0, 1].
-        alignment: Changed in place.
+        alignment: Changed in place; stays in [-1, 1].
         level: Changed in place.
         identity: Changed in place.
-        vector: Overwritten by alignment * sqrt(weight).
+        vector: Overwritten by tanh(gain * (alignment - zero)).
 
     Returns:
-        Mean alignment, by weight, in [-1, 1].
+        Sum of weight * alignment.
 
     Raises:
         ValueError: A buffer of another length.
     """
-    like, sure, high, low, w = (
+    like, sure, high, centre, w = (
         _thirteen(given, name)
         for name, given in (
             ("likeness", likeness),
             ("confidence", confidence),
             ("on", on),
-            ("off", off),
+            ("middle", middle),
             ("weight", weight),
         )
     )
@@ -76,24 +76,30 @@ def observe(
         ("vector", vector),
     ):
         _thirteen(target, name)
+    heard = [0.0 if math.isnan(value) else sure[k] for k, value in enumerate(like)]
+    certain = sum(heard) / N
     for k in range(N):
+        spoken = 0.0
         if not math.isnan(like[k]):
-            coded = _coded(like[k], high[k], low[k], level[k], code)
-            alignment[k] += share * sure[k] * (coded - alignment[k])
-            level[k] += code[4] * sure[k] * (like[k] - level[k])
-        vector[k] = math.sqrt(w[k]) * alignment[k]
+            spoken = heard[k] * _coded(like[k], high[k], centre[k], level[k], code)
+            level[k] += code[1] * heard[k] * (like[k] - level[k])
+        alignment[k] = _bounded(alignment[k] + share * (spoken - certain * alignment[k]))
+        vector[k] = math.tanh(code[5] * (alignment[k] - code[6]))
     length = math.sqrt(sum(value * value for value in vector))
     if length > 1e-9:
         for k in range(N):
-            identity[k] = (1.0 - code[7]) * identity[k] + code[7] * vector[k] / length
-    return sum(weight * m for weight, m in zip(w, alignment, strict=True)) / sum(w)
+            identity[k] = (1.0 - code[4]) * identity[k] + code[4] * vector[k] / length
+    return sum(weight * m for weight, m in zip(w, alignment, strict=True))
 
 
-def _coded(likeness: float, on: float, off: float, level: float, code: array[float]) -> float:
-    zero_at, half_width, min_half_width, level_shift, _, level_min, level_max, _ = code
-    shift = 1.0 + level_shift * (min(max(level / on, level_min), level_max) - 1.0)
-    gap = (on - off) * shift
-    return math.tanh((likeness - off * shift - zero_at * gap) / max(half_width * gap, min_half_width))
+def _coded(likeness: float, on: float, middle: float, level: float, code: array[float]) -> float:
+    shift, _, least, most, *_ = code
+    usual = on * (1.0 + shift * (min(max(level / on, least), most) - 1.0))
+    return _bounded(likeness / usual - middle)
+
+
+def _bounded(value: float) -> float:
+    return min(max(value, -1.0), 1.0)
 
 
 def _thirteen(source: Buffer, name: str) -> array[float]:
