@@ -171,12 +171,13 @@ def test_a_session_s_own_words_come_back_to_the_next_as_data(cli: Cli) -> None:
         last_assistant_message=f"Still to do: the bucket of staging {ATTACKS[0]}\n{ATTACKS[4]}",
     )
     cli.run("memory", "stats")
-    for session, source in (("s-2", "startup"), ("s-1", "compact"), ("s-1", "resume")):
+    for session, source in (("s-2", "startup"), ("s-1", "compact")):
         text = context_of(hook(cli, "session-start", session, source=source))
         assert text.count(FENCE_OPEN) == text.count(FENCE_CLOSE) == 1
         before, _, rest = text.partition(FENCE_OPEN)
         fenced, _, after = rest.partition(FENCE_CLOSE)
         assert "bucket" in fenced and ORDER not in before + after and "<system-reminder>" not in text
+    assert ORDER not in context_of(hook(cli, "session-start", "s-1", source="resume"))
 
 
 def test_a_memory_steers_no_terminal(cli: Cli) -> None:

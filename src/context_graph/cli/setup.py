@@ -27,6 +27,7 @@ from context_graph.claude.install.plan import (
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
+from context_graph.claude.transcripts import folder_of, sessions_in
 from context_graph.cli.tables import columns
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
@@ -131,6 +132,16 @@ def setup(
         _offer_link(yes=yes)
     if wanted:
         print(_NEXT if scope.servers is not None else _NEXT.partition("\n")[0])
+        _offer_import()
+
+
+def _offer_import() -> None:
+    """Say how many sessions of this project the client has transcripts of."""
+    found = len(sessions_in(folder_of(checkout_top(working_dir()), os.environ)))
+    if found:
+        sessions = "1 earlier session" if found == 1 else f"{found} earlier sessions"
+        command = "context-graph-cli memory import --from claude-code"
+        print(f"{sessions} of this project can be remembered: `{command}`")
 
 
 def _without_shell() -> str:

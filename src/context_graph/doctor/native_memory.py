@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.config import client_dir
+from context_graph.claude.transcripts import folder_of
 from context_graph.doctor.client_files import SettingsFile
 from context_graph.doctor.findings import NOTE, Finding
 
@@ -38,7 +38,7 @@ def native_memory(
         ``cleanup_days``; and a note where transcripts are about to be deleted. At most 10,000 files are
         looked at in each folder.
     """
-    own = client_dir(env) / "projects" / _named(project)
+    own = folder_of(project, env)
     folder = _chosen(project, settings) or own / "memory"
     notes = list(_files(folder, ".md"))
     times = [stat.st_mtime for stat in _files(own, ".jsonl")]
@@ -58,11 +58,6 @@ def native_memory(
     text = f"Claude Code deletes transcripts after {days} days; the oldest here is {oldest:.0f} days old"
     cure = 'set "cleanupPeriodDays" in ~/.claude/settings.json to keep them longer; our memories stay'
     return state, [Finding(NOTE, text, cure)]
-
-
-def _named(project: Path) -> str:
-    """The client's name of a project's folder: its path, a dash for all but ASCII letters and digits."""
-    return "".join(char if char.isascii() and char.isalnum() else "-" for char in str(project))
 
 
 def _is_on(settings: Sequence[SettingsFile], env: Mapping[str, str]) -> bool:

@@ -27,6 +27,8 @@ EventsAfter = Callable[[int], Iterable[tuple[int, HookEvent]]]
 
 SOURCE: Final = CAPTURED
 CAPTURE_TAG: Final = "session-summary"
+IMPORTED: Final = "imported"
+"""Tag of what was kept by another program before."""
 _RATIONALE: Final = "Summary of a session, made from its recorded events when it paused or ended."
 _DECIDED: Final = 0.6
 _PLAIN: Final = 0.5
@@ -97,6 +99,37 @@ def capture(
     if learn is not None:
         learn(work, work_of(before))
     return made
+
+
+def keep_imported(
+    memex: Memex, session_id: str, work: SessionWork, *, project: str | None, dry_run: bool = False
+) -> str:
+    """Store the summary of a session that was recorded elsewhere, or refresh it; what was done.
+
+    Its events have no numbers here, so that hooks that tell of the session later are all taken in.
+
+    Returns:
+        ``added``; ``updated`` where the record has grown since it was imported; ``skipped`` where it has not,
+        or a summary was made by hooks, or deleted; ``empty`` where there is nothing to say.
+    """
+    node_id = capture_id(session_id)
+    there = memex.stored(node_id)
+    if memex.tombstone(node_id) is not None or (there is not None and there.deleted):
+        return "skipped"
+    before = there.node if there is not None else None
+    known = work_of(before)
+    if before is not None and (IMPORTED not in before.tags or known.ended_ms >= work.ended_ms):
+        return "skipped"
+    text = work.text()
+    if not text:
+        return "empty"
+    did = "added" if before is None else "updated"
+    if dry_run:
+        return did
+    work.first_event = work.last_event = 0
+    node = _node(node_id, session_id, work, text, {"capture": work.to_json()}, project, before)
+    memex.put(replace(node, tags=(CAPTURE_TAG, IMPORTED)) if before is None else node)
+    return did
 
 
 def works_in(memex: Memex, most: int = 400) -> list[SessionWork]:

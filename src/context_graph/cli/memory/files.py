@@ -79,7 +79,16 @@ def import_memories(
         Path | None,
         typer.Argument(
             metavar="[PATH]",
-            help="A file or folder that `memory export` wrote; default: JSONL from standard input.",
+            help="A file or folder that `memory export` wrote; default: JSONL from standard input. "
+            "With --from: in place of where that program keeps it.",
+        ),
+    ] = None,
+    source: Annotated[
+        Literal["claude-code", "auto-memory", "claude-md", "server-memory"] | None,
+        typer.Option(
+            "--from",
+            help="Read what another program kept of this project: Claude Code's transcripts, the notes of "
+            "its own memory, CLAUDE.md files, or the JSON lines of the reference memory server.",
         ),
     ] = None,
     overwrite: Annotated[
@@ -91,16 +100,23 @@ def import_memories(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
     db_path: DbPath = None,
 ) -> None:
-    """Read memories from JSONL or Markdown into this project's store.
+    """Read memories from JSONL or Markdown into this project's store, or from another program (--from).
 
-    Everything is checked first; if a line is bad, its number is printed and nothing is written. Secrets are
-    redacted; the report counts them by kind under "masked". Memories whose id already exists are skipped, so
-    an interrupted import can be run again.
+    Of a file everything is checked first; if a line is bad, its number is printed and nothing is written.
+    Secrets are redacted; the report counts them by kind under "masked". Memories whose id already exists are
+    skipped, so an interrupted import can be run again.
+
+    With --from claude-code each transcript becomes the summary that hooks would have made of the session,
+    with its own dates. What is there already is skipped, what has grown is refreshed, and all of it has the
+    tag `imported`.
 
     Exit codes: 0; 1 the input can't be read or is wrong (one line per fault); 2 the database is corrupt.
 
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
+    if source is not None:
+        _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+        return
     with _source(path) as (batches, total), _begun(overwrite, db_path) as token:
         with bar("checking", total) as advance:
             for batch, size in batches():
@@ -117,6 +133,23 @@ def import_memories(
                     advance(size)
         done = _import("end", {"token": token}, db_path)
     print(json.dumps({"dry_run": dry_run, **done}))
+
+
+def _import_from(
+    source: str, path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str | None
+) -> None:
+    if overwrite:
+        raise InvalidInputError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
+    place = {"path": os.path.abspath(path)} if path is not None else {}
+    begun = _call("memory.import-from", {"source": source, "dry_run": dry_run, **place}, db_path)
+    step: dict[str, Any] = {"at": 0, "done": False}
+    with bar("reading" if dry_run else "importing", begun["total"]) as advance:
+        while not step["done"]:
+            before = step["at"]
+            step = _call("memory.import-from", {"token": begun["token"]}, db_path)
+            advance(step["at"] - before)
+    del step["at"], step["done"]
+    print(json.dumps({"dry_run": dry_run, **step}, ensure_ascii=False))
 
 
 def reindex(

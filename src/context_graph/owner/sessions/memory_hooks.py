@@ -90,7 +90,7 @@ class MemoryHooks:
         }
         """Sessions whose summary is to be refreshed, with the time of a PreCompact that seals it."""
         self.compactions = Compactions(store)
-        self._works = SessionWorks(store, memex, has_memory, self._due, project)
+        self.works = SessionWorks(store, memex, has_memory, self._due, project)
 
     @property
     def has_work(self) -> bool:
@@ -120,7 +120,7 @@ class MemoryHooks:
             self._due[event.session_id] = sealed or self._due.get(event.session_id)
             from context_graph.gates.state.git import branch_of
 
-            self._works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
+            self.works.branches[event.session_id] = branch_of(event.cwd or self._project or "")
         ledger, context = self._made_ledger, _context_of(event)
         if ledger is not None and ledger.awaits(context):
             if event.kind in _SHOWN_EVENTS:
@@ -171,7 +171,7 @@ class MemoryHooks:
         self.ledger.learn()
         if not self._counted:  # an older build's store has no profile, and what was forgotten must not count
             self._counted = True
-            self._works.profiles.count_anew()
+            self.works.profiles.count_anew()
 
     # What goes into contexts
 
@@ -229,7 +229,7 @@ class MemoryHooks:
         """Compare the summary that the client made of a compaction, raw, with what the session had."""
         if not summary:
             return
-        work = self._guarded("compaction", partial(self._works.work, own=True), event.session_id)
+        work = self._guarded("compaction", partial(self.works.work, own=True), event.session_id)
         if work is not None:
             compare = partial(self.compactions.summarised, kept=event.output_text)
             self._guarded("compaction", compare, event.session_id, work, summary, event.at_ms)
@@ -273,7 +273,8 @@ class MemoryHooks:
         kinds: list[Kind] = []
         for one in found.nodes:
             node = one.node
-            if node.session_id == event.session_id or str(node.id) in known:
+            is_known = node.session_id == event.session_id or str(node.id) in known
+            if is_known or self.works.client.says(node.content):
                 continue
             kind = kind_of(node.content)
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):
@@ -322,8 +323,11 @@ class MemoryHooks:
         text = line_about(work_of(node), path) if found[0].is_summary else node.content
         quotes = self._quotes([(node, 1.0)], event.cwd) if text else []
         budget = min(FILE_TOKENS, files.room(event.session_id))
-        shown = [replace(one, content=text, relevance=None, whole=True) for one in quotes]
-        told = self._shown(event, "file", shown, budget, path) if shown else ""
+        told, lines = "", text.splitlines() if quotes else []
+        while lines and not told:  # what has no room goes without its last lines
+            shown = [replace(one, content="\n".join(lines), relevance=None, whole=True) for one in quotes]
+            told = self._shown(event, "file", shown, budget, path)
+            lines.pop()
         files.told(event.session_id, path, default_provider().count_tokens(told))
         return told
 
@@ -344,13 +348,10 @@ class MemoryHooks:
             told = self._compacted(event, budget)
             if told:
                 return told
-        if event.source in (
-            "resume",
-            "fork",
-        ):  # the context is the earlier one's, with all that was told there
+        if event.source in ("resume", "fork"):  # the earlier one's context, with all that was told there
             return ""
         if event.source == "clear":
-            quotes = (self._works.summary_of(one, event) for one in previous())
+            quotes = (self.works.summary_of(one, event) for one in previous())
             return next((_pointer(quote, event.at_ms) for quote in quotes if quote is not None), "")
         return self._started(event, previous, min(budget, MAX_TOKENS))
 
@@ -358,7 +359,7 @@ class MemoryHooks:
         from context_graph.memory.context.after_compaction import MAX_TOKENS
         from context_graph.memory.embed import default_provider
 
-        work = self._works.work(event.session_id, own=True)
+        work = self.works.work(event.session_id, own=True)
         if work is None or not work.text():
             return ""
         # A session's own facts are worth more than what is brought from elsewhere.
@@ -373,9 +374,9 @@ class MemoryHooks:
 
         if not (self._due or self._has_memory()):
             return ""
-        quote = self._works.left_open(event, previous)
+        quote = self.works.left_open(event, previous)
         room = budget - (open_ends.TOKENS if quote is not None else 0)
-        told = self._works.profile().lines(event.at_ms)
+        told = self.works.profile().lines(event.at_ms)
         lines = fitting(told, room, default_provider().count_tokens)
         return self._shown(
             event, event.source or "startup", [quote] if quote else [], budget, "", lines=lines
@@ -440,10 +441,10 @@ class MemoryHooks:
             partial(self._store.event_log.numbered_after, session_id),
             project=self._project,
             sealed_at_ms=sealed,
-            leaves_out=self._works.client_s_own_files(),
+            leaves_out=self.works.client_s_own_files(),
             evidence=self._memex().evidence,
-            branch=self._works.branches.pop(session_id, None),
-            learn=self._works.profiles.learn,
+            branch=self.works.branches.pop(session_id, None),
+            learn=self.works.profiles.learn,
         )
         self._store.event_log.captured(session_id)
 

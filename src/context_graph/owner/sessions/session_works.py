@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from context_graph.config.paths import client_dir
 from context_graph.model import HookEvent
+from context_graph.owner.sessions.said_already import SaidAlready
 from context_graph.store.sessions.sessions import SessionStore
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class SessionWorks:
         self._store, self._memex, self._has_memory = store, memex, has_memory
         self._due, self._project = due, project
         self._made_profiles: Profiles | None = None
+        self.client = SaidAlready(project, os.environ)
         self.branches: dict[str, str] = {}
         """Of sessions whose summary is due, the branch when they paused: the capture may come later."""
 

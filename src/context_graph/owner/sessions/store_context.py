@@ -31,6 +31,7 @@ from context_graph.wire.frames import Request
 
 if TYPE_CHECKING:
     from context_graph.memory.memex import Memex
+    from context_graph.owner.sessions.import_from import ImportFrom
 
 CONSOLIDATION = "consolidation"
 """Key of the owner's own consolidations among what can be set aside."""
@@ -70,6 +71,8 @@ class StoreContext:
         self.settings = settings
         self._tool_sessions: OrderedDict[str, dict[str, int]] = OrderedDict()
         self.lineage = Lineage()
+        self.imports: dict[str, ImportFrom] = {}
+        """Those that go on, by token."""
         self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
         self.spool_rejected = 0

@@ -421,7 +421,7 @@ class SessionStore:
         """
         snapshots = transfer.read_document(document)
         if not overwrite:
-            there = [one.session_id for one in snapshots if self._has(one.session_id)]
+            there = [one.session_id for one in snapshots if self.has(one.session_id)]
             if there:
                 raise InvalidInputError(
                     f"{len(there)} sessions are in the store already ({', '.join(there[:5])}); "
@@ -435,7 +435,7 @@ class SessionStore:
         self._engine.write(batch)
         return [snapshot.session_id for snapshot in snapshots]
 
-    def _has(self, session_id: str) -> bool:
+    def has(self, session_id: str) -> bool:
         return self._engine.get(SESSION_IDENTITY, layout.snapshot_key(session_id)) is not None
 
 

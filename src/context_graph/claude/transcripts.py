@@ -1,0 +1,217 @@
+"""Reads Claude Code's transcripts as the hooks would have told them: prompts, tool results, failures, stops.
+
+Input from outside: lines and files have limits, what is malformed is counted and passed over, links are not
+followed, and nothing is kept but the calls that wait for their results.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from context_graph.config.paths import client_dir
+
+AGENT: Final = "agent-"
+"""Files of subagents begin so; they lie beside their session's file, or in its folder `subagents`."""
+MAX_LINE: Final = 4 << 20
+MAX_FILE: Final = 256 << 20
+MAX_FILES: Final = 10_000
+_WAITING: Final = 1_000
+"""Calls without a result that are remembered."""
+_TICK: Final = 200
+"""Lines after which the reader gives its caller a chance to do something else."""
+_NOT_RUN: Final = (
+    "The user doesn't want to proceed",
+    "<tool_use_error>Sibling tool call errored",
+    "[Request interrupted",
+)
+"""What stands in the place of a result where the call never ran: no hook tells of those."""
+
+
+class Told(NamedTuple):
+    """What one hook would have told; ``name`` is "" where there is nothing but time to look around."""
+
+    at_ms: int
+    name: str
+    body: dict[str, Any]
+
+
+def folder_name(project: Path) -> str:
+    """The client's name of a project's folder: its path, a dash for all but ASCII letters and digits."""
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in str(project))
+
+
+def folder_of(project: Path, env: Mapping[str, str]) -> Path:
+    """Where the client keeps a project's transcripts, and its own memory of it in `memory`."""
+    return client_dir(env) / "projects" / folder_name(project)
+
+
+def sessions_in(folder: Path) -> list[Path]:
+    """The transcripts of sessions in ``folder``, the oldest first; [] where there are none to read."""
+    found = [path for path in plain_files(folder, ".jsonl") if not path.name.startswith(AGENT)]
+    return sorted(found, key=lambda path: (path.stat().st_mtime, path.name))
+
+
+def plain_files(folder: Path, suffix: str) -> list[Path]:
+    """Plain files of ``folder`` by name, no links, at most MAX_FILES; [] where it can't be read."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(
+                entry.name
+                for entry, _ in zip(entries, range(MAX_FILES), strict=False)
+                if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False)
+            )
+    except OSError:
+        return []
+    return [folder / name for name in names]
+
+
+def told_by(path: Path, odd: Counter[str] | None = None) -> Iterator[Told]:
+    """All that hooks would have told of the session in ``path``, its subagents' work too, in order of time.
+
+    Args:
+        odd: Counts `lines` that are no JSON object or too long, and `files` that are too large.
+
+    Raises OSError where a file can't be read.
+    """
+    counted = Counter[str]() if odd is None else odd
+    files = (_file(one, counted) for one in (path, *_agents(path)))
+    return heapq.merge(*files, key=itemgetter(0))
+
+
+def _agents(path: Path) -> list[Path]:
+    """The files of the subagents of the session in ``path``."""
+    inside = [
+        file
+        for folder in (path.parent / path.stem, path.parent / path.stem / "subagents")
+        for file in plain_files(folder, ".jsonl")
+        if file.name.startswith(AGENT)
+    ]
+    beside = (file for file in plain_files(path.parent, ".jsonl") if file.name.startswith(AGENT))
+    return [*inside, *(file for file in beside if _session_of(file) == path.stem)]
+
+
+def _session_of(path: Path) -> str:
+    """The session that a subagent's file names in its first line."""
+    for line in lines_of(path, Counter()):
+        return str(line.get("sessionId") or "") if line is not None else ""
+    return ""
+
+
+def lines_of(path: Path, odd: Counter[str]) -> Iterator[dict[str, Any] | None]:
+    """The JSON objects of a file, a line each; None for what is none, which ``odd`` counts."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if os.fstat(handle).st_size > MAX_FILE:
+            odd["files"] += 1
+            return
+        while text := file.readline(MAX_LINE):
+            if not text.endswith(b"\n") and len(text) == MAX_LINE:
+                while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                odd["lines"] += 1
+                yield None
+                continue
+            try:
+                line = orjson.loads(text)
+            except orjson.JSONDecodeError:
+                line = None
+            odd["lines"] += bool(text.strip()) and not isinstance(line, dict)
+            yield line if isinstance(line, dict) else None
+
+
+def _file(path: Path, odd: Counter[str]) -> Iterator[Told]:
+    calls: dict[str, dict[str, Any]] = {}
+    delegated = path.name.startswith(AGENT)
+    said = Told(0, "", {})
+    at_ms = 0
+    for number, line in enumerate(lines_of(path, odd), start=1):
+        if number % _TICK == 0:
+            yield Told(at_ms, "", {})
+        if line is None:
+            continue
+        at_ms = milliseconds(line.get("timestamp")) or at_ms
+        message = line.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        common = {
+            "cwd": str(line.get("cwd") or ""),
+            "agent_id": str(line.get("agentId") or path.stem) if delegated or line.get("isSidechain") else "",
+        }
+        for block in _blocks(content):
+            yield from _block(line, block, common, calls, at_ms)
+        prompt = "" if common["agent_id"] else _prompt(line, content)
+        if prompt:
+            yield said
+            yield Told(at_ms, "UserPromptSubmit", {**common, "prompt": prompt})
+        if prompt or (line.get("type") == "assistant" and not common["agent_id"]):
+            said = _last_words(line, content, common, at_ms)
+    yield said
+
+
+def _block(
+    line: Mapping[str, Any],
+    block: Mapping[str, Any],
+    common: Mapping[str, str],
+    calls: dict[str, dict[str, Any]],
+    at_ms: int,
+) -> Iterator[Told]:
+    if block.get("type") == "tool_use":
+        calls[str(block.get("id"))] = {"tool_name": block.get("name"), "tool_input": block.get("input")}
+        if len(calls) > _WAITING:
+            del calls[next(iter(calls))]
+    elif block.get("type") == "tool_result":
+        call = calls.pop(str(block.get("tool_use_id")), None)
+        told = _result(line, block)
+        if call is not None and told is not None and isinstance(call["tool_name"], str):
+            name, result = told
+            yield Told(at_ms, name, {**common, **call, "tool_use_id": str(block["tool_use_id"]), **result})
+
+
+def _result(line: Mapping[str, Any], block: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """(name of the hook, its fields); None for a call that was refused or cancelled."""
+    text = _text(block.get("content"))
+    if not block.get("is_error"):
+        return "PostToolUse", {"tool_response": line.get("toolUseResult") or text}
+    return None if text.startswith(_NOT_RUN) else ("PostToolUseFailure", {"error": text})
+
+
+def _last_words(line: Mapping[str, Any], content: object, common: Mapping[str, str], at_ms: int) -> Told:
+    """The stop that a turn ends with if nothing comes after this line; one without a name for none."""
+    calls = any(block.get("type") == "tool_use" for block in _blocks(content))
+    text = "" if calls or line.get("type") != "assistant" else _text(content).strip()
+    return Told(at_ms, "Stop" if text else "", {**common, "last_assistant_message": text})
+
+
+def _prompt(line: Mapping[str, Any], content: object) -> str:
+    """What somebody typed; "" for everything else."""
+    ours = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+    if line.get("type") != "user" or any(line.get(name) for name in ours):
+        return ""
+    return _text(content)
+
+
+def _blocks(content: object) -> list[dict[str, Any]]:
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (block for block in _blocks(content) if block.get("type") == "text")
+    return "\n".join(str(block.get("text") or "") for block in texts)
+
+
+def milliseconds(stamp: object) -> int:
+    """Unix ms of an ISO time; 0 for anything else."""
+    try:
+        return max(0, round(datetime.fromisoformat(str(stamp)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,137 @@
+"""Reads what other programs keep as memories: Markdown notes by their headings, and a memory server's graph.
+
+Input from outside: files have limits, links are not followed, and what can't be read is counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from context_graph.model.edge import MAX_RELATIONSHIP_CHARS, GraphEdge
+
+MAX_BYTES: Final = 4 << 20
+"""Of one file of notes."""
+MAX_GRAPH_BYTES: Final = 64 << 20
+PART_CHARS: Final = 4_000
+"""Of one memory: a longer part of a note becomes several."""
+_INDEX: Final = "MEMORY.md"
+"""Of the client's own memory: its lines that link to notes say nothing that the notes do not."""
+_LEAST_CHARS: Final = 20
+"""A heading alone is no memory."""
+
+
+class Note(NamedTuple):
+    """A text that is to be a memory; the same id whenever it is read again."""
+
+    id: UUID
+    text: str
+    at_ms: int
+    where: str
+    """File and heading, or the entity's name."""
+
+
+def notes_of(path: Path, source: str, odd: Counter[str]) -> Iterator[Note]:
+    """The parts of a Markdown file between its headings of the first two levels, without front matter.
+
+    Raises OSError where it can't be read.
+    """
+    text, at_ms = _read(path, MAX_BYTES, odd)
+    if path.name == _INDEX:
+        text = "\n".join(line for line in text.splitlines() if ".md)" not in line)
+    for heading, number, part in _parts(_body(text)):
+        yield Note(_id(source, str(path), heading, number), part, at_ms, f"{path.name}: {heading}"[:200])
+
+
+def graph_of(path: Path, odd: Counter[str]) -> Iterator[Note | GraphEdge]:
+    """Entities and relations of the reference memory server's JSON lines: a memory each, and links.
+
+    An entity is told by its name, kind and observations; relations come after all entities.
+    """
+    text, at_ms = _read(path, MAX_GRAPH_BYTES, odd)
+    ids: dict[str, UUID] = {}
+    relations: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        given = _object(line)
+        name = given.get("name") if given else None
+        if given is not None and given.get("type") == "relation":
+            relations.append(given)
+        elif given is not None and given.get("type") == "entity" and isinstance(name, str) and name.strip():
+            ids[name] = _id("server-memory", "", name, 0)
+            yield Note(ids[name], _entity(name, given), at_ms, name[:200])
+        else:
+            odd["lines"] += bool(line.strip())
+    for one in relations:
+        ends, kind = (ids.get(str(one.get("from"))), ids.get(str(one.get("to")))), one.get("relationType")
+        if ends[0] is None or ends[1] is None or ends[0] == ends[1] or not isinstance(kind, str):
+            odd["lines"] += 1
+            continue
+        named = kind.replace("\0", "").strip()[:MAX_RELATIONSHIP_CHARS] or "related_to"
+        edge_id = _id("server-memory", f"{ends[0]}{ends[1]}", named, 1)
+        yield GraphEdge(
+            id=edge_id,
+            source_id=ends[0],
+            target_id=ends[1],
+            relationship_type=named,
+            created_at_ms=at_ms,
+            last_traversed_ms=at_ms,
+        )
+
+
+def _read(path: Path, most: int, odd: Counter[str]) -> tuple[str, int]:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        stat = os.fstat(handle)
+        if stat.st_size > most:
+            odd["files"] += 1
+            return "", 0
+        return file.read(most).decode("utf-8", "replace").replace("\0", ""), int(stat.st_mtime * 1000)
+
+
+def _body(text: str) -> str:
+    """``text`` without the front matter that it may begin with."""
+    if text.startswith("---\n"):
+        end = text.find("\n---\n", 3)
+        return text[end + 5 :] if end >= 0 else text
+    return text
+
+
+def _parts(text: str) -> Iterator[tuple[str, int, str]]:
+    """(heading, number of the part below it, text with the heading) of all that say something."""
+    heading, lines = "", list[str]()
+    for line in [*text.splitlines(), "# "]:
+        if line.startswith(("# ", "## ")):
+            whole = "\n".join(lines).strip()
+            if len(whole) - len(heading) >= _LEAST_CHARS:
+                for number in range(0, len(whole), PART_CHARS):
+                    yield heading.lstrip("# "), number // PART_CHARS, whole[number : number + PART_CHARS]
+            heading, lines = line, []
+        lines.append(line)
+
+
+def _entity(name: str, given: dict[str, Any]) -> str:
+    kind = given.get("entityType")
+    seen = given.get("observations")
+    told = [one for one in seen if isinstance(one, str)] if isinstance(seen, list) else []
+    head = f"{name} ({kind})" if isinstance(kind, str) and kind else name
+    return "\n".join([head, *(f"- {one}" for one in told)])[: 4 * PART_CHARS]
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _id(source: str, place: str, name: str, number: int) -> UUID:
+    told = "\0".join((source, place, name, str(number))).encode("utf-8", "replace")
+    return UUID(bytes=blake2b(told, digest_size=16, person=b"imported-note").digest(), version=5)

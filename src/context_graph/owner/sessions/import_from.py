@@ -1,0 +1,253 @@
+"""Imports what other programs remember of a project, a moment at a time: `memory import --from`.
+
+An item that is there already is skipped, or refreshed where it has grown, so an interrupted import is
+finished by running it again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from context_graph.claude import transcripts
+from context_graph.config.paths import client_dir
+from context_graph.errors import InvalidInputError
+from context_graph.model import EventKind, HookEvent, cut_session_id
+from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.wire.frames import Request
+
+if TYPE_CHECKING:
+    from context_graph.memory.exchange.documents import Note
+    from context_graph.memory.memex import Memex
+    from context_graph.redact import TextRedactor
+
+SOURCES: Final = ("claude-code", "auto-memory", "claude-md", "server-memory")
+STEP_S: Final = 0.08
+"""Of one step: hooks are served in between."""
+_MOST: Final = 4
+"""Imports of a store at a time."""
+_ABSORBED: Final = 50
+"""Events that a summary takes in at once."""
+_EVENTS: Final = 100_000
+"""Of one session."""
+_SHOWN: Final = 20
+_KINDS: Final = {
+    "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
+    "PostToolUse": EventKind.POST_TOOL,
+    "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
+    "Stop": EventKind.STOP,
+}
+_RATIONALE: Final = "Imported from what another program remembered."
+_IMPORTANCE: Final = 0.5
+
+
+@dataclass(slots=True)
+class Place:
+    """Where and for whom an import works.
+
+    Args:
+        is_known: Whether hooks recorded the session of this id.
+        leaves_out: Whether a changed file, by its path, is not part of the project.
+    """
+
+    memex: Memex
+    redactor: TextRedactor
+    project: Path | None
+    is_known: Callable[[str], bool]
+    leaves_out: Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class ImportFrom:
+    """One import that goes on. Not thread-safe.
+
+    Args:
+        path: A file or folder in place of where ``source`` usually is.
+
+    Raises InvalidInputError where there is nothing to read, naming what was looked for.
+    """
+
+    place: Place
+    source: str
+    path: Path | None = None
+    dry_run: bool = False
+    at: int = 0
+    """Files that are read."""
+    done: Counter[str] = field(default_factory=Counter)
+    """Items that were added, updated, skipped or empty."""
+    odd: Counter[str] = field(default_factory=Counter)
+    """Lines and files that could not be read."""
+    shown: list[str] = field(default_factory=list)
+    """The first items that were or would be added or updated."""
+    files: list[Path] = field(init=False)
+    _work: Iterator[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            raise InvalidInputError(f"--from {self.source[:40]!r} must be one of {', '.join(SOURCES)}")
+        self.files = self._files()
+        self._work = self._steps()
+
+    def step(self, seconds: float = STEP_S) -> bool:
+        """Go on for a moment; whether all is done. Raises StoreError where a write fails."""
+        until = time.monotonic() + seconds
+        return all(time.monotonic() < until for _ in self._work)
+
+    def report(self) -> dict[str, Any]:
+        """Counts of items and of what could not be read, and the first items by name."""
+        names = ("added", "updated", "skipped", "empty", "links")
+        told = {name: self.done[name] for name in names if self.done[name] or name in ("added", "skipped")}
+        odd = {f"unreadable_{name}": n for name, n in sorted(self.odd.items()) if n}
+        return {"source": self.source, "files": len(self.files), **told, **odd, "items": self.shown}
+
+    def _files(self) -> list[Path]:
+        if self.path is not None and self.path.is_file():
+            return [self.path]
+        folder = self.path
+        if folder is not None and not folder.is_dir():
+            raise InvalidInputError(f"{folder}: there is no such file or folder")
+        found = self._usual(folder)
+        if not found:
+            where = str(folder or self._home())
+            raise InvalidInputError(f"--from {self.source}: nothing to import in {where}")
+        return found
+
+    def _home(self) -> Path:
+        if self.source == "server-memory":
+            raise InvalidInputError("--from server-memory needs the PATH of the server's JSON lines file")
+        if self.place.project is None:
+            raise InvalidInputError(f"--from {self.source}: this store belongs to no project; name a PATH")
+        if self.source == "claude-md":
+            return self.place.project
+        own = transcripts.folder_of(self.place.project, os.environ)
+        return own / "memory" if self.source == "auto-memory" else own
+
+    def _usual(self, folder: Path | None) -> list[Path]:
+        home = folder or self._home()
+        if self.source == "claude-code":
+            return transcripts.sessions_in(home)
+        if self.source == "claude-md":
+            named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
+            own = [] if folder else [client_dir(os.environ) / "CLAUDE.md"]
+            return [one for one in (*named, *own) if one.is_file() and not one.is_symlink()]
+        suffix = ".md" if self.source == "auto-memory" else ".jsonl"
+        return transcripts.plain_files(home, suffix)
+
+    def _steps(self) -> Iterator[None]:
+        for path in self.files:
+            try:
+                yield from self._session(path) if self.source == "claude-code" else self._notes(path)
+            except OSError:
+                self.odd["files"] += 1
+            self.at += 1
+            yield
+
+    def _session(self, path: Path) -> Iterator[None]:
+        """The summary of one transcript."""
+        from context_graph.memory.capture import keep_imported
+        from context_graph.memory.context.summary import SessionWork
+
+        place = self.place
+        session_id = place.redactor.redact_id(cut_session_id(path.stem))
+        if place.is_known(session_id):
+            self.done["skipped"] += 1
+            return
+        work, waiting, number = SessionWork(), list[tuple[int, HookEvent]](), 0
+        for told in transcripts.told_by(path, self.odd):
+            if told.name and number < _EVENTS:
+                number += 1
+                waiting.append((number, self._event(session_id, number, told)))
+            if len(waiting) >= _ABSORBED or not told.name:
+                work.absorb(waiting, place.leaves_out)
+                waiting = []
+            yield
+        work.absorb(waiting, place.leaves_out)
+        project = str(place.project) if place.project is not None else None
+        did = keep_imported(place.memex, session_id, work, project=project, dry_run=self.dry_run)
+        self._count(did, (work.prompts or [path.name])[0])
+
+    def _event(self, session_id: str, number: int, told: transcripts.Told) -> HookEvent:
+        whole = {**told.body, "hook_event_name": told.name, "session_id": session_id}
+        verb = f"hooks.{_KINDS[told.name].value}"
+        request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), at_ms=told.at_ms)
+        return HookCall.parse(request, self.place.redactor).event
+
+    def _notes(self, path: Path) -> Iterator[None]:
+        """The memories of one file of notes, and the links of a memory server's graph."""
+        from context_graph.memory.exchange.documents import graph_of, notes_of
+        from context_graph.model.edge import GraphEdge
+
+        found = graph_of(path, self.odd) if path.suffix == ".jsonl" else notes_of(path, self.source, self.odd)
+        for one in found:
+            if isinstance(one, GraphEdge):
+                self._link(one)
+            else:
+                self._keep(one)
+            yield
+
+    def _keep(self, note: Note) -> None:
+        from context_graph.memory.capture import IMPORTED
+        from context_graph.model.memory import MemoryNode
+
+        memex = self.place.memex
+        there = memex.stored(note.id)
+        gone = memex.tombstone(note.id) is not None or (there is not None and there.deleted)
+        digest = blake2b(note.text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        before = there.node if there is not None else None
+        if gone or (before is not None and before.metadata.get("imported_digest") == digest):
+            self._count("skipped", "")
+            return
+        metadata = {"imported_from": self.source, "imported_digest": digest, "imported_name": note.where}
+        if before is None:
+            node = MemoryNode(
+                id=note.id,
+                content=note.text,
+                rationale=_RATIONALE,
+                created_at_ms=note.at_ms,
+                last_accessed_ms=note.at_ms,
+                importance=_IMPORTANCE,
+                project=str(self.place.project) if self.place.project is not None else None,
+                tags=(IMPORTED, self.source),
+                source="import",
+                metadata=metadata,
+            )
+        else:
+            merged = {**before.metadata, **metadata}
+            node = replace(
+                before, content=note.text, created_at_ms=note.at_ms, metadata=merged, embedding=None
+            )
+        if not self.dry_run:
+            memex.put(node)
+        self._count("added" if before is None else "updated", note.where)
+
+    def _link(self, edge: Any) -> None:
+        memex = self.place.memex
+        ends = (memex.stored(edge.source_id), memex.stored(edge.target_id))
+        if self.dry_run or any(end is None or end.deleted for end in ends):
+            return
+        if all(one.id != edge.id for one in memex.edges(edge.source_id)):
+            memex.put_many((), edges=(edge,))
+            self.done["links"] += 1
+
+    def _count(self, did: str, name: str) -> None:
+        self.done[did] += 1
+        if did in ("added", "updated") and len(self.shown) < _SHOWN:
+            self.shown.append(" ".join(name.split())[:120])
+
+
+def begun(place: Place, open_ones: dict[str, ImportFrom], **given: Any) -> str:
+    """Begin an import and return its token; the oldest gives way where there are too many."""
+    one = ImportFrom(place, **given)
+    while len(open_ones) >= _MOST:
+        del open_ones[next(iter(open_ones))]
+    token = os.urandom(8).hex()
+    open_ones[token] = one
+    return token

@@ -1,0 +1,237 @@
+"""`memory import --from`: transcripts, notes and graphs of other programs, through the installed program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.sessions import context_of, hook, memory, work_session
+
+from context_graph.claude.transcripts import folder_of
+
+GOAL = "Make the token bucket refill lazily"
+LAST = (
+    "The bucket refills lazily. I chose a float level because integers lose the rest. "
+    "The sliding window is not yet covered by tests."
+)
+KEY = "sk-ant-api03-" + 2 * "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f"
+
+
+SEEN = ["runs on port 9000", 7]
+ASKED = {"prompt": "Make the token bucket in src/bucket.py refill lazily, with the level that we chose"}
+
+
+def folder(cli: Cli) -> Path:
+    found = folder_of(cli.project, cli.env)
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def lines(cli: Cli, *more: dict[str, Any], day: int = 1) -> list[dict[str, Any]]:
+    """A transcript of what work_session does through hooks."""
+    path = f"{cli.project}/src/bucket.py"
+    run = {"command": "pytest -q tests/test_bucket.py"}
+    edit = {"file_path": path, "old_string": "a", "new_string": "b"}
+    said: list[dict[str, Any]] = [
+        {"type": "user", "message": {"content": GOAL}},
+        {"type": "assistant", "message": {"content": [use("t1", "Bash", run)]}},
+        {"type": "user", "message": {"content": [result("t1", "AssertionError: 3 != 4", is_error=True)]}},
+        {"type": "assistant", "message": {"content": [use("t2", "Edit", edit)]}},
+        {"type": "user", "toolUseResult": {"filePath": path}, "message": {"content": [result("t2", "ok")]}},
+        {"type": "assistant", "message": {"content": [use("t3", "Bash", run)]}},
+        {"type": "user", "toolUseResult": {"stdout": "4 passed"}, "message": {"content": [result("t3", "")]}},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": LAST}]}},
+        *more,
+    ]
+    times = (f"2026-03-{day:02d}T10:{i:02d}:00.000Z" for i in range(60))
+    return [{"cwd": str(cli.project), "timestamp": at, **one} for at, one in zip(times, said, strict=False)]
+
+
+def use(call: str, tool: str, given: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call, "name": tool, "input": given}
+
+
+def result(call: str, text: str, *, is_error: bool = False) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call, "content": text, "is_error": is_error}
+
+
+def write(path: Path, said: list[dict[str, Any]], raw: str = "") -> None:
+    path.write_text("".join(json.dumps(one) + "\n" for one in said) + raw)
+
+
+def imported(cli: Cli, *words: str) -> Any:
+    done = cli.run("memory", "import", "--from", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_transcript_becomes_the_summary_that_hooks_would_have_made_once(cli: Cli) -> None:
+    work_session(cli, "by-hooks")
+    write(folder(cli) / "by-hooks.jsonl", lines(cli))
+    write(folder(cli) / "before.jsonl", lines(cli))
+    dry = imported(cli, "claude-code", "--dry-run")
+    assert (dry["added"], dry["skipped"], dry["items"]) == (1, 1, [GOAL])
+    assert len(memory(cli, "list")["nodes"]) == 1, "a dry run writes nothing"
+    assert imported(cli, "claude-code")["added"] == 1
+    again = imported(cli, "claude-code")
+    assert (again["added"], again["skipped"]) == (0, 2)
+    by_hooks, before = sorted(memory(cli, "list")["nodes"], key=lambda node: "imported" in node["tags"])
+    assert by_hooks["content"].splitlines() == before["content"].splitlines()
+    assert before["created_at"].startswith("2026-03-01T10:07") and before["source"] == "capture"
+    assert before["session_id"] == "before"
+
+
+def test_a_transcript_that_grew_is_refreshed_and_a_forgotten_summary_stays_forgotten(cli: Cli) -> None:
+    path = folder(cli) / "before.jsonl"
+    write(path, lines(cli))
+    imported(cli, "claude-code")
+    asked = {"type": "user", "message": {"content": "Now cover the sliding window, always with hypothesis"}}
+    write(path, lines(cli, asked))
+    assert imported(cli, "claude-code")["updated"] == 1
+    (node,) = memory(cli, "list")["nodes"]
+    assert "sliding window" in node["content"] and "hypothesis" in node["content"]
+    assert cli.run("memory", "forget", node["id"]).returncode == 0
+    write(path, lines(cli, asked, asked))
+    assert imported(cli, "claude-code")["skipped"] == 1
+    assert memory(cli, "list")["nodes"] == []
+
+
+def test_what_is_malformed_is_counted_links_are_not_followed_and_secrets_are_masked(
+    cli: Cli, tmp_path: Path
+) -> None:
+    said = lines(cli)
+    said[0]["message"]["content"] += f" with the key {KEY}"
+    write(folder(cli) / "odd.jsonl", said, raw='not json\n[1]\n{"type": "user"}\n' + "x" * (5 << 20) + "\n")
+    outside = tmp_path / "outside.jsonl"
+    write(outside, lines(cli, day=2))
+    (folder(cli) / "link.jsonl").symlink_to(outside)
+    (folder(cli) / "folder.jsonl").mkdir()
+    report = imported(cli, "claude-code")
+    assert (report["files"], report["added"], report["unreadable_lines"]) == (1, 1, 3)
+    (node,) = memory(cli, "list")["nodes"]
+    assert KEY not in json.dumps(node) and KEY not in json.dumps(report) and "token bucket" in node["content"]
+
+
+def test_a_subagents_words_are_no_wishes_of_the_user(cli: Cli) -> None:
+    said = lines(cli)
+    write(folder(cli) / "main.jsonl", said)
+    theirs = [
+        {**one, "sessionId": "main", "agentId": "a1", "isSidechain": True}
+        for one in lines(cli, {"type": "user", "message": {"content": "We always deploy on Fridays"}})
+    ]
+    write(folder(cli) / "agent-a1.jsonl", theirs)
+    assert imported(cli, "claude-code")["added"] == 1
+    assert "Friday" not in memory(cli, "list")["nodes"][0]["content"]
+
+
+def test_an_import_that_was_killed_is_finished_by_running_it_again(cli: Cli) -> None:
+    for number in range(60):
+        write(folder(cli) / f"s{number:02d}.jsonl", lines(cli, day=1 + number % 28))
+    cli.start_owner()
+    command = [str(cli.launcher), "memory", "import", "--from", "claude-code"]
+    with subprocess.Popen(command, env=cli.env, cwd=cli.project, stdout=subprocess.PIPE) as running:
+        while not memory(cli, "list", "--limit", "1")["nodes"] and running.poll() is None:
+            time.sleep(0.02)
+        pid = json.loads(cli.run("owner", "status", "--json").stdout)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        running.communicate(timeout=60)
+    report = imported(cli, "claude-code")
+    assert report["added"] + report["skipped"] == 60
+    assert len(memory(cli, "list", "--limit", "100")["nodes"]) == 60
+
+
+def test_in_the_first_session_an_imported_one_answers_and_its_file_is_known(cli: Cli) -> None:
+    for day, goal in enumerate((GOAL, "Give the importer a dry run", "Rename the date parser"), start=1):
+        said = lines(cli, day=day)
+        said[0]["message"]["content"] = goal
+        if goal != GOAL:
+            del said[-1], said[3:5]
+        write(folder(cli) / f"before-{day}.jsonl", said)
+    (cli.project / "src").mkdir()
+    (cli.project / "src" / "bucket.py").write_text("b\n")
+    imported(cli, "claude-code")
+    start = context_of(hook(cli, "session-start", "s", source="startup"))
+    assert "pytest -q tests/test_bucket.py" in start, "how tests are run"
+    told = context_of(hook(cli, "prompt-submit", "s", **ASKED))
+    assert "float level" in told and "imported" not in told
+    cli.run("memory", "stats")  # what waits for a quiet moment is done before
+    path = f"{cli.project}/src/bucket.py"
+    read = {"tool_name": "Read", "tool_input": {"file_path": path}}
+    answer = {"tool_response": {"file": {"filePath": path}}}
+    at_file = context_of(hook(cli, "post-tool", "other", **read, **answer))
+    assert GOAL in at_file and "summary of a session" in at_file
+
+
+def test_notes_and_graphs_become_memories_with_links(cli: Cli, tmp_path: Path) -> None:
+    notes = folder(cli) / "memory"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("# Index\n- [Deploy](deploy.md) how it is deployed, with the port\n")
+    told = "# Deploy\nStaging listens on port 8443.\n\n## Why\nThe proxy needs it so.\n"
+    (notes / "deploy.md").write_text(f"---\nname: deploy\n---\n{told}")
+    assert imported(cli, "auto-memory")["items"] == ["deploy.md: Deploy", "deploy.md: Why"]
+    assert imported(cli, "auto-memory")["skipped"] == 2
+    (cli.project / "CLAUDE.md").write_text("# Style\nTabs in the Makefile, never spaces.\n")
+    assert imported(cli, "claude-md")["added"] == 1
+    graph = tmp_path / "memory.jsonl"
+    said = [
+        {
+            "type": "entity",
+            "name": "Billing",
+            "entityType": "service",
+            "observations": SEEN,
+        },
+        {"type": "relation", "from": "Deploys", "to": "Billing", "relationType": "starts"},
+        {"type": "relation", "from": "Deploys", "to": "nothing", "relationType": "starts"},
+        {"type": "entity", "name": "Deploys", "entityType": "job", "observations": []},
+    ]
+    write(graph, said, raw="nonsense\n")
+    report = imported(cli, "server-memory", str(graph))
+    assert (report["added"], report["links"], report["unreadable_lines"]) == (2, 1, 2)
+    assert "links" not in imported(cli, "server-memory", str(graph))
+    texts = {node["content"]: node["tags"] for node in memory(cli, "list")["nodes"]}
+    assert texts["Billing (service)\n- runs on port 9000"] == ["imported", "server-memory"]
+    assert len(texts) == 5
+
+
+def test_what_the_clients_own_memory_says_is_not_brought_again(cli: Cli) -> None:
+    notes = folder(cli) / "memory"
+    notes.mkdir()
+    text = "Staging listens on port 8443 behind the proxy"
+    (notes / "staging.md").write_text(f"# Staging\n{text}\n")
+    imported(cli, "auto-memory")
+    asked = {"prompt": "On which port does staging listen behind the proxy?"}
+    hook(cli, "session-start", "one", source="startup")
+    assert text in context_of(hook(cli, "prompt-submit", "one", **asked))
+    (notes / "MEMORY.md").write_text(f"# Staging\n- {text}\n")
+    hook(cli, "session-start", "two", source="startup")
+    assert context_of(hook(cli, "prompt-submit", "two", **asked)) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("claude-code",), "nothing to import in"),
+        (("claude-code", "/nowhere"), "no such file or folder"),
+        (("server-memory",), "needs the PATH"),
+        (("claude-code", "--overwrite"), "--overwrite has no meaning"),
+    ],
+)
+def test_what_cannot_be_imported_says_what_is_missing(cli: Cli, words: tuple[str, ...], told: str) -> None:
+    done = cli.run("memory", "import", "--from", *words)
+    assert done.returncode == 1 and told in done.stderr and "Traceback" not in done.stderr
+
+
+def test_setup_says_how_many_sessions_can_be_imported(cli: Cli) -> None:
+    write(folder(cli) / "before.jsonl", lines(cli))
+    done = cli.run("setup", "--yes")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1].startswith(
+        "1 earlier session of this project can be remembered: `context"
+    )
