@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -235,3 +236,54 @@ def test_setup_says_how_many_sessions_can_be_imported(cli: Cli) -> None:
     assert done.stdout.splitlines()[-1].startswith(
         "1 earlier session of this project can be remembered: `context"
     )
+
+
+def claude_mem(path: Path, project: str, *, view: bool = False) -> Path:
+    """A database as claude-mem makes it, with rows of this project and of another."""
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT,"
+            " type TEXT, title TEXT, narrative TEXT, facts TEXT, files_modified TEXT, created_at_epoch INTEGER)"
+        )
+        for name, title in ((project, "The proxy drops idle sockets"), ("other", "Elsewhere"), (project, "")):
+            row = (
+                "m",
+                name,
+                "bugfix",
+                title,
+                None,
+                '["after 60 s", 7]',
+                '["net/proxy.py"]',
+                1_770_000_000_000,
+            )
+            database.execute(
+                "INSERT INTO observations (memory_session_id, project, type, title, narrative, facts,"
+                " files_modified, created_at_epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        if view:
+            database.execute("DROP TABLE observations")
+            database.execute(
+                "CREATE VIEW observations AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1"
+                " FROM n) SELECT id, 'no' || id AS project, '' AS title FROM n"
+            )
+    return path
+
+
+def test_what_claude_mem_observed_becomes_memories(cli: Cli, tmp_path: Path) -> None:
+    path = claude_mem(tmp_path / "claude-mem.db", cli.project.name)
+    report = imported(cli, "claude-mem", str(path))
+    assert (report["added"], report["unreadable_rows"]) == (1, 1)
+    (node,) = memory(cli, "list")["nodes"]
+    assert node["content"] == "The proxy drops idle sockets\n- after 60 s\nChanged: net/proxy.py"
+    assert node["created_at"].startswith("2026-02-02") and node["tags"] == ["imported", "claude-mem"]
+    assert imported(cli, "claude-mem", str(path))["skipped"] == 1
+
+
+def test_a_database_that_computes_for_ever_or_is_none_is_given_up(cli: Cli, tmp_path: Path) -> None:
+    endless = claude_mem(tmp_path / "endless.db", cli.project.name, view=True)
+    none = tmp_path / "none.db"
+    none.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    for path in (endless, none):
+        report = imported(cli, "claude-mem", str(path))
+        assert (report["added"], report["unreadable_files"]) == (0, 1), path

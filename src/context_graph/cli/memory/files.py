@@ -84,11 +84,12 @@ def import_memories(
         ),
     ] = None,
     source: Annotated[
-        Literal["claude-code", "auto-memory", "claude-md", "server-memory"] | None,
+        Literal["claude-code", "auto-memory", "claude-md", "server-memory", "claude-mem"] | None,
         typer.Option(
             "--from",
             help="Read what another program kept of this project: Claude Code's transcripts, the notes of "
-            "its own memory, CLAUDE.md files, or the JSON lines of the reference memory server.",
+            "its own memory, CLAUDE.md files, the JSON lines of the reference memory server, or claude-mem's "
+            "database.",
         ),
     ] = None,
     overwrite: Annotated[

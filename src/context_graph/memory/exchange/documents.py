@@ -47,7 +47,7 @@ def notes_of(path: Path, source: str, odd: Counter[str]) -> Iterator[Note]:
     if path.name == _INDEX:
         text = "\n".join(line for line in text.splitlines() if ".md)" not in line)
     for heading, number, part in _parts(_body(text)):
-        yield Note(_id(source, str(path), heading, number), part, at_ms, f"{path.name}: {heading}"[:200])
+        yield Note(note_id(source, str(path), heading, number), part, at_ms, f"{path.name}: {heading}"[:200])
 
 
 def graph_of(path: Path, odd: Counter[str]) -> Iterator[Note | GraphEdge]:
@@ -64,7 +64,7 @@ def graph_of(path: Path, odd: Counter[str]) -> Iterator[Note | GraphEdge]:
         if given is not None and given.get("type") == "relation":
             relations.append(given)
         elif given is not None and given.get("type") == "entity" and isinstance(name, str) and name.strip():
-            ids[name] = _id("server-memory", "", name, 0)
+            ids[name] = note_id("server-memory", "", name, 0)
             yield Note(ids[name], _entity(name, given), at_ms, name[:200])
         else:
             odd["lines"] += bool(line.strip())
@@ -74,7 +74,7 @@ def graph_of(path: Path, odd: Counter[str]) -> Iterator[Note | GraphEdge]:
             odd["lines"] += 1
             continue
         named = kind.replace("\0", "").strip()[:MAX_RELATIONSHIP_CHARS] or "related_to"
-        edge_id = _id("server-memory", f"{ends[0]}{ends[1]}", named, 1)
+        edge_id = note_id("server-memory", f"{ends[0]}{ends[1]}", named, 1)
         yield GraphEdge(
             id=edge_id,
             source_id=ends[0],
@@ -132,6 +132,7 @@ def _object(line: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _id(source: str, place: str, name: str, number: int) -> UUID:
+def note_id(source: str, place: str, name: str, number: int) -> UUID:
+    """The id that what stands at a place of another program always has here."""
     told = "\0".join((source, place, name, str(number))).encode("utf-8", "replace")
     return UUID(bytes=blake2b(told, digest_size=16, person=b"imported-note").digest(), version=5)

@@ -27,9 +27,10 @@ from context_graph.wire.frames import Request
 if TYPE_CHECKING:
     from context_graph.memory.exchange.documents import Note
     from context_graph.memory.memex import Memex
+    from context_graph.model.edge import GraphEdge
     from context_graph.redact import TextRedactor
 
-SOURCES: Final = ("claude-code", "auto-memory", "claude-md", "server-memory")
+SOURCES: Final = ("claude-code", "auto-memory", "claude-md", "server-memory", "claude-mem")
 STEP_S: Final = 0.08
 """Of one step: hooks are served in between."""
 _MOST: Final = 4
@@ -127,6 +128,8 @@ class ImportFrom:
             raise InvalidInputError(f"--from {self.source}: this store belongs to no project; name a PATH")
         if self.source == "claude-md":
             return self.place.project
+        if self.source == "claude-mem":
+            return Path(os.environ.get("CLAUDE_MEM_DATA_DIR") or os.path.expanduser("~/.claude-mem"))
         own = transcripts.folder_of(self.place.project, os.environ)
         return own / "memory" if self.source == "auto-memory" else own
 
@@ -138,7 +141,7 @@ class ImportFrom:
             named = [home / "CLAUDE.md", home / ".claude" / "CLAUDE.md", home / "CLAUDE.local.md"]
             own = [] if folder else [client_dir(os.environ) / "CLAUDE.md"]
             return [one for one in (*named, *own) if one.is_file() and not one.is_symlink()]
-        suffix = ".md" if self.source == "auto-memory" else ".jsonl"
+        suffix = {"auto-memory": ".md", "claude-mem": "claude-mem.db"}.get(self.source, ".jsonl")
         return transcripts.plain_files(home, suffix)
 
     def _steps(self) -> Iterator[None]:
@@ -182,16 +185,24 @@ class ImportFrom:
 
     def _notes(self, path: Path) -> Iterator[None]:
         """The memories of one file of notes, and the links of a memory server's graph."""
-        from context_graph.memory.exchange.documents import graph_of, notes_of
-        from context_graph.model.edge import GraphEdge
+        from context_graph.memory.exchange.documents import Note
 
-        found = graph_of(path, self.odd) if path.suffix == ".jsonl" else notes_of(path, self.source, self.odd)
-        for one in found:
-            if isinstance(one, GraphEdge):
-                self._link(one)
-            else:
+        for one in self._read(path):
+            if isinstance(one, Note):
                 self._keep(one)
+            else:
+                self._link(one)
             yield
+
+    def _read(self, path: Path) -> Iterator[Note | GraphEdge]:
+        from context_graph.memory.exchange import claude_mem, documents
+
+        if self.source == "claude-mem":
+            project = self.place.project
+            return claude_mem.observations_of(path, project.name if project is not None else "", self.odd)
+        if self.source == "server-memory":
+            return documents.graph_of(path, self.odd)
+        return documents.notes_of(path, self.source, self.odd)
 
     def _keep(self, note: Note) -> None:
         from context_graph.memory.capture import IMPORTED
@@ -228,7 +239,7 @@ class ImportFrom:
             memex.put(node)
         self._count("added" if before is None else "updated", note.where)
 
-    def _link(self, edge: Any) -> None:
+    def _link(self, edge: GraphEdge) -> None:
         memex = self.place.memex
         ends = (memex.stored(edge.source_id), memex.stored(edge.target_id))
         if self.dry_run or any(end is None or end.deleted for end in ends):
