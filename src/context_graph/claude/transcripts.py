@@ -21,6 +21,8 @@ from context_graph.config.paths import client_dir
 
 AGENT: Final = "agent-"
 """Files of subagents begin so; they lie beside their session's file, or in its folder `subagents`."""
+OURS: Final = "context-graph.md"
+"""The file in the client's own memory that `memory export` writes."""
 MAX_LINE: Final = 4 << 20
 MAX_FILE: Final = 256 << 20
 MAX_FILES: Final = 10_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.sessions import context_of, hook, memory, work_session
+from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.claude.transcripts import folder_of
 
@@ -243,7 +243,8 @@ def claude_mem(path: Path, project: str, *, view: bool = False) -> Path:
     with sqlite3.connect(path) as database:
         database.execute(
             "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT,"
-            " type TEXT, title TEXT, narrative TEXT, facts TEXT, files_modified TEXT, created_at_epoch INTEGER)"
+            " type TEXT, title TEXT, narrative TEXT, facts TEXT, files_modified TEXT,"
+            " created_at_epoch INTEGER)"
         )
         for name, title in ((project, "The proxy drops idle sockets"), ("other", "Elsewhere"), (project, "")):
             row = (
@@ -287,3 +288,27 @@ def test_a_database_that_computes_for_ever_or_is_none_is_given_up(cli: Cli, tmp_
     for path in (endless, none):
         report = imported(cli, "claude-mem", str(path))
         assert (report["added"], report["unreadable_files"]) == (0, 1), path
+
+
+def test_what_was_stored_is_written_back_into_the_clients_own_memory(cli: Cli) -> None:
+    remember(cli, "Staging listens on port 8443", "--importance", "0.9")
+    gone = remember(cli, "Nobody needs this")
+    assert cli.run("memory", "forget", gone).returncode == 0
+    work_session(cli, "s")
+    refused = cli.run("memory", "export", "--to", "auto-memory")
+    assert refused.returncode == 1 and "has no folder for this project" in refused.stderr
+    notes = folder(cli) / "memory"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("# Mine\n- keep me, whatever you write here")
+    for _ in range(2):
+        assert cli.run("memory", "export", "--to", "auto-memory").stderr == "1 memories\n"
+    index = (notes / "MEMORY.md").read_text()
+    assert (
+        index.startswith("# Mine\n- keep me, whatever you write here\n- [")
+        and index.count("context-graph.md") == 1
+    )
+    written = (notes / "context-graph.md").read_text()
+    assert ": Staging listens on port 8443\n" in written and "Nobody" not in written
+    assert "token bucket" not in written and [one.name for one in notes.glob(".*")] == []
+    report = imported(cli, "auto-memory")
+    assert (report["added"], report["files"]) == (1, 1), "what we wrote ourselves does not come back"

@@ -14,6 +14,7 @@ from typing import IO, Annotated, Any, Final, Literal
 import typer
 
 from context_graph.cli.calling import ask
+from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory
 from context_graph.cli.options import DbPath
 from context_graph.cli.terminal import Advance, bar
@@ -46,11 +47,20 @@ def export(
             "--embeddings", help="With jsonl: write the vectors too, so that import need not compute them."
         ),
     ] = False,
+    to: Annotated[
+        Literal["auto-memory"] | None,
+        typer.Option(
+            "--to",
+            help="Write what was stored on purpose, the most important 60, into Claude Code's own memory: "
+            "a file of ours, and a line in its index.",
+        ),
+    ] = None,
     db_path: DbPath = None,
 ) -> None:
     """Write all memories of this project, with their links; as jsonl also the forgotten ones.
 
-    It works page by page, so 100,000 memories need no more RAM than a hundred.
+    It works page by page, so 100,000 memories need no more RAM than a hundred. With --to auto-memory the file
+    context-graph.md of the client's own memory is written anew; what a person wrote there stays.
 
     Exit codes: 0; 1 a file can't be written, or the store can't be used; 2 a record is corrupt.
 
@@ -62,6 +72,11 @@ def export(
         )
     if file_format == "markdown" and embeddings:
         raise InvalidInputError("--embeddings: Markdown holds no vectors; use --format jsonl")
+    if to is not None:
+        if path is not None or file_format != "jsonl" or embeddings:
+            raise InvalidInputError("--to auto-memory takes neither --output nor --format nor --embeddings")
+        print(f"{to_client.write(_pages('jsonl', False, db_path))} memories", file=sys.stderr)
+        return
     pages = _pages(file_format, embeddings, db_path)
     try:
         if file_format == "markdown" and path is not None:

@@ -142,7 +142,7 @@ class ImportFrom:
             own = [] if folder else [client_dir(os.environ) / "CLAUDE.md"]
             return [one for one in (*named, *own) if one.is_file() and not one.is_symlink()]
         suffix = {"auto-memory": ".md", "claude-mem": "claude-mem.db"}.get(self.source, ".jsonl")
-        return transcripts.plain_files(home, suffix)
+        return [one for one in transcripts.plain_files(home, suffix) if one.name != transcripts.OURS]
 
     def _steps(self) -> Iterator[None]:
         for path in self.files:
