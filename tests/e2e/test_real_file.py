@@ -76,3 +76,22 @@ def test_a_file_opened_in_session_two_brings_what_session_one_did_and_says_that_
     drive(cli, tmp_path / "three", LOOKING, "what is the capital of Portugal?", options=["--trust"])
     told = _line(_requests(tmp_path / "three")[-1])
     assert "changed since" in told and "invoice.py" in told
+
+
+@needs_client
+def test_what_the_client_recorded_before_we_were_there_answers_in_the_first_session(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """I.6: a session without hooks; its transcript is imported; the next session opens the file."""
+    _git(cli.project, "init", "-q")
+    (cli.project / "invoice.py").write_text(BEFORE)
+    (cli.project / "test_invoice.py").write_text(TEST)
+    drive(cli, tmp_path / "one", MENDING, GOAL, options=["--trust"])
+    (folder,) = (tmp_path / "one" / "home" / ".claude" / "projects").iterdir()
+    done = cli.run("memory", "import", "--from", "claude-code", str(folder))
+    report = json.loads(done.stdout)
+    assert (report["added"], report["items"]) == (1, [GOAL])
+    assert cli.run("hooks", "generate-config").returncode == 0
+    drive(cli, tmp_path / "two", LOOKING, "How is an invoice rounded?", options=["--trust"])
+    told = _line(_requests(tmp_path / "two")[-1])
+    assert GOAL in told and "I decided to round half up" in told
