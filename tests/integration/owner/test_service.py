@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+from array import array
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,8 @@ def _hook(service: OwnerService, root: Path, kind: str, number: int, text: str) 
 def _show(service: OwnerService, root: Path) -> dict[str, object]:
     params = {"session-id": "s-1"}
     shown = service.handle(Request(verb="session.show", params=params, store=root / "store", project=root))
-    # Vectors and measures are float32 in the store; seven digits is all they promise.
-    view: dict[str, object] = json.loads(shown.stdout, parse_float=lambda text: round(float(text), 5))
+    # Vectors and measures are float32 in the store: that is all they promise.
+    view: dict[str, object] = json.loads(shown.stdout, parse_float=lambda text: array("f", [float(text)])[0])
     return view
 
 
