@@ -23,6 +23,7 @@ from context_graph.config import socket_path
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
 from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
+from context_graph.system.peers import peer_pid, peer_uid
 from context_graph.wire.frames import (
     HEADER_BYTES,
     SPOOL_IT,
@@ -32,8 +33,6 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
     is_late,
-    peer_pid,
-    peer_uid,
 )
 from context_graph.wire.run_folder import forget_silence
 
