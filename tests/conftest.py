@@ -69,9 +69,7 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 def shared_cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
     inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_INHERITED) or name == _FRONT
+        name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
     }
     made = _installed(
         tmp_path_factory.mktemp("shared") / "project", inherited | _places(tmp_path_factory.mktemp("home"))

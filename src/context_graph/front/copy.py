@@ -1,7 +1,8 @@
-"""Makes the redacted copy of a hook's input for the spool: every text cut, nothing secret in it (invariant 10).
+"""Makes the redacted copy of a hook's input for the spool: texts cut, nothing secret in it (invariant 10).
 
-Twin of ext/launcher/src/copy.rs, which has a scanner of its own; here are the owner's rules (``redact``). They
-cost 0.1 s to load, which only an event without an owner pays. Where they can't be loaded all texts are masked.
+Twin of ext/launcher/src/copy.rs, which has a scanner of its own; here are the owner's rules (``redact``), with
+detect-secrets' among them once an owner has read those. They cost 0.1 s to load, which only an event without an
+owner pays. Where they can't be loaded all texts are masked.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ _LOOK_AHEAD = 4096
 """Read beyond the cut, so that a secret that straddles it is still recognised by its whole."""
 _NAME_MAX = 64
 """Longest text of a list that can be the name of the one after it."""
-_RULES_S = 1.5
-"""How long the helper that reads foreign rules may take; without them our own hold."""
 _IDENTITIES = frozenset(
     (
         *("session_id", "previous_session_id", "tool_use_id", "prompt_id", "agent_id", "hook_event_name"),
@@ -32,6 +31,8 @@ _IDENTITIES = frozenset(
     )
 )
 """Names of what the owner tells events apart by; only what can be nothing but a secret is masked in them."""
+_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+"""Names whose whole value is a secret, whatever it looks like."""
 _MASK = "[redacted:assignment]"
 _UNCHECKED = "[redacted:unchecked]"
 _PROBE = "Kv7#x2Lq9"
@@ -46,8 +47,10 @@ class Copier:
         self._tells: dict[str, bool] = {}
         try:
             from context_graph.redact import Redactor
+            from context_graph.redact.rules import is_cached
 
-            self._rules = Redactor.load(Path(root) / "cache", timeout_s=_RULES_S)
+            cache = Path(root) / "cache"
+            self._rules = Redactor.load(cache) if is_cached(cache) else Redactor()
         except Exception:  # an installation that is not whole must not let a secret through
             pass
 
@@ -87,7 +90,13 @@ class Copier:
     def _under(self, value: str, name: str, *, secret: bool) -> str:
         if name in _IDENTITIES and not secret:
             return self.text(value, identity=True)
-        return _MASK if secret and value else self.text(value)
+        if secret and value:
+            return _MASK
+        made = self.text(value)
+        # What is told by its name and its form together, and was not by its form alone.
+        if made == value and name and self._rules is not None and self._rules.finds(f"{clean(name)}: {made}"):
+            return _MASK
+        return made
 
     def _list(self, values: list[Any], *, secret: bool) -> list[Any]:
         """`"--password", "x"` and `"Authorization", "x"`: the next text is what this one names."""
@@ -106,7 +115,7 @@ class Copier:
         found = self._tells.get(name)
         if found is None:
             bare = clean(name).lstrip("-")
-            found = self._tells[name] = any(
+            found = self._tells[name] = bare.lower() in _HEADERS or any(
                 self._rules.finds(form)
                 for form in (f'"{bare}": "{_PROBE}"', f"{bare}: {_PROBE}", f"{bare}={_PROBE}")
             )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from context_graph.front.paths import Places
 
 OWNER, CLI, GATE = "context_graph.owner", "context_graph.cli", "context_graph.gates"
+_SCRIPTS = {OWNER: "context-graph-owner", CLI: "context-graph-py", GATE: "context-graph-py"}
+"""The names by which people know them."""
 STARTED, OWNED = "started", "owned"
 """How an attempt to start an owner ended; OWNED: somebody holds the lock, and serves, starts or is leaving."""
 
@@ -44,7 +46,7 @@ def find(module: str, env: Mapping[str, str], base: str = "") -> list[str]:
         found = _on_disk(named, env, looked)
     if found is None:
         raise NotFoundError(
-            f"{module} was not found; looked at {', '.join(looked)}; install context-graph or set "
+            f"{_SCRIPTS[module]} was not found; looked at {', '.join(looked)}; install context-graph or set "
             "CONTEXT_GRAPH_PYTHON"
         )
     # -P: a folder `context_graph` in the working folder, which anybody's repository may hold, must not be imported.
