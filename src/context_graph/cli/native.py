@@ -30,8 +30,8 @@ def is_native(words: Sequence[str]) -> bool:
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
-    """Replace this process by the launcher, or by ``front`` where there is none. If that can't be, fail as the
-    command may: a hook never blocks.
+    """Replace this process by the launcher, or by ``front`` where there is none. If that can't be, fail as
+    the command may: a hook never blocks.
     """
     command = _launcher() or [sys.executable, "-P", "-m", "context_graph.front"]
     try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_options(args: Sequence[str]) -> tuple[str | None, str | None, str | None]:
-    """The db path, the session, and the first argument that is not understood; the brief prints all the same."""
+    """The db path, the session, and the first argument that is not understood and changes nothing."""
     db_path = session = unknown = None
     rest = iter(args)
     for arg in rest:

@@ -1,8 +1,8 @@
 """Makes the redacted copy of a hook's input for the spool: texts cut, nothing secret in it (invariant 10).
 
-Twin of ext/launcher/src/copy.rs, which has a scanner of its own; here are the owner's rules (``redact``), with
-detect-secrets' among them once an owner has read those. They cost 0.1 s to load, which only an event without an
-owner pays. Where they can't be loaded all texts are masked.
+Twin of ext/launcher/src/copy.rs, which has a scanner of its own; here are the owner's rules (``redact``),
+with detect-secrets' among them once an owner has read those. They cost 0.1 s to load, which only an event
+without an owner pays. Where they can't be loaded all texts are masked.
 """
 
 from __future__ import annotations
@@ -59,9 +59,12 @@ class Copier:
         value = clean(value)
         if self._rules is None:
             return value[:TEXT_MAX] if identity or not value else _UNCHECKED
-        if identity:
-            return self._rules.redact_id(value.encode()[:TEXT_MAX].decode("utf-8", "ignore"))
-        return self._rules.redact_cut(value, TEXT_MAX, TEXT_MAX + _LOOK_AHEAD)
+        try:
+            if identity:
+                return self._rules.redact_id(value.encode()[:TEXT_MAX].decode("utf-8", "ignore"))
+            return self._rules.redact_cut(value, TEXT_MAX, TEXT_MAX + _LOOK_AHEAD)
+        except Exception:  # an odd text must neither lose its event nor pass unseen
+            return _UNCHECKED
 
     def value(self, value: Any) -> Any:
         """A JSON value of whatever depth up to DEPTH_MAX."""

@@ -1,4 +1,5 @@
-"""Reads a hook's JSON where it has to be looked into: once something is out of the ordinary. Twin of the launcher's json.
+"""Reads a hook's JSON where it has to be looked into: once something is out of the ordinary. Twin of the
+launcher's json.
 
 Strict: what RFC 8259 takes and a byte order mark in front (PowerShell writes one), nothing else.
 """
@@ -166,7 +167,9 @@ def reduced(start: bytes) -> bytes:
 
 
 def _member(text: str, at: int, kept: dict[str, Any]) -> int:
-    """Read `"name": value` at ``at``, keep it if it is small; where the next one is, the end if there is none."""
+    """Read `"name": value` at ``at``, keep it if it is small; where the next one is, the end if there is
+    none.
+    """
     name, at = _DECODER.raw_decode(text, at)
     at = _skip(text, at)
     if text[at : at + 1] != ":":

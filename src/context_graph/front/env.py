@@ -1,4 +1,5 @@
-"""Reads the environment as hooks need it. Twin of ext/launcher/src/env.rs: an empty variable counts as unset."""
+"""Reads the environment as hooks need it. Twin of ext/launcher/src/env.rs: an empty variable counts as unset.
+Reads the environment as hooks need it. Twin of ext/launcher/src/env.rs: an empty variable counts as unset."""
 
 from __future__ import annotations
 

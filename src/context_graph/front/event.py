@@ -67,7 +67,7 @@ class Event:
         return ("{" + ",".join(pairs) + "}").encode()
 
     def session_id(self) -> str:
-        """The session as the owner will determine it (D1.5): the client's, the input's, the option's; or ""."""
+        """The session as the owner will determine it (D1.5): the client's, the input's, the option's."""
         named = session_id(self.env)
         if not named and self.body:
             from context_graph.front.document import top_text

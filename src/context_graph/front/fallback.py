@@ -37,7 +37,9 @@ _NO_BODY = "stdin: empty, but --stdin asks for it; send the client's hook JSON o
 
 
 def failure(output: str, why: str, code: int, started: float) -> Ending:
-    """A failure in the caller's format; the client gets it on stderr, for JSON there would reach the model or user."""
+    """A failure in the caller's format; the client gets it on stderr, for JSON there would reach the model or
+    user.
+    """
     elapsed_ms = int((time.monotonic() - started) * 1000)
     stdout = b"" if output == "claude" else render(output, why, None, elapsed_ms)
     return code, stdout, f"context-graph: {why}\n".encode("utf-8", "replace")
@@ -70,7 +72,8 @@ class Fallback:
         except Fault as fault:
             empty = not (self._event.body or b"").strip()
             return self._failure(_NO_BODY if empty else str(fault), _BAD_INPUT)
-        # Without a session the owner could not apply the event later either; only a session's start may have none.
+        # Without a session the owner could not apply the event later either; only a session's start may have
+        # none.
         if self._kind != "session-start" and not self._event.session_id():
             return self._failure(_NO_SESSION, _BAD_INPUT)
         lost = self._keep(record)
@@ -83,9 +86,8 @@ class Fallback:
         if lost:
             return self._failure(lost, _STORE_FAILED)
         if why.why in (client.TIMEOUT, client.SILENT):
-            from context_graph.front.hook import budget_ms
-
-            return self._failure(f"Hook timeout after {budget_ms(hook.options)}ms", _TIMED_OUT)
+            allowed_ms = kind.allowed_ms(self._kind, hook.options.format)
+            return self._failure(f"Hook timeout after {allowed_ms}ms", _TIMED_OUT)
         measures = brief.measures(self._slot())
         return 0, render(hook.options.format, None, measures, hook.elapsed_ms()), b""
 
@@ -98,15 +100,15 @@ class Fallback:
         return self._copier
 
     def _trouble(self, why: NoAnswer, unstartable: str) -> str:
-        """What the user has to know of an owner or a store that can't be had: once a session, for it goes on."""
+        """What the user has to know, once a session, of an owner or a store that can't be had."""
         if why.why == client.FAILING:
             what, text = "store", why.detail
         elif why.why == client.UNSTARTABLE or unstartable:
             reason = why.detail if why.why == client.UNSTARTABLE else unstartable
             what, text = (
                 "owner",
-                f"context-graph: no owner can be started ({reason}). Nothing is remembered or brought meanwhile; "
-                "events wait in the spool. `context-graph-cli doctor` says more.",
+                f"context-graph: no owner can be started ({reason}). Nothing is remembered or brought "
+                "meanwhile; events wait in the spool. `context-graph-cli doctor` says more.",
             )
         else:
             return ""
@@ -131,8 +133,8 @@ class Fallback:
     def _context(self, why: NoAnswer, *, recorded: bool) -> str:
         """What the client's model is told when the event is queued.
 
-        The last known brief if it is wanted always, or at a session's start why there is nothing to tell. The other
-        events have nothing that can't wait.
+        The last known brief if it is wanted always, or at a session's start why there is nothing to tell. The
+        other events have nothing that can't wait.
         """
         # What changed since the model saw a brief, only the owner knows: it says so at the next call.
         if self._kind == "pre-tool" and self._event.env.get("CONTEXT_GRAPH_BRIEF") == "always":
@@ -149,7 +151,8 @@ class Fallback:
     def say(self, context: str, notice: str) -> Ending:
         """The client's document without the owner's help.
 
-        ``context`` for the model, ``notice`` for the user, and where the project has requirements the gates' decision.
+        ``context`` for the model, ``notice`` for the user, and where the project has requirements the gates'
+        decision.
         """
         body = self._event.body
         if body and self._hook.is_governed() and is_object(body):
@@ -157,7 +160,9 @@ class Fallback:
         return 0, claude_document(kind.EVENT_OF_VERB[self._kind], context, notice), b""
 
     def _gated(self, context: str, notice: str, body: bytes) -> Ending:
-        """Let Python decide from the project's files. Should that fail too, the call is allowed, and said to be."""
+        """Let Python decide from the project's files. Should that fail too, the call is allowed, and said to
+        be.
+        """
         event = self._event
         cwd = _without_nul(top_text(body, "cwd"))
         session = brief.cut_session(_without_nul(event.session_id()))
@@ -181,11 +186,11 @@ class Fallback:
         return 0, document, b""
 
     def _ungated(self, context: str, notice: str, why: str) -> Ending:
-        """What is said when nothing could decide: to the user, to the model where it listens, and to the log."""
+        """What is said when nothing could decide: to the user, the model where it listens, and the log."""
         name = kind.EVENT_OF_VERB[self._kind]
         warning = (
-            f"context-graph: the requirement gates could not be checked ({why}); this {name} was let through without "
-            "them. `context-graph-cli req doctor` says more."
+            f"context-graph: the requirement gates could not be checked ({why}); this {name} was let through "
+            "without them. `context-graph-cli req doctor` says more."
         )
         self._keep_decision(dumps({"records": [{"kind": "error", "detail": warning}]}))
         stdout = claude_document(name, _joined(context, warning), _joined(notice, warning))

@@ -1,7 +1,7 @@
 """Runs the gates without an owner: `python -m context_graph.gates` decides from the project's files alone.
 
-Twin of ext/launcher/src/gate.rs. Whatever fails on this way ends in "allowed, and said so": a gate that fails in
-silence is none.
+Twin of ext/launcher/src/gate.rs. Whatever fails on this way ends in "allowed, and said so": a gate that fails
+in silence is none.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def holds(root: str) -> bool:
 
 
 def is_governed(folders: Iterable[str]) -> bool:
-    """Whether a project file stands in or above one of ``folders``; those that are not absolute are skipped."""
+    """Whether a project file stands in or above one of ``folders``, of those that are absolute."""
     seen: set[str] = set()
     for folder in folders:
         place = folder if folder.startswith("/") and "\0" not in folder else ""
@@ -80,8 +80,8 @@ def is_governed(folders: Iterable[str]) -> bool:
 def is_known(env: Mapping[str, str], session: str) -> bool:
     """Whether the client's list of live sessions names ``session``.
 
-    Gates have seen it at work, so there may be something to say although no file governs here, such as that it
-    is gone.
+    Gates have seen it at work, so there may be something to say although no file governs here, such as that
+    it is gone.
     """
     folder = env.get("CLAUDE_CONFIG_DIR") or (f"{env['HOME']}/.claude" if env.get("HOME") else "")
     if not folder or not session:

@@ -1,6 +1,7 @@
 """Serves `hooks <kind>`: asks the owner; whatever goes wrong, it loses nothing and never blocks the client.
 
-Twin of ext/launcher/src/hook.rs. It decides nothing hard (invariant 2): it is the happy path, or ``fallback``.
+Twin of ext/launcher/src/hook.rs. It decides nothing hard (invariant 2): it is the happy path, or
+``fallback``.
 """
 
 from __future__ import annotations
@@ -26,19 +27,18 @@ HELP = -1
 """What ``hooks`` returns where help was asked for."""
 _BAD_INPUT = 4
 """Seed 001's exit code. In the client's format every one of them is 0."""
-_CLAUDE_BUDGET_MS = 1_000
-"""The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it."""
 _GOVERNED_BUDGET_MS = 500
-"""What a governed project's owner is given for an event that would have less: its second choice, another Python,
-costs more."""
+"""What a governed project's owner is given for an event that would have less: its second choice, another
+Python, costs more."""
 _INPUT_MAX = 4 * 1024 * 1024
 """Longest input that is passed on."""
 _LOOKED_AT_MAX = 16 * 1024 * 1024
-"""How much of a longer one is looked at for the fields that identify the event (they may stand at its end)."""
+"""How much of a longer one is looked at for the fields that identify the event (they may stand at its end).
+How much of a longer one is looked at for the fields that identify the event (they may stand at its end)."""
 _START_WAIT_MS = 3_000
-"""How long a session start or a prompt waits for an owner that is being started, and for its answer: on a loaded
-machine that takes longer than a hook may take else, and what it is told can't be made up for later. A gate waits
-for half of its own time, so that Python has the other half."""
+"""How long a session start or a prompt waits for an owner that is being started, and for its answer: on a
+loaded machine that takes longer than a hook may take else, and what it is told can't be made up for later. A
+gate waits for half of its own time, so that Python has the other half."""
 _FIRST_ANSWER_MS = 250
 """What an owner that has just come up is given for its answer, whatever its start has used of the budget."""
 _SPACE = b" \t\r\n"
@@ -84,12 +84,6 @@ def _refuse(output: str, why: str, started: float) -> int:
     return code
 
 
-def budget_ms(options: Options) -> int:
-    """Milliseconds that the whole call may take."""
-    budget = kind.budget_ms(options.kind)
-    return min(budget, _CLAUDE_BUDGET_MS) if options.format == "claude" else budget
-
-
 def _prepare(options: Options, started: float) -> Hook:
     at_ms = time.time_ns() // 1_000_000
     env = os.environ
@@ -101,11 +95,11 @@ def _prepare(options: Options, started: float) -> Hook:
 def _body(options: Options, started: float) -> bytes | None:
     """Standard input as the event's body.
 
-    The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event that
-    a busy machine delivers late is better than none.
+    The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event
+    that a busy machine delivers late is better than none.
     """
     claude = options.format == "claude"
-    wait_ms = _CLAUDE_BUDGET_MS if claude else kind.budget_ms(options.kind)
+    wait_ms = kind.CLAUDE_BUDGET_MS if claude else kind.budget_ms(options.kind)
     limit = _LOOKED_AT_MAX if claude else _INPUT_MAX
     # The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
     body, stop = read_to_end(0, limit, Deadline(wait_ms, started))
@@ -117,8 +111,8 @@ def _body(options: Options, started: float) -> bytes | None:
             raise BadInputError(f"stdin: did not end within {wait_ms} ms; close it behind the JSON")
         return body
     if len(body) <= _INPUT_MAX:
-        # Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a folder,
-        # is as good as an empty one.
+        # Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a
+        # folder, is as good as an empty one.
         return body if options.insists_on_stdin or body.strip(_SPACE) else None
     if not claude:
         raise BadInputError(f"stdin: more than {_INPUT_MAX} bytes (4 MiB); send less tool output")
@@ -167,6 +161,8 @@ class Hook:
             elif heard != NOTHING:
                 silence.forget()
             return self._fall_back(why)
+        except Exception as error:  # a defect of ours must not lose the event: the owner takes an id once
+            return self._fall_back(NoAnswer(client.BROKEN, f"{type(error).__name__}: {error}"))
         if heard != NOTHING:
             silence.forget()
         if said.flags & GATE_IT and self.is_claude:
@@ -190,13 +186,15 @@ class Hook:
         return self._ask_fresh_owner(client_of_root, asked, max(budget, wait_ms))
 
     def _owner_budget_ms(self) -> int:
-        budget = budget_ms(self.options)
+        budget = kind.allowed_ms(self.options.kind, self.options.format)
         if budget < _GOVERNED_BUDGET_MS and self._is_governed_here():
             return _GOVERNED_BUDGET_MS
         return budget
 
     def _is_governed_here(self) -> bool:
-        """Whether the project has requirements that this event may concern, as far as that is told by folders."""
+        """Whether the project has requirements that this event may concern, as far as that is told by
+        folders.
+        """
         places = self.event.places
         return gate.decides(self.options.kind, self.options.format) and (
             gate.is_governed((places.cwd, places.project, places.top)) or gate.holds(places.root)
@@ -230,8 +228,8 @@ class Hook:
     def _start_wait_ms(self) -> int | None:
         """How long the hook waits for an owner that it starts, if it does.
 
-        What a session's start and a prompt are told needs the store, gates are decided by an owner, and after an
-        idle hour there is none. A session's end has no time for both an owner's start and a Python.
+        What a session's start and a prompt are told needs the store, gates are decided by an owner, and after
+        an idle hour there is none. A session's end has no time for both an owner's start and a Python.
         """
         word = self.options.kind
         if word == "session-start" or (word == "prompt-submit" and self.is_claude):

@@ -1,11 +1,13 @@
-"""Knows the time budgets of hook events. Twin of ext/launcher/src/kind.rs; their names are ``claude.hooks.claude``'s."""
+"""Knows the events' time budgets. Twin of ext/launcher/src/kind.rs; ``claude.hooks.claude`` has their names."""
 
 from __future__ import annotations
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB, TAKES_CONTEXT
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
 
-__all__ = ["EVENT_OF_VERB", "budget_ms", "takes_context"]
+__all__ = ["CLAUDE_BUDGET_MS", "EVENT_OF_VERB", "allowed_ms", "budget_ms"]
 
+CLAUDE_BUDGET_MS = 1_000
+"""The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it."""
 _BUDGETS_MS = {
     "session-start": 5_000,
     "pre-tool": 100,
@@ -21,6 +23,7 @@ def budget_ms(kind: str) -> int:
     return _BUDGETS_MS.get(kind, _BUDGET_MS)
 
 
-def takes_context(kind: str) -> bool:
-    """Whether the client shows the model what such a hook gives as additional context."""
-    return EVENT_OF_VERB[kind] in TAKES_CONTEXT
+def allowed_ms(kind: str, output: str) -> int:
+    """Milliseconds that a whole call with that format may take."""
+    budget = budget_ms(kind)
+    return min(budget, CLAUDE_BUDGET_MS) if output == "claude" else budget

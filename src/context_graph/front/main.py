@@ -1,7 +1,7 @@
 """Runs `context-graph-cli` in Python: hooks, brief, status line and MCP itself, all else by ``cli``.
 
-Twin: ext/launcher/src/lib.rs. Whatever goes wrong, a hook never ends with 2, which would block the client, and
-never with a traceback.
+Twin: ext/launcher/src/lib.rs. Whatever goes wrong, a hook never ends with 2, which would block the client,
+and never with a traceback.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _HELP = ("--help", "-h")
+_HELP_WANTED = -1
+"""What ``hook.hooks`` returns where its help was asked for, which Typer has."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -39,7 +41,7 @@ def _asks_for_help(words: Sequence[str]) -> bool:
 
 
 def _end(code: int) -> NoReturn:
-    """End at once: nothing is buffered, and to take the interpreter down costs as much as to send an event."""
+    """End at once: nothing is buffered, and to take the interpreter down costs as much as an event."""
     os._exit(code)
 
 
@@ -62,15 +64,10 @@ def _hooks(word: str, args: list[str], started: float) -> NoReturn:
 
         code = hook.hooks(word, args, started, claude)
     except BaseException as error:  # a defect of ours must cost the user's session nothing
-        _debug(error)
-    if code == hook_help():
+        _say(2, f"context-graph: this event could not be recorded: {type(error).__name__}: {error}\n")
+    if code == _HELP_WANTED:
         _become_cli(["hooks", word, *args])
     _end(0 if claude else code)
-
-
-def hook_help() -> int:
-    """What ``hook.hooks`` returns when it is asked for its help, which Typer has."""
-    return -1
 
 
 def _status_line(with_state: bool) -> NoReturn:
@@ -120,7 +117,7 @@ def _say(handle: int, text: str) -> None:
 
 
 def _become_cli(words: list[str]) -> NoReturn:
-    """Run the commands of ``cli``; as the launcher does, by the interpreter that CONTEXT_GRAPH_PYTHON names."""
+    """Run a command of ``cli``; as the launcher does, by the interpreter that CONTEXT_GRAPH_PYTHON names."""
     if os.environ.get("CONTEXT_GRAPH_PYTHON"):
         from context_graph.front import programs
 

@@ -1,6 +1,7 @@
 """Parses the arguments of `hooks <kind>` (seed 001 section 2.3). Twin of ext/launcher/src/options.rs.
 
-Every kind takes every option; ``cli.command_table`` has them too, for help, and tests/contract compares the three.
+Every kind takes every option; ``cli.command_table`` has them too, for help, and tests/contract compares the
+three.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("json", "json-compact", "text", "claude")
 SWITCH, BOOLEAN, FORMAT, MILLISECONDS, NAME, PATH, TEXT = range(7)
-"""What an option takes: true, false or nothing; true or false; a format; a number; a name, which counts as not given
-where it is empty (scripts pass "$SESSION_ID" whether it is set or not); a path, where an empty one is a mistake
-that must be told; anything, even what begins with dashes."""
+"""What an option takes: true, false or nothing; true or false; a format; a number; a name, which counts as
+not given where it is empty (scripts pass "$SESSION_ID" whether it is set or not); a path, where an empty one
+is a mistake that must be told; anything, even what begins with dashes."""
 
 OPTIONS = {
     "format": FORMAT,

@@ -1,4 +1,5 @@
-"""Renders what can be said without the owner. Twin of ext/launcher/src/output.rs; the formats are the owner's."""
+"""Renders what can be said without the owner. Twin of ext/launcher/src/output.rs; the formats are the
+owner's."""
 
 from __future__ import annotations
 
@@ -54,6 +55,8 @@ def render(output: str, error: str | None, measures: Sequence[float] | None, ela
 
 
 def claude_document(event_name: str, context: str, message: str) -> bytes:
-    """The client's document that tells the model ``context`` and the user ``message``; nothing if both are empty."""
+    """The client's document that tells the model ``context`` and the user ``message``; nothing if both are
+    empty.
+    """
     made = document(event_name, context=context, system_message=message)
     return dumps(made) + b"\n" if made else b""

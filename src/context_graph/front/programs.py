@@ -1,4 +1,5 @@
-"""Finds and starts the Python programs: the owner, the gates, and the CLI. Twin of ext/launcher/src/programs.rs.
+"""Finds and starts the Python programs: the owner, the gates, and the CLI. Twin of
+ext/launcher/src/programs.rs.
 
 Where the launcher looks for scripts, this already runs in the interpreter that has them. CONTEXT_GRAPH_PYTHON
 names another one for both.
@@ -10,6 +11,7 @@ import os
 import sys
 
 from context_graph.errors import ContextGraphError
+from context_graph.system.streams import keep_to_ourselves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ OWNER, CLI, GATE = "context_graph.owner", "context_graph.cli", "context_graph.ga
 _SCRIPTS = {OWNER: "context-graph-owner", CLI: "context-graph-py", GATE: "context-graph-py"}
 """The names by which people know them."""
 STARTED, OWNED = "started", "owned"
-"""How an attempt to start an owner ended; OWNED: somebody holds the lock, and serves, starts or is leaving."""
+"""How an attempt to start an owner ended; OWNED: somebody holds the lock, and serves, starts or is leaving.
+How an attempt to start an owner ended; OWNED: somebody holds the lock, and serves, starts or is leaving."""
 
 
 class NotFoundError(Exception):
@@ -49,7 +52,8 @@ def find(module: str, env: Mapping[str, str], base: str = "") -> list[str]:
             f"{_SCRIPTS[module]} was not found; looked at {', '.join(looked)}; install context-graph or set "
             "CONTEXT_GRAPH_PYTHON"
         )
-    # -P: a folder `context_graph` in the working folder, which anybody's repository may hold, must not be imported.
+    # -P: a folder `context_graph` in the working folder, which anybody's repository may hold, must not be
+    # imported.
     return [found, "-P", "-m", module]
 
 
@@ -70,14 +74,15 @@ def _on_disk(name: str, env: Mapping[str, str], looked: list[str]) -> str | None
 
 
 def exec_cli(env: Mapping[str, str], args: Sequence[str]) -> str:
-    """Become the Python CLI with the same arguments; returns only if that is not possible, with the reason."""
+    """Become the Python CLI with the same arguments; returns only if that can't be, with the reason."""
     import signal
 
     try:
         words = find(CLI, env)
     except NotFoundError as error:
         return str(error)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # an exec hands ignored ones on
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # an exec hands ignored ones on
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execv(words[0], [*words, *args])
     except OSError as error:
@@ -102,6 +107,7 @@ class Starter:
         try:
             # It will run in `/`, so its program must not be relative.
             command = find(OWNER, env, self._places.cwd)
+            keep_to_ourselves()
             with start_owner(Path(self._places.root), env, command=command, heard=False) as starting:
                 return (STARTED if starting.pid else OWNED), ""
         except (NotFoundError, ContextGraphError, OSError) as error:

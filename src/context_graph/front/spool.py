@@ -1,8 +1,9 @@
-"""Spools a hook's event when no owner answers. Twin of ext/launcher/src/spool.rs; owner.sessions.spool reads it.
+"""Spools a hook's event when no owner answers. Twin of ext/launcher/src/spool.rs; owner.sessions.spool reads
+it.
 
-A record is a newline, the CRC-32 of its JSON as 8 hex digits, a space, the JSON on one line and a newline. The
-newline in front ends a record that a crash or a full disk has cut short, so that only the torn one is lost. The
-format is on disk: never change a byte of it.
+A record is a newline, the CRC-32 of its JSON as 8 hex digits, a space, the JSON on one line and a newline.
+The newline in front ends a record that a crash or a full disk has cut short, so that only the torn one is
+lost. The format is on disk: never change a byte of it.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import os
 import time
 import zlib
 
-from context_graph.system.streams import Deadline, above_standard
+from context_graph.system.streams import Deadline, above_standard, make_private
 
 _SPOOL_MAX = 64 * 1024 * 1024
 """At which size the spool takes no more: with an owner that never starts it must not fill the disk."""
 _LOCK_MS = 50
 """How long to wait for other writers and for the owner's rename."""
 _REOPENINGS = 8
-"""How often the path may turn out to be another file than the one opened (the owner renames it to drain it)."""
+"""How often the path may turn out to be another file than the one opened (the owner renames it to drain it).
+How often the path may turn out to be another file than the one opened (the owner renames it to drain it)."""
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -86,7 +88,7 @@ def _open_below(path: str) -> int:
     try:
         return above_standard(os.open(path, _FLAGS, 0o600))
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         return above_standard(os.open(path, _FLAGS, 0o600))
 
 

@@ -1,7 +1,7 @@
 """Prints `req statusline`, the client's status line about requirements, from the owner, else from Python.
 
-`status --line`: the session's state from brief.bin before it. Twin of ext/launcher/src/statusline.rs. Pure: no
-event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
+`status --line`: the session's state from brief.bin before it. Twin of ext/launcher/src/statusline.rs. Pure:
+no event, nothing spooled, no owner started. Whatever fails is a short line, never an error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _body(started: float) -> bytes:
 
 
 def _state(env: Mapping[str, str], places: Places, body: bytes) -> bytes:
-    """The brief of the session that the client's JSON names, else the environment's, else the store's newest."""
+    """The brief of the session that the client's JSON names, else the environment's, else the newest."""
     from context_graph.front.document import top_text
 
     session = top_text(body, "session_id") or session_id(env) or None

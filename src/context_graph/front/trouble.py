@@ -1,7 +1,7 @@
 """Notes an owner in trouble for the next hook. Twin of ext/launcher/src/trouble.rs.
 
-`run/owner.silent`: an owner did not answer in time. For some seconds nobody else waits for it; then one tries again.
-The owner removes it as soon as it answers. `run/told-…`: a session's user has been told of a trouble.
+`run/owner.silent`: an owner did not answer in time. For some seconds nobody else waits for it; then one tries
+again. The owner removes it as soon as it answers. `run/told-…`: a session's user has been told of a trouble.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import os
 import time
 
 from context_graph.config.places import fnv1a64
+from context_graph.system.streams import make_private
 
 _REMEMBERED_S = 10
 """How long an owner that was silent once is not asked again."""
 NOTHING, BEFORE, JUST_NOW = "nothing", "before", "just now"
-"""What is known of the owner's silence: nothing speaks against asking; it was silent some time ago, and whoever asks
-now is the one to try; it was silent a moment ago."""
+"""What is known of the owner's silence: nothing speaks against asking; it was silent some time ago, and
+whoever asks now is the one to try; it was silent a moment ago."""
 _SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -66,7 +67,7 @@ def first_to_tell(root: str, what: str, session: str, anyway: bool) -> bool:
         try:
             os.close(os.open(mark, flags, 0o600))
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(mark), mode=0o700, exist_ok=True)
+            make_private(os.path.dirname(mark))
             os.close(os.open(mark, flags, 0o600))
     except FileExistsError:
         return False

@@ -143,6 +143,43 @@ def above_standard(handle: int) -> int:
     return moved
 
 
+def make_private(folder: str) -> None:
+    """Make ``folder`` and what is missing above it, for their owner alone.
+
+    Raises OSError.
+    """
+    try:
+        _mkdir(folder)
+    except FileNotFoundError:
+        make_private(os.path.dirname(folder))
+        _mkdir(folder)
+
+
+def _mkdir(folder: str) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+
+
+def keep_to_ourselves() -> None:
+    """Let no program that is started from here on inherit a descriptor that is not named to it.
+
+    A client may leave descriptors open, and an owner outlives it.
+    """
+    try:
+        names = os.listdir("/dev/fd")
+    except OSError:
+        names = [str(handle) for handle in range(256)]
+    for name in names:
+        if name.isdigit() and int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:
+                pass  # closed: it was that of the listing
+
+
 def connect(path: str) -> _socket.socket:
     """Connect to the Unix stream socket at ``path``, non-blocking.
 

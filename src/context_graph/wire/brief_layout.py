@@ -2,8 +2,8 @@
 
 tests/golden/brief_v1.bin pins the layout for both languages. The owner writes slots
 (owner.sessions.brief_cache); the launcher (ext/launcher/src/brief.rs) and ``front.brief`` read them without a
-lock: a slot is believed only if its checksum and its full session id match, so a torn or foreign line is never
-shown (invariant 8).
+lock: a slot is believed only if its checksum and its full session id match, so a torn or foreign line is
+never shown (invariant 8).
 """
 
 from __future__ import annotations

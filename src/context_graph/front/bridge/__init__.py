@@ -1,8 +1,8 @@
 """Serves `mcp`: carries MCP from standard input and output to the owner, as lines of JSON-RPC.
 
 The client sees one server for as long as this process lives. Owners may come and go behind it: a request that
-was on its way when one went is sent to the next, which knows it again by its bytes and does nothing twice. Twin of
-ext/launcher/src/bridge. Start reading at ``carry``.
+was on its way when one went is sent to the next, which knows it again by its bytes and does nothing twice.
+Twin of ext/launcher/src/bridge. Start reading at ``carry``.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ _HELD_MAX = 16 * 1024 * 1024
 _LAST_ANSWERS_MS = 120_000
 """After the client's last word: how long answers are waited for that are still due."""
 _SILENT_MS = 15_000
-"""How long an owner may be silent while requests wait, before it is asked whether it answers anybody. Those that
-take their time leave it free to say so."""
+"""How long an owner may be silent while requests wait, before it is asked whether it answers anybody. Those
+that take their time leave it free to say so."""
 _KNOWN_MS = 1_000
 """The same, for one that did not answer somebody a moment ago."""
 _READ = 64 * 1024
 _STUCK = (
-    "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives a new one); what "
-    "was asked may yet be done"
+    "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives a new one); "
+    "what was asked may yet be done"
 )
 
 
@@ -118,7 +118,9 @@ class Bridge:
         return self._silent_by.left_ms() if owes else None
 
     def _probe_owner(self) -> None:
-        """An owner that is stopped or hangs would leave the client waiting for ever: its requests are answered here."""
+        """An owner that is stopped or hangs would leave the client waiting for ever: its requests are
+        answered here.
+        """
         if not self._link.owner_answers():
             self._link.note_silence()
             self._to_client += self._flights.abandon(_STUCK)

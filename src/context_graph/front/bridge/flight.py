@@ -110,7 +110,9 @@ class Flights:
         return self._answer_all("no owner can be reached", why)
 
     def abandon(self, why: str) -> bytes:
-        """The owner is there and silent: answers for all that wait; its own, late ones are kept from the client."""
+        """The owner is there and silent: answers for all that wait; its own, late ones are kept from the
+        client.
+        """
         self._swallow += [flight.key for flight in self._flying if flight.key is not None]
         return self._answer_all("the owner process does not answer", why)
 

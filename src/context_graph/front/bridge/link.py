@@ -1,4 +1,5 @@
-"""Connects to the owner: starts one if there is none, and attaches. Twin of ext/launcher/src/bridge/link.rs."""
+"""Connects to the owner: starts one if there is none, and attaches. Twin of ext/launcher/src/bridge/link.rs.
+Connects to the owner: starts one if there is none, and attaches. Twin of ext/launcher/src/bridge/link.rs."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class Link:
         self._client, self._starter = Client(places.root), Starter(places)
         self._silence = Silence(places.root)
         self._env, self._places = env, places
-        # Names this bridge in all its connections: together with a request's bytes it tells the owner a request that
-        # is sent again from a new one.
+        # Names this bridge in all its connections: together with a request's bytes it tells the owner a
+        # request that is sent again from a new one.
         self._id = fresh_id()
 
     def open(self, stop: int) -> socket:

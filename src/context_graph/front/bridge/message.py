@@ -43,8 +43,8 @@ def _head(line: bytes) -> dict[str, Any]:
 def sent(line: bytes) -> tuple[str, Any, str]:
     """What a line of the client's is: its kind, its id (of a batch, the ids that wait), its method.
 
-    REQUEST waits for an answer with this id; CANCELLED no longer does; OTHER is nothing that is answered, or that
-    we understand: the owner will say what is wrong with it.
+    REQUEST waits for an answer with this id; CANCELLED no longer does; OTHER is nothing that is answered, or
+    that we understand: the owner will say what is wrong with it.
     """
     if line.startswith(b"["):
         ids = _batch(line)

@@ -325,7 +325,10 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
     """
     report, reports = _pipe()
     handed = max(lock, says, reports) + 1  # none of ours, so no dup2 below overwrites what a later one needs
-    words = ["/bin/sh", "-c", '"$@" >/dev/null & echo $!', "sh", *command, "--lock-fd", str(handed)]
+    # In `/`: it must hold no folder that somebody may want to remove.
+    place = "cd / && " if command[0].startswith("/") else ""
+    line = f'{place}{{ "$@" >/dev/null & echo $!; }}'
+    words = ["/bin/sh", "-c", line, "sh", *command, "--lock-fd", str(handed)]
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, reports, 1),
@@ -333,9 +336,7 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         (os.POSIX_SPAWN_DUP2, lock, handed),
     ]
     try:
-        shell = os.posix_spawn(
-            words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=()
-        )
+        shell = _in_own_session(words, actions)
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:
@@ -348,6 +349,32 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
     if not said.isdigit():
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), command[0])
     return int(said)
+
+
+def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> int:
+    """Execute ``words`` with what an owner may keep of the environment; its pid.
+
+    In a session of its own, so that nothing reaches it that is meant for the client's; where the system can't
+    do that in one call, the owner leaves that session itself.
+    """
+    env = kept_environment(os.environ)
+    ignored_here = (signal.SIGPIPE, signal.SIGXFSZ)
+
+    def spawn(setsid: bool) -> int:
+        return os.posix_spawn(
+            words[0],
+            words,
+            env,
+            file_actions=actions,
+            setsid=setsid,
+            setsigmask=(),
+            setsigdef=ignored_here,
+        )
+
+    try:
+        return spawn(setsid=True)
+    except NotImplementedError:
+        return spawn(setsid=False)
 
 
 def _pipe() -> tuple[int, int]:
