@@ -4,9 +4,6 @@
 //! else becomes the Python CLI. With CONTEXT_GRAPH_FRONT=python the twin in Python does all of it (src/context_graph/
 //! front). Start reading at `start`; `hook` is the middle, `sys` the edge.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("the launcher uses Linux system calls; elsewhere run the Python CLI (context-graph-py)");
-
 mod bridge;
 pub mod brief;
 mod briefcmd;

@@ -20,8 +20,8 @@ from context_graph.system.streams import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from context_graph.front.call import Call
     from context_graph.front.client import NoAnswer
-    from context_graph.front.hook import Hook
     from context_graph.wire.brief_layout import SlotParts
 
 Ending = tuple[int, bytes, bytes]
@@ -58,7 +58,7 @@ def _without_nul(text: str) -> str:
 class Fallback:
     """What is done for one hook when no owner has spoken."""
 
-    def __init__(self, hook: Hook) -> None:
+    def __init__(self, hook: Call) -> None:
         self._hook = hook
         self._event = hook.event
         self._kind = hook.options.kind

@@ -11,8 +11,8 @@ import time
 
 from context_graph.errors import ContextGraphError
 from context_graph.front import client, gate, kind, paths
+from context_graph.front.call import Call
 from context_graph.front.client import Answer, Client, NoAnswer
-from context_graph.front.env import is_debug
 from context_graph.front.event import Event
 from context_graph.front.options import Options, UsageError
 from context_graph.front.trouble import BEFORE, JUST_NOW, NOTHING, Silence
@@ -124,23 +124,8 @@ def _body(options: Options, started: float) -> bytes | None:
         raise BadInputError(str(fault)) from fault
 
 
-class Hook:
-    """One call, from its arguments to its end."""
-
-    def __init__(self, event: Event, started: float) -> None:
-        self.event = event
-        self.started = started
-        self.options = event.options
-        self.is_claude = event.options.format == "claude"
-
-    def debug(self, text: str) -> None:
-        """Say on standard error what is done, if that is asked for."""
-        if is_debug(self.event.env):
-            write_all(2, f"context-graph-cli: debug: {text}\n".encode("utf-8", "replace"))
-
-    def elapsed_ms(self) -> int:
-        """Since the process began."""
-        return int((time.monotonic() - self.started) * 1000)
+class Hook(Call):
+    """One call, and how it asks the owner."""
 
     def ask_owner(self) -> Ending:
         """The happy path, or the way to the fallback."""
@@ -187,34 +172,9 @@ class Hook:
 
     def _owner_budget_ms(self) -> int:
         budget = kind.allowed_ms(self.options.kind, self.options.format)
-        if budget < _GOVERNED_BUDGET_MS and self._is_governed_here():
+        if budget < _GOVERNED_BUDGET_MS and self.is_governed_here():
             return _GOVERNED_BUDGET_MS
         return budget
-
-    def _is_governed_here(self) -> bool:
-        """Whether the project has requirements that this event may concern, as far as that is told by
-        folders.
-        """
-        places = self.event.places
-        return gate.decides(self.options.kind, self.options.format) and (
-            gate.is_governed((places.cwd, places.project, places.top)) or gate.holds(places.root)
-        )
-
-    def is_governed(self) -> bool:
-        """The same, and the input looked into: its folder, the files that it names, its session."""
-        if self._is_governed_here():
-            return True
-        if not gate.decides(self.options.kind, self.options.format) or not self.event.body:
-            return False
-        from context_graph.front.document import inner_texts, top_text
-
-        event, body = self.event, self.event.body
-        named = inner_texts(body, "tool_input", lambda name: name.lower().endswith("path"))
-        files = (path if path.startswith("/") else f"{event.places.cwd}/{path}" for path in named)
-        # A file is held to the requirements of the project that it lies in, wherever the client was started.
-        return gate.is_governed((top_text(body, "cwd"), *files)) or gate.is_known(
-            event.env, event.session_id()
-        )
 
     def _ask_once(self, client_of_root: Client, deadline: Deadline) -> Answer:
         connection = client_of_root.connect(deadline)
@@ -263,13 +223,6 @@ class Hook:
                 if error.why not in (client.ABSENT, client.DECLINED) or up_by.left_ms() == 0:
                     raise
             time.sleep(0.005)
-
-    def debug_start(self, how: str, why: str) -> None:
-        """Say how an attempt to start an owner ended; see programs.Starter."""
-        if not how:
-            self.debug(f"the owner was not started: {why}")
-        elif how == "started":
-            self.debug("an owner was started")
 
     def _fall_back(self, why: NoAnswer) -> Ending:
         from context_graph.front.fallback import Fallback

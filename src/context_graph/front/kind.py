@@ -1,4 +1,4 @@
-"""Knows the events' time budgets. Twin of ext/launcher/src/kind.rs; ``claude.hooks.claude`` has their names."""
+"""Knows the events' time budgets. Twin of ext/launcher/src/kind.rs; ``claude.hooks.claude`` names them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from context_graph.claude.hooks.claude import EVENT_OF_VERB
 __all__ = ["CLAUDE_BUDGET_MS", "EVENT_OF_VERB", "allowed_ms", "budget_ms"]
 
 CLAUDE_BUDGET_MS = 1_000
-"""The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it."""
+"""The client waits no longer than this for a hook of ours, but for those that start an owner."""
 _BUDGETS_MS = {
     "session-start": 5_000,
     "pre-tool": 100,

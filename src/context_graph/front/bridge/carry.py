@@ -33,8 +33,8 @@ _KNOWN_MS = 1_000
 """The same, for one that did not answer somebody a moment ago."""
 _READ = 64 * 1024
 _STUCK = (
-    "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives a new one); "
-    "what was asked may yet be done"
+    "it is stopped or hangs (context-graph-cli owner status says what it does, owner restart gives a new "
+    "one); what was asked may yet be done"
 )
 
 
