@@ -76,7 +76,7 @@ class Copier:
             return self._under(value, name, secret=secret)
         if isinstance(value, dict):
             return {
-                self.text(key): self._copy(inner, key, secret=secret or self._names_a_secret(key))
+                self._name(key): self._copy(inner, key, secret=secret or self._names_a_secret(key))
                 for key, inner in value.items()
             }
         if isinstance(value, list):
@@ -89,6 +89,11 @@ class Copier:
         ):
             return _MASK
         return value
+
+    def _name(self, name: str) -> str:
+        """A field's name; where nothing can be checked, one that can be nothing else is kept."""
+        plain = self._rules is None and name.isidentifier() and name.isascii() and name.islower()
+        return name if plain and len(name) <= _NAME_MAX else self.text(name)
 
     def _under(self, value: str, name: str, *, secret: bool) -> str:
         if name in _IDENTITIES and not secret:

@@ -129,13 +129,21 @@ class Hook(Call):
 
     def ask_owner(self) -> Ending:
         """The happy path, or the way to the fallback."""
+        try:
+            return self._asked_owner()
+        except NoAnswer as why:
+            return self._fall_back(why)
+        except Exception as error:  # a defect of ours must not lose the event: the owner takes an id once
+            return self._fall_back(NoAnswer(client.BROKEN, f"{type(error).__name__}: {error}"))
+
+    def _asked_owner(self) -> Ending:
         # Reading stdin had its own limit; the owner gets the verb's budget whole.
         budget = self._owner_budget_ms()
         asked = time.monotonic()
         silence = Silence(self.event.places.root)
         heard = silence.heard()
         if heard == JUST_NOW:
-            return self._fall_back(NoAnswer(client.SILENT))
+            raise NoAnswer(client.SILENT)
         if heard == BEFORE:
             silence.note()  # the others need not try too
         try:
@@ -145,9 +153,7 @@ class Hook(Call):
                 silence.note()
             elif heard != NOTHING:
                 silence.forget()
-            return self._fall_back(why)
-        except Exception as error:  # a defect of ours must not lose the event: the owner takes an id once
-            return self._fall_back(NoAnswer(client.BROKEN, f"{type(error).__name__}: {error}"))
+            raise
         if heard != NOTHING:
             silence.forget()
         if said.flags & GATE_IT and self.is_claude:

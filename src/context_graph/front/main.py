@@ -64,7 +64,10 @@ def _hooks(word: str, args: list[str], started: float) -> NoReturn:
 
         code = hook.hooks(word, args, started, claude)
     except BaseException as error:  # a defect of ours must cost the user's session nothing
-        _say(2, f"context-graph: this event could not be recorded: {type(error).__name__}: {error}\n")
+        _say(
+            2,
+            f"context-graph: a defect, and this event may be lost: {type(error).__name__}: {error}\n",
+        )
     if code == _HELP_WANTED:
         _become_cli(["hooks", word, *args])
     _end(0 if claude else code)

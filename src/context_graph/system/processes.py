@@ -36,8 +36,8 @@ def exists(pid: int) -> bool:
 def look(pid: int, proc: str | None = PROC) -> tuple[bytes, int, int] | None:
     """Name, parent and start of a process; None if it is gone, or nothing is known of it.
 
-    The start is in clock ticks since boot, without /proc in Unix seconds: it tells a process from a later one of
-    the same id.
+    The start is in clock ticks since boot, without /proc in Unix seconds: it tells a process from a later one
+    of the same id.
     """
     if proc is None:
         words = _ps(pid, "ppid=,lstart=,ucomm=").split(None, 6)
@@ -59,7 +59,7 @@ def look(pid: int, proc: str | None = PROC) -> tuple[bytes, int, int] | None:
 
 
 def state(pid: int, proc: str | None = PROC) -> str:
-    """The kernel's letter for what the process does: R, S, T (stopped), D (waits for a disk), Z; "" if unknown."""
+    """The kernel's letter for what it does: R, S, T (stopped), D (waits for a disk), Z; "" if unknown."""
     if proc is None:
         letter = _ps(pid, "stat=").strip()[:1]
         return "D" if letter == "U" else letter

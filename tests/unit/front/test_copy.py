@@ -1,4 +1,4 @@
-"""The front's redacted copy for the spool, held to the launcher's (ext/launcher/src/copy.rs, tests/golden/secrets.tsv)."""
+"""The front's redacted copy for the spool, held to the launcher's (ext/launcher/src/copy.rs)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _rows() -> list[tuple[str, str, str]]:
 
 
 def test_every_golden_secret_is_masked(copier: Copier) -> None:
-    """REQ-HOOKS-33: whatever the launcher masks, alone and inside JSON, also before an owner has read more rules."""
+    """REQ-HOOKS-33: alone and inside JSON, also before an owner has read more rules."""
     missed = []
     for rule, secret, text in _rows():
         made = json.dumps(copier.value({"prompt": text, "tool_input": {"command": text}}), ensure_ascii=False)
@@ -40,8 +40,11 @@ def test_every_golden_secret_is_masked(copier: Copier) -> None:
 
 
 def test_values_under_telling_names_are_masked_whole_at_any_depth(copier: Copier) -> None:
-    given = '{"env":{"api_key":"abc","PIN_password":1234,"tokens":["a",{"b":"c"}],"token_count":7},"after":"kept"}'
-    assert copier.value(json.loads(given)) == {
+    given = {
+        "env": {"api_key": "abc", "PIN_password": 1234, "tokens": ["a", {"b": "c"}], "token_count": 7},
+        "after": "kept",
+    }
+    assert copier.value(given) == {
         "env": {"api_key": MASK, "PIN_password": MASK, "tokens": [MASK, {"b": MASK}], "token_count": 7},
         "after": "kept",
     }
@@ -70,11 +73,6 @@ def test_without_rules_no_text_passes_and_ids_do(copier: Copier) -> None:
     """An installation that is not whole must neither lose the event nor let a secret through."""
     copier._rules = None
     made = copier.value({"session_id": "s-1", "prompt": "anything", "n": 1, "empty": ""})
-    assert made == {
-        "session_id": "s-1",
-        "[redacted:unchecked]": "",
-        "n": 1,
-    } or "anything" not in json.dumps(made)
     assert "anything" not in json.dumps(made) and "s-1" in json.dumps(made)
 
 

@@ -1,4 +1,4 @@
-"""The front's strict reading of a hook's JSON, held to what the launcher takes (ext/launcher/src/json/tests.rs)."""
+"""The front's strict reading of a hook's JSON, held to what the launcher takes (ext/launcher/src/json)."""
 
 from __future__ import annotations
 

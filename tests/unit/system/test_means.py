@@ -1,4 +1,4 @@
-"""What differs by system, asked both ways for the same thing: as Linux does it, and as a system without its means."""
+"""What differs by system, asked both ways: as Linux does it, and as a system without its means."""
 
 from __future__ import annotations
 
@@ -77,11 +77,10 @@ def test_what_is_not_told_raises_and_is_not_guessed() -> None:
         with pytest.raises(OSError, match="does not tell"):
             asked(os.getpid(), None)
     assert processes.flock_holder("/", None) == 0
-    assert f"HOME={os.environ['HOME']}".encode() not in processes.environment(1) if os.getuid() else True
 
 
 def test_peak_memory_is_told_both_ways() -> None:
-    assert processes.peak_bytes(None) >= processes.peak_bytes("/proc") > 2**20
+    assert processes.peak_bytes(None) == pytest.approx(processes.peak_bytes("/proc"), rel=0.5)
 
 
 def test_a_peer_is_known_and_one_that_is_not_told_is_nobody() -> None:

@@ -1,4 +1,4 @@
-"""Reads which sessions are at work, and in which process: from the client folder's sessions.json and the system.
+"""Reads which sessions are at work, and in which process: from the client folder's sessions.json.
 
 The file is version 1.0. Keys are full session ids. ``ppid`` is the client's process, ``ticks`` its start
 time, so that a reused pid is not taken for it. Entries are in order of arrival, which single_session goes by.
