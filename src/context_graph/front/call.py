@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from context_graph.front import gate
-from context_graph.front.env import is_debug
+from context_graph.front.paths import is_debug
 from context_graph.system.streams import write_all
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from context_graph import __version__
-from context_graph.front.env import session_id, travelling
 from context_graph.front.options import SWITCH, TEXT
+from context_graph.front.paths import session_id, travelling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import time
 
-from context_graph.front import brief, client, gate, kind, spool
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.front import brief, client, gate, spool
 from context_graph.front.copy import Copier
 from context_graph.front.document import Fault, dumps, is_object, parse, top_text
 from context_graph.front.event import fresh_id
+from context_graph.front.options import allowed_ms
 from context_graph.front.output import claude_document, render
 from context_graph.front.paths import PATH_MAX
 from context_graph.front.programs import Starter
@@ -86,8 +88,8 @@ class Fallback:
         if lost:
             return self._failure(lost, _STORE_FAILED)
         if why.why in (client.TIMEOUT, client.SILENT):
-            allowed_ms = kind.allowed_ms(self._kind, hook.options.format)
-            return self._failure(f"Hook timeout after {allowed_ms}ms", _TIMED_OUT)
+            budget = allowed_ms(self._kind, hook.options.format)
+            return self._failure(f"Hook timeout after {budget}ms", _TIMED_OUT)
         measures = brief.measures(self._slot())
         return 0, render(hook.options.format, None, measures, hook.elapsed_ms()), b""
 
@@ -157,7 +159,7 @@ class Fallback:
         body = self._event.body
         if body and self._hook.is_governed() and is_object(body):
             return self._gated(context, notice, body)
-        return 0, claude_document(kind.EVENT_OF_VERB[self._kind], context, notice), b""
+        return 0, claude_document(EVENT_OF_VERB[self._kind], context, notice), b""
 
     def _gated(self, context: str, notice: str, body: bytes) -> Ending:
         """Let Python decide from the project's files. Should that fail too, the call is allowed, and said to
@@ -187,7 +189,7 @@ class Fallback:
 
     def _ungated(self, context: str, notice: str, why: str) -> Ending:
         """What is said when nothing could decide: to the user, the model where it listens, and the log."""
-        name = kind.EVENT_OF_VERB[self._kind]
+        name = EVENT_OF_VERB[self._kind]
         warning = (
             f"context-graph: the requirement gates could not be checked ({why}); this {name} was let through "
             "without them. `context-graph-cli req doctor` says more."

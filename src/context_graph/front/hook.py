@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import time
 
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
 from context_graph.errors import ContextGraphError
-from context_graph.front import client, gate, kind, paths
+from context_graph.front import client, gate, paths
 from context_graph.front.call import Call
 from context_graph.front.client import Answer, Client, NoAnswer
 from context_graph.front.event import Event
-from context_graph.front.options import Options, UsageError
+from context_graph.front.options import CLAUDE_BUDGET_MS, Options, UsageError, allowed_ms, budget_ms
 from context_graph.front.trouble import BEFORE, JUST_NOW, NOTHING, Silence
 from context_graph.system.streams import LATE, Deadline, read_to_end, write_all
 from context_graph.wire.layout import GATE_IT
@@ -56,7 +57,7 @@ def hooks(word: str, args: list[str], started: float, claude: bool) -> int:
         claude: Whether the arguments ask for the client's format.
     """
     output = "claude" if claude else "json"
-    if word not in kind.EVENT_OF_VERB:
+    if word not in EVENT_OF_VERB:
         return _refuse(output, f"there is no hook '{word}'; see context-graph-cli hooks --help", started)
     try:
         options = Options(word, args)
@@ -99,7 +100,7 @@ def _body(options: Options, started: float) -> bytes | None:
     that a busy machine delivers late is better than none.
     """
     claude = options.format == "claude"
-    wait_ms = kind.CLAUDE_BUDGET_MS if claude else kind.budget_ms(options.kind)
+    wait_ms = CLAUDE_BUDGET_MS if claude else budget_ms(options.kind)
     limit = _LOOKED_AT_MAX if claude else _INPUT_MAX
     # The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
     body, stop = read_to_end(0, limit, Deadline(wait_ms, started))
@@ -177,7 +178,7 @@ class Hook(Call):
         return self._ask_fresh_owner(client_of_root, asked, max(budget, wait_ms))
 
     def _owner_budget_ms(self) -> int:
-        budget = kind.allowed_ms(self.options.kind, self.options.format)
+        budget = allowed_ms(self.options.kind, self.options.format)
         if budget < _GOVERNED_BUDGET_MS and self.is_governed_here():
             return _GOVERNED_BUDGET_MS
         return budget

@@ -47,9 +47,9 @@ def _end(code: int) -> NoReturn:
 
 def _brief(args: list[str]) -> NoReturn:
     try:
-        from context_graph.front import briefcmd
+        from context_graph.front import brief
 
-        briefcmd.run(os.environ, args)
+        brief.run(os.environ, args)
     except BaseException as error:  # a brief never fails
         _debug(error)
         _say(1, "[C:? r=? IC=?]\n")

@@ -1,4 +1,6 @@
-"""Parses the arguments of `hooks <kind>` (seed 001 section 2.3). Twin of ext/launcher/src/options.rs.
+"""Parses the arguments of `hooks <kind>` (seed 001 section 2.3), and knows the kinds' time budgets.
+
+Twin of ext/launcher/src/options.rs and kind.rs; ``claude.hooks.claude`` has the kinds' names.
 
 Every kind takes every option; ``cli.command_table`` has them too, for help, and tests/contract compares the
 three.
@@ -12,6 +14,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+CLAUDE_BUDGET_MS = 1_000
+"""The client waits no longer than this for a hook of ours, but for those that start an owner."""
+_BUDGETS_MS = {
+    "session-start": 5_000,
+    "pre-tool": 100,
+    "post-tool": 3_000,
+    "post-tool-failure": 3_000,
+    "session-end": 30_000,
+}
+_BUDGET_MS = 2_000
 FORMATS = ("json", "json-compact", "text", "claude")
 SWITCH, BOOLEAN, FORMAT, MILLISECONDS, NAME, PATH, TEXT = range(7)
 """What an option takes: true, false or nothing; true or false; a format; a number; a name, which counts as
@@ -57,6 +69,17 @@ def _wanted(takes: int, value: str) -> str:
     if takes == FORMAT and value not in FORMATS:
         return "json, json-compact, text or claude"
     return ""
+
+
+def budget_ms(kind: str) -> int:
+    """Seed 001's time budget, milliseconds; events that it does not have get UserPromptSubmit's."""
+    return _BUDGETS_MS.get(kind, _BUDGET_MS)
+
+
+def allowed_ms(kind: str, output: str) -> int:
+    """Milliseconds that a whole call with that format may take."""
+    budget = budget_ms(kind)
+    return min(budget, CLAUDE_BUDGET_MS) if output == "claude" else budget
 
 
 class Options:

@@ -1,4 +1,7 @@
-"""Finds where one call works. Twin of ext/launcher/src/paths.rs; ``config.places`` has the rules."""
+"""Finds where one call works, and what its environment says. An empty variable counts as unset.
+
+Twin of ext/launcher/src/paths.rs and env.rs; ``config.places`` has the rules of places.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 
 from context_graph.config import places
 from context_graph.errors import ConfigError
+from context_graph.wire.layout import ENV_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,3 +47,19 @@ def locate(env: Mapping[str, str], db_path: str | None = None) -> Places:
     if max(len(os.fsencode(root)), len(os.fsencode(store))) > PATH_MAX:
         raise ConfigError("a path is longer than 4095 bytes; use shorter folder names")
     return Places(root, cwd, project, top, store)
+
+
+def session_id(env: Mapping[str, str]) -> str:
+    """The session that the client names."""
+    return env.get("CLAUDE_CODE_SESSION_ID", "")
+
+
+def is_debug(env: Mapping[str, str]) -> bool:
+    """Whether to say on standard error what is done and why."""
+    return env.get("CONTEXT_GRAPH_DEBUG") == "1"
+
+
+def travelling(env: Mapping[str, str]) -> bytes:
+    """What travels with a request, `NAME=value` separated by NUL."""
+    given = [f"{name}={env[name]}" for name in ENV_NAMES if env.get(name)]
+    return b"\0".join(map(os.fsencode, given))

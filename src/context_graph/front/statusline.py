@@ -13,7 +13,7 @@ from context_graph import __version__
 from context_graph.errors import ContextGraphError
 from context_graph.front import brief, client, gate, paths
 from context_graph.front.client import Client, NoAnswer
-from context_graph.front.env import session_id, travelling
+from context_graph.front.paths import session_id, travelling
 from context_graph.front.trouble import JUST_NOW, Silence
 from context_graph.system.streams import LATE, Deadline, read_to_end, write_all
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli
 
-from context_graph.front.kind import EVENT_OF_VERB, budget_ms
-from context_graph.front.options import FORMATS, OPTIONS
+from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.front.options import FORMATS, OPTIONS, budget_ms
 from context_graph.owner.sessions.spool import decode_line
 
 START = "from context_graph.front.main import main; main()"
@@ -81,11 +81,8 @@ def test_a_hook_that_an_owner_answers_loads_only_what_it_uses(cli: Cli, verb: st
         "context_graph.config.repository",
         "context_graph.errors",
         "context_graph.front",
-        *(
-            f"context_graph.front.{name}"
-            for name in ("call", "client", "event", "gate", "hook", "kind", "main")
-        ),
-        *(f"context_graph.front.{name}" for name in ("env", "options", "paths", "programs", "trouble")),
+        *(f"context_graph.front.{name}" for name in ("call", "client", "event", "gate", "hook", "main")),
+        *(f"context_graph.front.{name}" for name in ("options", "paths", "programs", "trouble")),
         "context_graph.system",
         "context_graph.system.peers",
         "context_graph.system.streams",

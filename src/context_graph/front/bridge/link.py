@@ -9,8 +9,8 @@ import time
 from context_graph import __version__
 from context_graph.front import client
 from context_graph.front.client import Client, NoAnswer
-from context_graph.front.env import session_id
 from context_graph.front.event import fresh_id
+from context_graph.front.paths import session_id
 from context_graph.front.programs import STARTED, Starter
 from context_graph.front.trouble import JUST_NOW, Silence
 from context_graph.system.streams import READ, Deadline, wait
