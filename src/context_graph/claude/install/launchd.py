@@ -13,7 +13,7 @@ from typing import Final
 from context_graph.errors import ConfigError
 
 LABEL: Final = "io.context-graph.owner"
-MARK: Final = "<!-- Written by context-graph-cli setup --autostart -->"
+MARK: Final = "<!-- Written by context-graph-cli setup, option autostart -->"
 _LAUNCHCTL_S: Final = 10.0
 
 
