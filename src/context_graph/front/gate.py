@@ -16,8 +16,8 @@ from context_graph.system.streams import (
     LATE,
     Deadline,
     above_standard,
+    as_input,
     read_to_end,
-    unnamed_file,
 )
 
 TYPE_CHECKING = False
@@ -129,7 +129,7 @@ def _run(command: Sequence[str], body: bytes, deadline: Deadline) -> bytes:
 
     handles: list[int] = []
     try:
-        handles.append(unnamed_file(body))
+        handles.append(as_input(body))
         reading, writing = os.pipe()
         handles += (above_standard(reading), above_standard(writing))
         child = subprocess.Popen(command, stdin=handles[0], stdout=handles[2])

@@ -197,25 +197,43 @@ def connect(path: str) -> _socket.socket:
     return made
 
 
-def unnamed_file(data: bytes) -> int:
-    """A descriptor of an unnamed file that holds ``data``, to be read from its start.
+def as_input(data: bytes) -> int:
+    """A descriptor from which a program that is started reads ``data`` to its end, whatever its size.
 
-    Unlike a pipe it takes any amount at once. In memory where the system has such files.
+    An unnamed file in memory; where the system has none, a pipe that a thread fills. Never a file on a disk:
+    the data may hold secrets.
     """
     try:
-        handle = os.memfd_create("event")
+        handle = above_standard(os.memfd_create("event"))
     except (AttributeError, OSError):
-        import tempfile
-
-        handle, name = tempfile.mkstemp(prefix="context-graph-")
-        os.unlink(name)
-    handle = above_standard(handle)
+        return _filled_pipe(data)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
+        _write_whole(handle, data)
         os.lseek(handle, 0, os.SEEK_SET)
     except BaseException:
         os.close(handle)
         raise
     return handle
+
+
+def _filled_pipe(data: bytes) -> int:
+    import threading
+
+    reading, writing = (above_standard(handle) for handle in os.pipe())
+
+    def fill() -> None:
+        try:
+            _write_whole(writing, data)
+        except OSError:
+            pass  # its reader has gone: it says itself what came of it
+        finally:
+            os.close(writing)
+
+    threading.Thread(target=fill, daemon=True).start()
+    return reading
+
+
+def _write_whole(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]

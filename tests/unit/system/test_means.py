@@ -18,6 +18,7 @@ import pytest
 from context_graph.system import peers, processes, streams
 from context_graph.system.streams import READ, WRITE, Deadline
 
+ECHO = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())"
 WAYS = [pytest.param("/proc", id="proc"), pytest.param(None, id="ps")]
 
 
@@ -124,17 +125,26 @@ def test_waiting_is_the_same_without_poll(monkeypatch: pytest.MonkeyPatch, has_p
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_an_unnamed_file_holds_any_amount(
+def test_a_program_is_given_any_amount_and_no_disk_sees_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_memory: bool
 ) -> None:
+    """Invariant 10: what a gate is asked about has not been redacted."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     if not in_memory:
         monkeypatch.delattr(os, "memfd_create")
     data = os.urandom(300_000)
-    handle = streams.unnamed_file(data)
-    with open(handle, "rb") as source:
-        assert source.read() == data
-    assert not list(tmp_path.iterdir())
+    handle = streams.as_input(data)
+    assert os.readlink(f"/proc/self/fd/{handle}").startswith(("/memfd:", "pipe:"))
+    done = subprocess.run([sys.executable, "-I", "-c", ECHO], stdin=handle, capture_output=True, check=True)
+    os.close(handle)
+    assert done.stdout == data and not list(tmp_path.iterdir())
+
+
+def test_a_program_that_reads_nothing_of_its_input_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    handle = streams.as_input(bytes(4_000_000))
+    assert subprocess.run(["/bin/true"], stdin=handle, timeout=10).returncode == 0
+    os.close(handle)
 
 
 def test_a_file_gets_its_size_without_fallocate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
 use std::ffi::c_int;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// There is no such flag here: the signal is ignored, which `ignore_write_signals` does for all that send.
@@ -21,7 +20,7 @@ pub fn random(buffer: &mut [u8; 16]) -> bool {
     unsafe { libc::getentropy(buffer.as_mut_ptr().cast(), buffer.len()) == 0 }
 }
 
-/// Between its making and this call another thread could fork; there is none.
+/// Between its making and this call another thread could fork; none does.
 fn kept_to_us(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     let fd = above_standard(fd)?;
     rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
@@ -41,19 +40,14 @@ pub fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((kept_to_us(reading)?, kept_to_us(writing)?))
 }
 
-/// An unnamed file that holds `bytes`, to be read from its start: unlike a pipe it takes any amount at once.
+/// A pipe from which `bytes` are read to their end: there are no unnamed files in memory here, and a file on a disk must
+/// not hold what may be a secret. A thread fills it, for a pipe takes little at once.
 pub fn in_memory(bytes: &[u8]) -> io::Result<File> {
-    let mut drawn = [0; 16];
-    if !random(&mut drawn) {
-        return Err(io::ErrorKind::Other.into());
-    }
-    let name = format!("context-graph-{:032x}", u128::from_be_bytes(drawn));
-    let path = std::env::temp_dir().join(name);
-    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    std::fs::remove_file(&path)?;
-    let file = File::from(above_standard(OwnedFd::from(file))?);
-    file.write_all_at(bytes, 0)?;
-    Ok(file)
+    let (reading, writing) = pipe()?;
+    let bytes = bytes.to_vec();
+    let fill = move || drop(File::from(writing).write_all(&bytes));
+    std::thread::Builder::new().spawn(fill)?;
+    Ok(File::from(reading))
 }
 
 /// Where `told` writes; -1 before there is such a pipe.
