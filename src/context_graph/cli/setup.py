@@ -20,7 +20,7 @@ from context_graph.claude.install.plan import (
     is_set_up,
     plan_removal,
     plan_setup,
-    plugin_folder,
+    plugin_copy,
     project_scope,
     remove_folders,
     user_scope,
@@ -97,7 +97,11 @@ def setup(
         typer.Option("--link", help="Only link the program into ~/.local/bin; --remove undoes it."),
     ] = False,
     plugin: Annotated[
-        bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
+        bool,
+        typer.Option(
+            "--plugin",
+            help="Copy the plugin into the data root and print its folder, for `claude --plugin-dir`.",
+        ),
     ] = False,
 ) -> None:
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
@@ -113,7 +117,7 @@ def setup(
     Example: context-graph-cli setup --dry-run
     """
     if plugin:
-        print(plugin_folder())
+        print(plugin_copy(data_root()))
         return
     if autostart:
         _autostart(remove=remove, yes=yes, dry_run=dry_run)
