@@ -1,0 +1,94 @@
+"""Codex CLI: the same events, names and answers as Claude Code's, but for its tool that edits.
+
+Checked with 0.169.0. A shell command's hook tells what was printed, not whether it failed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from context_graph.hosts.host import Host, Json, absolute
+from context_graph.model import EventKind
+
+_EDIT: Final = "apply_patch"
+_EXIT: Final = "Exit code: "
+_FILES: Final = {"*** Update File: ": "Edit", "*** Add File: ": "Write", "*** Delete File: ": "Edit"}
+_MOVED: Final = "*** Move to: "
+_MOST_FILES: Final = 200
+
+EVENTS: Final = {
+    EventKind.SESSION_START: "SessionStart",
+    EventKind.PRE_TOOL: "PreToolUse",
+    EventKind.POST_TOOL: "PostToolUse",
+    EventKind.PROMPT_SUBMIT: "UserPromptSubmit",
+    EventKind.PERMISSION_REQUEST: "PermissionRequest",
+    EventKind.SUBAGENT_START: "SubagentStart",
+    EventKind.SUBAGENT_STOP: "SubagentStop",
+    EventKind.STOP: "Stop",
+    EventKind.PRE_COMPACT: "PreCompact",
+    EventKind.POST_COMPACT: "PostCompact",
+    EventKind.SESSION_END: "SessionEnd",
+}
+
+
+def to_claude(kind: EventKind, given: Json) -> Json:
+    """Codex's input with the edits of a patch as one call of Edit, or of Write if it only adds one file."""
+    made = dict(given)
+    if kind is not EventKind.PROMPT_SUBMIT:  # a turn may take several prompts
+        made["prompt_id"] = given.get("turn_id")
+    patch = given.get("tool_input")
+    if given.get("tool_name") != _EDIT or not isinstance(patch, dict):
+        return made
+    text = patch.get("command")
+    tool, made["tool_input"] = _edit_of(text if isinstance(text, str) else "", given.get("cwd"))
+    made["tool_name"] = tool
+    said = given.get("tool_response")
+    failed = isinstance(said, str) and said.startswith(_EXIT) and not said.startswith(f"{_EXIT}0\n")
+    if kind is EventKind.POST_TOOL and failed:
+        made["hook_event_name"], made["error"] = "PostToolUseFailure", said
+    return made
+
+
+def _edit_of(patch: str, cwd: object) -> tuple[str, Json]:
+    """The tool of Claude Code's that a patch comes to, with its input: paths, what goes and what comes."""
+    tools: list[str] = []
+    paths: list[object] = []
+    old: list[str] = []
+    new: list[str] = []
+    for line in patch.split("\n"):
+        head = next((head for head in _FILES if line.startswith(head)), "")
+        if head:
+            tools.append(_FILES[head])
+        if head or line.startswith(_MOVED):
+            path = absolute(line.removeprefix(head or _MOVED).strip(), cwd)
+            if path not in paths[:_MOST_FILES]:
+                paths.append(path)
+        elif line.startswith("-"):
+            old.append(line[1:])
+        elif line.startswith("+"):
+            new.append(line[1:])
+    first, rest = (paths[0] if paths else ""), paths[1:_MOST_FILES]
+    if tools == ["Write"]:
+        return "Write", {"file_path": first, "content": "\n".join(new)}
+    made: Json = {"file_path": first, "old_string": "\n".join(old), "new_string": "\n".join(new)}
+    return "Edit", {**made, "paths": rest} if rest else made
+
+
+def from_claude(event: str, document: Json) -> Json:
+    """The document as it is: Codex reads the same keys."""
+    return document
+
+
+CODEX: Final = Host(
+    "codex",
+    EVENTS,
+    to_claude,
+    from_claude,
+    context_at=frozenset(
+        {
+            *(EventKind.SESSION_START, EventKind.PRE_TOOL, EventKind.POST_TOOL),
+            *(EventKind.PROMPT_SUBMIT, EventKind.SUBAGENT_START),
+        }
+    ),
+    untold=frozenset({"Bash"}),
+)
