@@ -81,8 +81,8 @@ STDIN: Final = Option(
 )
 FORMAT: Final = Option(
     "--format",
-    "json, json-compact and text print the specification's HookOutput. The others read and answer as a client's "
-    "hooks do, with one JSON document or nothing: claude is Claude Code, and docs/hosts.md has the rest.",
+    "json, json-compact and text print the specification's HookOutput. The others read and answer as a "
+    "client's hooks do, with one document or nothing: claude is Claude Code; docs/hosts.md has the rest.",
     choices=("json", "json-compact", "text", "claude", "codex", "gemini", "cursor"),
     default="json",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from context_graph.hosts.host import Host, Json, absolute
+from context_graph.hosts.host import Host, Json, absolute, without_event
 from context_graph.model import EventKind
 
 _EDIT: Final = "apply_patch"
@@ -33,7 +33,7 @@ EVENTS: Final = {
 
 def to_claude(kind: EventKind, given: Json) -> Json:
     """Codex's input with the edits of a patch as one call of Edit, or of Write if it only adds one file."""
-    made = dict(given)
+    made = without_event(given)
     if kind is not EventKind.PROMPT_SUBMIT:  # a turn may take several prompts
         made["prompt_id"] = given.get("turn_id")
     patch = given.get("tool_input")

@@ -1,6 +1,7 @@
 """Cursor: shapes read from the hook code of its SDK, 1.0.32; it was not run.
 
-A reason that holds the agent's stop is sent as the next message, so it says that no person wrote it.
+A reason that holds the agent's stop is sent as the next message, so it says that no person wrote it. What the
+model said last comes in an event of its own before the stop.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ TOOLS: Final = {
     "List": "LS",
     "Fetch": "WebFetch",
 }
+_SAID: Final = "afterAgentResponse"
 _MCP: Final = "MCP:"
 _KEPT: Final = (
-    *("hook_event_name", "prompt", "tool_name", "tool_input", "tool_use_id"),
+    *("prompt", "tool_name", "tool_input", "tool_use_id"),
     *("trigger", "reason", "is_interrupt", "truncated"),
 )
 
@@ -53,8 +55,9 @@ def to_claude(kind: EventKind, given: Json) -> Json:
         ours = isinstance(prompt, str) and prompt.startswith(NOT_THE_USER)
         made["source"] = "system" if ours else ""
     elif kind is EventKind.STOP:
-        loops = given.get("loop_count")
-        made["stop_hook_active"] = isinstance(loops, int) and loops > 0
+        loops, said = given.get("loop_count"), given.get("hook_event_name") == _SAID
+        made["stop_hook_active"] = said or (isinstance(loops, int) and loops > 0)
+        made["last_assistant_message"] = given.get("text")
     elif kind is EventKind.SESSION_END:
         made["duration_ms"] = given.get("duration_ms")
     else:
@@ -118,5 +121,6 @@ CURSOR: Final = Host(
             *(EventKind.POST_TOOL, EventKind.POST_TOOL_FAILURE),
         }
     ),
+    also={_SAID: EventKind.STOP},
     answers_always=True,
 )

@@ -1,15 +1,15 @@
 """Gemini CLI: checked with 0.61.0.
 
 Its PreCompress fires before every request to the model, compressed or not, so it is no compaction here. It
-names no tool calls, and a reason that holds the agent's stop comes back as the next prompt. Without a terminal
-it puts what a session's start told into the prompt itself.
+names no tool calls, and a reason that holds the agent's stop comes back as the next prompt. Without a
+terminal it puts what a session's start told into the prompt itself.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, specific
+from context_graph.hosts.host import NOT_THE_USER, Host, Json, absolute, specific, without_event
 from context_graph.model import EventKind
 
 EVENTS: Final = {
@@ -39,7 +39,7 @@ _EXIT: Final = "\nExit Code: "
 
 def to_claude(kind: EventKind, given: Json) -> Json:
     """Gemini's input with Claude Code's tools and answers."""
-    made = dict(given)
+    made = without_event(given)
     if kind is EventKind.PROMPT_SUBMIT:
         prompt = given.get("prompt")
         if isinstance(prompt, str):
@@ -87,7 +87,8 @@ def _outcome(tool: object, response: object) -> Json:
     if isinstance(error, dict):
         return _failed(error.get("message") or text or "the tool failed")
     if tool == "Bash" and _EXIT in text:
-        return _failed(text)
+        code = text.rpartition(_EXIT)[2].partition("\n")[0]
+        return _failed(f"Exit code {code}\n{shown if isinstance(shown, str) and shown else text}")
     if isinstance(shown, dict) and "fileDiff" in shown:
         return {"tool_response": {"filePath": shown.get("filePath"), "structuredPatch": shown["fileDiff"]}}
     return {"tool_response": shown if isinstance(shown, str) and shown else said}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from context_graph.model import EventKind
@@ -17,8 +17,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One host. Both translations take and give JSON objects, must not change what they are given, and drop what
-    the other side has no place for.
+    """One host. Both translations take and give JSON objects, must not change what they are given, and drop
+    what the other side has no place for.
     """
 
     name: str
@@ -26,11 +26,14 @@ class Host:
     events: Mapping[EventKind, str]
     """Our events and the host's names for them; what is not here, the host has not."""
     to_claude: Callable[[EventKind, Json], Json]
-    """The host's hook input as Claude Code would have sent it, but for ``hook_event_name``."""
+    """The host's hook input as Claude Code would have sent it; with ``hook_event_name`` only where that is
+    another one than the verb's, a failed call."""
     from_claude: Callable[[str, Json], Json]
     """The host's answer to the event that Claude Code calls by that name, from Claude Code's document."""
     context_at: frozenset[EventKind]
     """Events whose answer may bring the model a text."""
+    also: Mapping[str, EventKind] = field(default_factory=dict)
+    """Further events of the host that count as one of ours."""
     untold: frozenset[str] = frozenset()
     """Tools, by Claude Code's names, of which the host does not tell whether the call failed."""
     answers_always: bool = False
@@ -40,6 +43,11 @@ class Host:
 def common(given: Json, *names: str) -> Json:
     """Those of ``names`` that ``given`` has."""
     return {name: given[name] for name in names if name in given}
+
+
+def without_event(given: Json) -> Json:
+    """A copy without the host's name of the event, which the caller knows by ours."""
+    return {name: value for name, value in given.items() if name != "hook_event_name"}
 
 
 def absolute(path: object, cwd: object) -> object:

@@ -1,4 +1,4 @@
-"""Reads a hook's input from any host and writes the answer in that host's form; Claude Code's passes unchanged."""
+"""Reads a hook's input from any host and writes the answer in its form; Claude Code's passes unchanged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def readable_of(kind: EventKind, body: bytes, params: Mapping[str, object]) -> H
 
 
 def answer_of(named: str, event: str, document: bytes) -> bytes:
-    """Claude Code's ``document`` about its ``event`` in the format ``named``, newline included, or nothing."""
+    """Claude Code's ``document`` on its ``event`` in the format ``named``, newline included, or nothing."""
     host = HOSTS.get(named)
     if host is None:
         return document
@@ -69,7 +69,7 @@ def takes_context(named: str, kind: EventKind) -> bool:
 
 
 def _translated(host: Host, kind: EventKind, body: bytes) -> bytes:
-    """The body as Claude Code would have sent it; what is no object is left for `parse_hook_input` to refuse."""
+    """The body as Claude Code would have sent it; what is no object `parse_hook_input` is left to refuse."""
     if not body.strip() or len(body) > MAX_INPUT_BYTES:
         return body
     try:
@@ -79,10 +79,10 @@ def _translated(host: Host, kind: EventKind, body: bytes) -> bytes:
     if not isinstance(given, dict):
         return body
     own, named = EVENT_OF_VERB[kind.value], given.get("hook_event_name")
-    if named is not None and named != host.events.get(kind):
+    known = named == host.events.get(kind) or (isinstance(named, str) and host.also.get(named) is kind)
+    if named is not None and not known:
         raise InvalidInputError(
             f"hook_event_name: {str(named)[:60]!r} is not the event of `hooks {kind.value}` in {host.name}; "
             f"expected {host.events.get(kind, 'no event at all')!r}"
         )
-    made = host.to_claude(kind, {**given, "hook_event_name": own})
-    return json.dumps(made).encode()
+    return json.dumps({"hook_event_name": own, **host.to_claude(kind, given)}).encode()

@@ -22,7 +22,7 @@ from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
-from context_graph.hosts.translate import input_of
+from context_graph.hosts.translate import HOSTS, input_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions.event_log import RequirementLog
@@ -97,6 +97,7 @@ def _event(request: Request, given: HookInput, session_id: str, redactor: TextRe
         cwd=redactor.redact_id(given.cwd[:4096]),
         agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
         from_plugin=request.params.get("plugin") is True,
+        is_elsewhere=request.params.get("format") in HOSTS,
         is_canary=is_canary(session_id, given.tool_name),
     )
 
