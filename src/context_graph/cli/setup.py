@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
+from context_graph.cli.hosts import Asked, set_up
 from context_graph.cli.tables import columns
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
@@ -39,6 +40,10 @@ when claude asks whether you trust this folder, choose Yes (Enter alone means No
 
 
 def setup(
+    host: Annotated[
+        Literal["claude", "codex", "gemini", "cursor", "opencode"],
+        typer.Option("--host", help="The program to set up, if it is not Claude Code."),
+    ] = "claude",
     user: Annotated[
         bool, typer.Option("--user", help="Set up all projects, in your own settings and skills.")
     ] = False,
@@ -99,6 +104,9 @@ def setup(
     every file, settings.local.json too; from files that were edited since, it removes our entries only. With
     --local --remove, what the project's settings need stays.
 
+    With --host another program gets hooks, where it has them, and the memory tools: in the project's files or,
+    with --user, in your own. --remove, --diff, --dry-run, --yes and --no-mcp count there too.
+
     Exit codes: 0 done, or nothing to do; 1 you said no, or a file can't be used (nothing is written).
 
     Example: context-graph-cli setup --dry-run
@@ -111,6 +119,11 @@ def setup(
         return
     if link:
         _link(remove=remove, dry_run=dry_run)
+        return
+    if host != "claude":
+        only_claudes = local or strict_gates is not None or status_line or server_name != SERVER
+        asked = Asked(user=user, remove=remove, yes=yes, dry_run=dry_run, diff=diff, servers=servers)
+        set_up(host, asked, refused=only_claudes)
         return
     if not _SERVER_NAME.fullmatch(server_name):
         raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")
@@ -128,8 +141,7 @@ def setup(
     if wanted:
         _write(scope, record, made)
     _tell(made)
-    if not dry_run:
-        _offer_link(yes=yes)
+    _offer_link(yes=yes, dry_run=dry_run)
     if wanted:
         print(_NEXT if scope.servers is not None else _NEXT.partition("\n")[0])
         _offer_import()
@@ -240,8 +252,10 @@ def _apply(made: Setup) -> None:
         print(f"wrote {path}" if path.exists() else f"removed {path}")
 
 
-def _offer_link(*, yes: bool) -> None:
+def _offer_link(*, yes: bool, dry_run: bool) -> None:
     """Where the next terminal would not find the program: a link to it, if that is wanted."""
+    if dry_run:
+        return
     made = plan_link(find_launcher(), os.environ)
     if made.is_needed:
         question = f"Link the program into {made.path.parent}, so that hooks find it from every terminal?"
