@@ -104,8 +104,8 @@ def setup(
     every file, settings.local.json too; from files that were edited since, it removes our entries only. With
     --local --remove, what the project's settings need stays.
 
-    With --host another program gets hooks, where it has them, and the memory tools: in the project's files or,
-    with --user, in your own. --remove, --diff, --dry-run, --yes and --no-mcp count there too.
+    With --host another program gets hooks, where it has them, and the memory tools: in the project or, with
+    --user, in your own files. --remove, --diff, --dry-run, --yes and --no-mcp count there too.
 
     Exit codes: 0 done, or nothing to do; 1 you said no, or a file can't be used (nothing is written).
 

@@ -1,4 +1,4 @@
-"""Plans the changes of ``setup --host`` and its ``--remove``: the files of each host, and our part in them."""
+"""Plans the changes of ``setup --host`` and its ``--remove``: each host's files, and our part in them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _OPENCODE: Final = {"type": "local", "command": ["context-graph-cli", "mcp"], "e
 _SCHEMA: Final = {"$schema": "https://opencode.ai/config.json"}
 
 _NEXT: Final = {
-    "codex": "next: start `codex`; it asks to review new hooks before they run, and `/hooks` shows them",
+    "codex": "next: start `codex`; it asks to review new hooks; until then they do not run",
     "gemini": "next: start `gemini` and trust this folder: elsewhere it runs no hooks of a project",
-    "cursor": "next: open the project in Cursor; its settings show the hooks, and the tools wait to be allowed",
+    "cursor": "next: open the project in Cursor; its settings show hooks and tools",
     "opencode": "next: start `opencode`; it has the memory tools, and no hooks",
 }
 
