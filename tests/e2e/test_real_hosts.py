@@ -1,4 +1,4 @@
-"""Codex CLI and Gemini CLI themselves, set up by `setup --host`: each works with Claude Code on one memory."""
+"""Codex CLI and Gemini CLI themselves, set up by `setup --host`, on one memory with Claude Code."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def drive(cli: Cli, host: str, logs: Path, prompt: str) -> list[str]:
     logs.mkdir()
     (logs / "script.json").write_text(json.dumps(SCRIPTS[host]))
     done = subprocess.run(
-        [sys.executable, other_hosts.__file__, host, cli.project, logs]
-        + ["--prompt", prompt, "--script", logs / "script.json"],
+        [
+            *(sys.executable, other_hosts.__file__, host, cli.project, logs),
+            *("--prompt", prompt, "--script", logs / "script.json"),
+        ],
         env={**cli.env, "PATH": f"{cli.launcher.parent}:{cli.env['PATH']}"},
         check=False,
     )
