@@ -427,7 +427,11 @@ impl Hook<'_> {
         let both = joined(notice, &warning);
         // The client shows no message at a session's end, and refuses documents it does not expect.
         let shown = if kind == Kind::SessionEnd { "" } else { &both };
-        Ending { code: 0, stdout: client_document(format, kind.event_name(), &said, shown), stderr: format!("{warning}\n") }
+        Ending {
+            code: 0,
+            stdout: client_document(format, kind.event_name(), &said, shown),
+            stderr: format!("{warning}\n"),
+        }
     }
 
     /// Best effort: the decision stands in the project's state files whether or not the log has it.

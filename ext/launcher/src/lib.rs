@@ -34,7 +34,6 @@ pub mod wire;
 
 use env::{Env, Strings};
 use kind::Kind;
-use options::Format;
 use std::ffi::{c_char, c_int};
 use std::time::Instant;
 

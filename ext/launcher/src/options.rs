@@ -92,7 +92,9 @@ impl Takes {
             Takes::Milliseconds if !(1..=18).contains(&value.len()) || !value.iter().all(u8::is_ascii_digit) => {
                 Some("a whole number of milliseconds")
             }
-            Takes::Format if Format::from_word(value).is_none() => Some("json, json-compact, text, claude, codex, gemini or cursor"),
+            Takes::Format if Format::from_word(value).is_none() => {
+                Some("json, json-compact, text, claude, codex, gemini or cursor")
+            }
             _ => None,
         }
     }
