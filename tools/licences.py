@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "licences.md"
-OURS: Final = frozenset({"context-graph", "context-graph-launcher"})
+OURS: Final = frozenset({"context-graph-cli", "context-graph-core", "context-graph-launcher"})
 
 ALLOWED: Final = frozenset(
     {"MIT", "BSD-2-Clause", "BSD-3-Clause", "BSD", "Apache-2.0", "ISC", "PSF-2.0", "0BSD", "Zlib", "CC0-1.0"}
@@ -94,7 +94,7 @@ def closure(requirements: list[str]) -> tuple[list[Row], list[str]]:
     needed: dict[str, set[str]] = {}
     found: dict[str, Distribution] = {}
     absent: list[str] = []
-    queue = [(Requirement(text), "context-graph", frozenset[str]()) for text in requirements]
+    queue = [(Requirement(text), "context-graph-core", frozenset[str]()) for text in requirements]
     while queue:
         wanted, by, extras = queue.pop()
         if wanted.marker is not None and not any(

@@ -29,7 +29,7 @@ ROWS, ABSENT = tool.closure(tool.declared()[0])
 
 def test_all_that_is_declared_is_installed_here() -> None:
     assert ABSENT == [], f"declared in pyproject.toml, not installed: {ABSENT}; run `make build`"
-    direct = {row.name for row in ROWS if "context-graph" in row.needed_by}
+    direct = {row.name for row in ROWS if "context-graph-core" in row.needed_by}
     declared = {Requirement(text).name.lower() for text in tool.declared()[0]} - tool.OURS
     assert direct == declared
 
@@ -44,7 +44,7 @@ def test_its_licence_is_one_we_allow(row: Any) -> None:
 
 def test_a_licence_we_do_not_allow_would_be_seen() -> None:
     for licence in ("GPL-3.0-only", "MIT AND LGPL-2.1-or-later", "unknown", "MPL-2.0", ""):
-        row = tool.Row("x", "1", licence, ("context-graph",))
+        row = tool.Row("x", "1", licence, ("context-graph-core",))
         assert not (row.terms and row.terms <= tool.ALLOWED), licence
 
 

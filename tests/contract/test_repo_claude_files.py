@@ -104,7 +104,7 @@ def test_the_plugin_carries_what_the_project_s_own_files_say() -> None:
     assert there == here, "copy .claude/skills to src/context_graph/data/plugin/skills"
     manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert (manifest["name"], manifest["version"]) == (project["name"], project["version"])
+    assert (manifest["name"], manifest["version"]) == ("context-graph", project["version"])
 
 
 def test_a_plugin_s_tools_have_longer_names_and_every_hook_takes_both() -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import typer
 
+from context_graph.claude.install.link import plan_link, write_link
 from context_graph.claude.install.plan import Setup
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings import apply_changes, diff_of
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
+from context_graph.wire.client import find_launcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +41,14 @@ def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
     place = user_place(host, os.environ) if asked.user else project_place(host, checkout_top(working_dir()))
     record = Record(data_root(), place.key)
     made = plan_removal(place, record) if asked.remove else plan(place, os.environ, servers=asked.servers)
+    link = None if asked.remove else plan_link(find_launcher(), os.environ)
     _show(made, diff=asked.diff, listed=asked.dry_run or not asked.yes)
     if made.needed and not asked.dry_run:
-        _ask(len(made.needed), yes=asked.yes)
+        _ask("Take it out?" if asked.remove else "Set this up?", yes=asked.yes)
         _write(made, None if asked.remove else record)
+        if link is not None and link.is_needed:  # hosts look for the memory tools on PATH
+            write_link(link)
+            print(f"linked {link.path} to {link.target}")
     if asked.remove and not asked.dry_run:
         remove_folders(record)
         record.forget()
@@ -67,13 +73,12 @@ def _show(made: Setup, *, diff: bool, listed: bool) -> None:
         print("`--diff` shows every line")
 
 
-def _ask(count: int, *, yes: bool) -> None:
+def _ask(question: str, *, yes: bool) -> None:
     if yes:
         return
-    files = "1 file" if count == 1 else f"{count} files"
     if not sys.stdin.isatty():
-        raise UsageError(f"{files} would change; nothing was written. Say --yes to write")
-    typer.confirm(f"Write {files}?", abort=True)
+        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
+    typer.confirm(question, default=True, abort=True)
 
 
 def _write(made: Setup, record: Record | None) -> None:
