@@ -15,9 +15,9 @@ _PLACE = "/home/user/bucket"
 """The project's folder in the recordings."""
 
 
-def calls(host: str, cli: Cli) -> Iterator[tuple[str, dict[str, Any]]]:
+def calls(host: str, cli: Cli, file: str = "work.json") -> Iterator[tuple[str, dict[str, Any]]]:
     """Verb and input of each hook of the recorded session, in ``cli``'s project."""
-    text = (GOLDEN / host / "work.json").read_text(encoding="utf-8")
+    text = (GOLDEN / host / file).read_text(encoding="utf-8")
     for call in json.loads(text.replace(_PLACE, str(cli.project)))["calls"]:
         yield call["verb"], call["input"]
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.cli import Cli
 from tests.support.gates.installed import GateProject, decided_by
-from tests.support.hosts import NAMES, denial, one, send
+from tests.support.hosts import NAMES, calls, denial, one, send
 
 from context_graph.hosts.host import NOT_THE_USER
 
@@ -107,3 +107,11 @@ def test_a_gate_that_cannot_be_checked_lets_the_call_through_and_says_so(
     answer = json.loads(done.stdout)
     assert not denial(answer)
     assert "could not be checked" in (answer.get("user_message") or answer.get("systemMessage", ""))
+
+
+def test_codex_is_told_no_at_its_permission_dialog(project: GateProject) -> None:
+    project.cli.start_owner()
+    asked = next(given for _, given in calls("codex", project.cli, "events.json"))
+    decision = send(project.cli, "codex", "permission-request", asked)["hookSpecificOutput"]["decision"]
+    assert decision["behavior"] == "deny"
+    assert "A person can run it" in decision["message"]

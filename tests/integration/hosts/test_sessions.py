@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.gates.installed import no_owner
 from tests.support.hosts import NAMES, calls, one, play, send, told
+from tests.support.owner_harness import wait_until
 from tests.support.sessions import context_of, hook, memory, remember, work_session
 
 from context_graph.hosts.host import NOT_THE_USER
@@ -128,3 +130,35 @@ def test_odd_input_and_unknown_events_hold_nothing_up(cli: Cli, host: str) -> No
     typed = one(host, cli, "pre-tool", tool_input=7, tool_name=["x"], workspace_roots=3, tool_use_id=None)
     done = cli.run("hooks", "pre-tool", "--format", host, stdin=json.dumps(typed))
     assert (done.returncode, done.stdout.strip()) in ((0, ""), (0, "{}"))
+
+
+def knows_the_file(cli: Cli, session: str) -> bool:
+    """Whether a session of Claude Code is told about the file: its index is read between events."""
+    hook(cli, "session-start", session, source="startup")
+    given = {"file_path": f"{cli.project}/src/bucket.py", "old_string": "a", "new_string": "b"}
+    return "pytest" in context_of(hook(cli, "pre-tool", session, tool_name="Edit", tool_input=given))
+
+
+@pytest.mark.parametrize("host", NAMES)
+def test_an_edit_brings_what_claude_code_did_with_the_file(cli: Cli, host: str) -> None:
+    """With the call; in Gemini CLI, which shows its model nothing then, with the result."""
+    cli.start_owner()
+    work_session(cli, "claude-1", stop=False)
+    probes = itertools.count()
+    wait_until(lambda: knows_the_file(cli, f"probe-{next(probes)}"), "an index of files", 20)
+    heard = []
+    for verb, given in calls(host, cli):
+        if verb == "prompt-submit":
+            given["prompt"] = "Look at how requests are limited"
+        if given.get("tool_name") not in ("Read", "read_file"):
+            heard.append((verb, told(send(cli, host, verb, given))))
+    found = [verb for verb, text in heard if "tool" in verb and "pytest -q tests/test_bucket.py" in text]
+    assert found == ["post-tool" if host == "gemini" else "pre-tool"]
+
+
+def test_codex_s_other_events_are_recorded(cli: Cli) -> None:
+    cli.start_owner()
+    for verb, given in calls("codex", cli, "events.json"):
+        send(cli, "codex", verb, given)
+    counted = shown(cli, given["session_id"])["events_by_kind"]
+    assert counted.keys() == {"session-start", *(verb for verb, _ in calls("codex", cli, "events.json"))}
