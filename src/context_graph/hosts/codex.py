@@ -14,7 +14,7 @@ _EDIT: Final = "apply_patch"
 _EXIT: Final = "Exit code: "
 _FILES: Final = {"*** Update File: ": "Edit", "*** Add File: ": "Write", "*** Delete File: ": "Edit"}
 _MOVED: Final = "*** Move to: "
-_MOST_FILES: Final = 200
+_MOST_FILES: Final = 2_000
 
 EVENTS: Final = {
     EventKind.SESSION_START: "SessionStart",
@@ -52,22 +52,22 @@ def to_claude(kind: EventKind, given: Json) -> Json:
 def _edit_of(patch: str, cwd: object) -> tuple[str, Json]:
     """The tool of Claude Code's that a patch comes to, with its input: paths, what goes and what comes."""
     tools: list[str] = []
-    paths: list[object] = []
+    named: dict[object, None] = {}
     old: list[str] = []
     new: list[str] = []
     for line in patch.split("\n"):
-        head = next((head for head in _FILES if line.startswith(head)), "")
-        if head:
-            tools.append(_FILES[head])
-        if head or line.startswith(_MOVED):
-            path = absolute(line.removeprefix(head or _MOVED).strip(), cwd)
-            if path not in paths[:_MOST_FILES]:
-                paths.append(path)
-        elif line.startswith("-"):
+        if line[:1] == "-":
             old.append(line[1:])
-        elif line.startswith("+"):
+        elif line[:1] == "+":
             new.append(line[1:])
-    first, rest = (paths[0] if paths else ""), paths[1:_MOST_FILES]
+        elif line[:4] == "*** " and len(named) < _MOST_FILES:
+            head = next((head for head in _FILES if line.startswith(head)), "")
+            if head:
+                tools.append(_FILES[head])
+            path = absolute(line.removeprefix(head or _MOVED).strip(), cwd)
+            if head or line.startswith(_MOVED):
+                named[path] = None
+    first, *rest = named or [""]
     if tools == ["Write"]:
         return "Write", {"file_path": first, "content": "\n".join(new)}
     made: Json = {"file_path": first, "old_string": "\n".join(old), "new_string": "\n".join(new)}

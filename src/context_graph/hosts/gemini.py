@@ -56,12 +56,15 @@ def to_claude(kind: EventKind, given: Json) -> Json:
 
 def _typed(prompt: str) -> str:
     """The prompt without what hooks told at the session's start."""
-    while prompt.startswith(_OURS):
-        end = prompt.find(_OURS_END)
+    at = 0
+    while prompt.startswith(_OURS, at):
+        end = prompt.find(_OURS_END, at)
         if end < 0:
             break
-        prompt = prompt[end + len(_OURS_END) :].lstrip()
-    return prompt
+        at = end + len(_OURS_END)
+        while prompt[at : at + 1].isspace():
+            at += 1
+    return prompt[at:]
 
 
 def _call(given: Json) -> Json:

@@ -194,3 +194,10 @@ def test_no_input_breaks_a_translation(host: str, fields: dict[str, Any], kind: 
         input_of(kind, body, {"format": host})
     except InvalidInputError:
         return
+
+
+def test_the_largest_inputs_are_read_in_one_pass() -> None:
+    """Blocks and lines by the hundred thousand; slicing the rest each time would take hours."""
+    assert read("gemini", PROMPT, prompt="<hook_context></hook_context>" * 100_000 + "hi").prompt == "hi"
+    lines = [f"*** Update File: f{number}" for number in range(100_000)]
+    assert len(patch(*lines).tool_input["paths"]) == 1_999
