@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from context_graph import __version__
 from context_graph.config import socket_path
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
+from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.wire.frames import (
@@ -333,8 +334,8 @@ class OwnerServer:
             text = str(error)
         except Exception as error:
             flags, exit_code, text = SPOOL_IT, 1, self._unforeseen(request.verb, error)
-        if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
-            exit_code = 0  # a hook of the real client never fails (D2.3)
+        if request.verb.startswith("hooks.") and request.params.get("format") in CLIENT_FORMATS:
+            exit_code = 0  # a hook of a real client never fails (D2.3)
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
 
     def _unforeseen(self, verb: str, error: Exception) -> str:
