@@ -41,7 +41,13 @@ class Newcomer:
         """Run a command, say how long it took, return its output; a failure ends the try."""
         began = time.perf_counter()
         done = subprocess.run(
-            words, input=input_text, capture_output=True, text=True, env=self.env, cwd=self.project, check=False
+            words,
+            input=input_text,
+            capture_output=True,
+            text=True,
+            env=self.env,
+            cwd=self.project,
+            check=False,
         )
         print(f"{time.perf_counter() - began:7.2f} s  {told or ' '.join(words)}", flush=True)
         if done.returncode:
@@ -63,7 +69,15 @@ def main() -> None:
     try:
         subprocess.run([sys.executable, "-m", "venv", str(new.venv)], check=True)
         pip = (str(new.venv / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check")
-        new.run(*pip, "--only-binary", ":all:", "--find-links", str(wheels), "context-graph-cli", told="pip install")
+        new.run(
+            *pip,
+            "--only-binary",
+            ":all:",
+            "--find-links",
+            str(wheels),
+            "context-graph-cli",
+            told="pip install",
+        )
         new.run("git", "init", "--quiet")
         print(new.run("context-graph-cli", "--version").strip())
         print(new.run("context-graph-cli", "setup", "--yes"))
@@ -79,7 +93,10 @@ def main() -> None:
         print(new.run("context-graph-cli", "doctor"))
     finally:
         subprocess.run(
-            [str(new.venv / "bin" / "context-graph-cli"), "owner", "stop"], env=new.env, capture_output=True, check=False
+            [str(new.venv / "bin" / "context-graph-cli"), "owner", "stop"],
+            env=new.env,
+            capture_output=True,
+            check=False,
         )
         shutil.rmtree(home, ignore_errors=True)
 

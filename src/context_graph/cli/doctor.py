@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from context_graph.cli.calling import Finished
-from context_graph.cli.options import DbPath, Json
+from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted, size, span
 from context_graph.cli.terminal import show
 from context_graph.doctor.report import examine
 
 
+@both_forms
 def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     """Try out hooks and memory tools as Claude Code would; show their times, and each problem with its fix.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,6 +16,7 @@ _CHAIN_ENDS: Final = {
     "limit": " <- ...",
 }
 _LEAST_WIDTH: Final = 40
+_USUAL_WIDTH: Final = 80
 _TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -259,13 +260,24 @@ def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     """
     lines = [tuple(map(one_line, row)) for row in rows]
     widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[:-1]]
-    room = max(_LEAST_WIDTH, shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths))
+    room = max(_LEAST_WIDTH, _width() - sum(widths) - 2 * len(widths))
     shown = []
     for *row, last in lines:
         last = last if whole or len(last) <= room else last[: room - 1] + "…"
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         shown.append("  ".join((*cells, last)).rstrip())
     return "\n".join(shown)
+
+
+def _width() -> int:
+    """Columns of the terminal; as `shutil.get_terminal_size`, whose module costs 5 ms."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdigit() and int(said[:6]) > 0:
+        return int(said[:6])
+    try:
+        return os.get_terminal_size(1).columns or _USUAL_WIDTH
+    except OSError:
+        return _USUAL_WIDTH
 
 
 def one_line(text: str) -> str:

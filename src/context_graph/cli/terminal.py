@@ -51,6 +51,16 @@ def show(rows: Sequence[tuple[str, str]]) -> None:
     Console().print(table)
 
 
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal answers yes; anything else is no."""
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        print()
+        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
 Advance = Callable[[int], None]
 
 

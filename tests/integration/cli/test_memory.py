@@ -81,7 +81,6 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["store", "x"], "Rationale is required (10-500 characters): say with --rationale why"),
         (["store", "x", "--rationale", "short"], "Rationale must be at least 10 characters"),
         (["store", "", "--rationale", "because it is so"], "the content is empty"),
         (["store", "-", "--rationale", "because it is so"], "the content on standard input is empty"),
@@ -100,7 +99,8 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
         (["link", "0000", "1111", "--weight", "nan"], "--weight"),
         (["link", "0000", "1111", "--confidence", "-1"], "--confidence"),
         (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),
-        (["recall", "x", "--created-after", "yesterday"], "created_after"),
+        (["recall", "x", "--created-after", "soon"], "--created-after is 'soon'; give a time such as 7d"),
+        (["recall", "x", "--top-k", "many"], "--top-k is 'many'; give a whole number"),
         (["recall", "x", "--top-k", "0"], "--top-k"),
         (["recall", "x", "--cursor", "nonsense"], "cursor"),
         (["inject", "x", "--mode", "poetic"], "poetic"),

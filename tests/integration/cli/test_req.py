@@ -172,7 +172,7 @@ def test_every_command_says_what_it_did(project: GateProject) -> None:
     assert "is there already" in project.req("init", code=1)
     assert project.req("init", "--preset", "strict", "--preview").startswith("# ")
     assert "did you mean plan?" in project.req("satisfy", "plam", "--session", A, code=1)
-    assert "No such option" in project.req("status", "--bogus", code=1)
+    assert "no such option: --bogus; did you mean" in project.req("status", "--bogus", code=1)
 
 
 def test_the_doctor_names_what_keeps_the_gates_from_holding(project: GateProject) -> None:

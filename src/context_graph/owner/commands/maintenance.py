@@ -52,7 +52,8 @@ def _canary(call: Call) -> Reply:
 def _look(call: Call) -> Reply:
     """The store's health. A part that fails reports that in its place; the others are still reported.
 
-    ``quick`` omits the pass over all records, and what only the costs are computed from.
+    ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
+    is from when on memories that were shown are counted, by default a day.
     """
     context, now_ms = call.context, call.began_ms
     context.settle()
@@ -114,6 +115,8 @@ def _memory(call: Call, now_ms: int) -> dict[str, Any]:
 
 def _examined(call: Call, now_ms: int) -> dict[str, Any]:
     context = call.context
+    told = call.option("since")
+    since = int(told) if told.isascii() and told.isdigit() else now_ms - _DAY_MS
     recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
     return {
         "live": context.memory_count(),
@@ -121,6 +124,7 @@ def _examined(call: Call, now_ms: int) -> dict[str, Any]:
         "last_capture_ms": _last_capture_ms(call),
         **context.memory_hooks.stats(),
         "week_injections": len(recent),
+        "shown_since": sum(len(one["memories"]) for one in recent if one["at_ms"] >= since),
         "week_tokens": sum(one["tokens"] for one in recent),
         "shown_less": context.memory_hooks.ledger.report(now_ms)["shown_less"],
     }

@@ -1,0 +1,138 @@
+"""One voice: `context-graph-cli: what is wrong; the cure`, once, on standard error, whoever noticed it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.sessions import memory, remember, work_session
+
+from context_graph.memory.capture import capture_id
+
+_FOREIGN = (
+    "Error:",
+    "Usage:",
+    "Invalid",
+    "Input should",
+    "Value error",
+    "Traceback",
+    "context-graph: ",
+    "Try '",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["memory", "recall"], "QUERY… is missing; `context-graph-cli memory recall --help`"),
+        (["memory", "reccall", "x"], "no such command 'reccall'; did you mean 'recall'?"),
+        (["memory", "recall", "x", "--bogus"], "no such option: --bogus"),
+        (["memory", "recall", "x", "--top-k", "0"], "--top-k is 0, must be between 1 and 100"),
+        (
+            ["memory", "recall", "x", "--min-importance", "2"],
+            "--min-importance is 2.0, must be between 0 and 1",
+        ),
+        (["memory", "list", "one", "two"], "too many words: one two"),
+        (["memory", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),
+        (["memory", "show", "zzzz"], "ID is 'zzzz', must be a UUID or its first digits"),
+        (["memory", "show", "12"], "ID is '12', too short to name a memory"),
+        (["memory", "inject", "x", "--mode", "poetic"], "--mode is 'poetic'; choose one of auto, raw,"),
+        (["memory", "export", "--format", "yaml"], "--format: 'yaml' is not one of"),
+        (["memory", "edit", "zzzz"], "ID is 'zzzz'"),
+        (["session", "list", "--limit", "0"], "--limit must be greater than or equal to 1"),
+        (["session", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),
+        (["session", "show", "--session-id", "nobody"], "nobody"),
+        (
+            ["consciousness", "inject-context", "--format", "short"],
+            "--format is 'short'; choose one of compact,",
+        ),
+        (["owner", "start", "--timeout", "soon"], "--timeout must be a valid number"),
+        (["req", "list", "--format", "yaml"], "--format is 'yaml'; choose one of text, json"),
+        (["backup"], "FOLDER is missing"),
+        (["nonsense"], "no such command 'nonsense'"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_an_error_is_one_line_in_our_words(shared_cli: Cli, words: list[str], said: str) -> None:
+    done = shared_cli.run(*words)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("context-graph-cli: ") and said in line
+    assert not [word for word in _FOREIGN if word in line]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            ["session", "list"],
+            ["status"],
+            ["owner", "status"],
+            ["req", "keys"],
+            ["consciousness", "status"],
+        ),
+        *(
+            ["memory", "list"],
+            ["memory", "stats"],
+            ["memory", "runs"],
+            ["memory", "goals"],
+            ["owner", "retry"],
+        ),
+    ],
+    ids=" ".join,
+)
+def test_json_is_asked_for_in_either_form(shared_cli: Cli, words: list[str]) -> None:
+    one, other, text = (shared_cli.run(*words, *form).stdout for form in (["--json"], ["--format=json"], []))
+    assert json.loads(one).keys() == json.loads(other).keys()
+    assert not text.startswith("{")
+
+
+def test_a_text_is_edited_and_the_change_undone(cli: Cli) -> None:
+    """The new text supersedes the old one, and takes its tags and importance along."""
+    old = memory(cli, "store", "Staging listens on 8443", "--tag", "ops", "--importance", "0.9")["id"]
+    assert memory(cli, "edit", old[:8], "--content", "Staging listens on 8443")["unchanged"]
+    new = memory(cli, "edit", old[:8], "--content", "Staging listens on 9443")["id"]
+    shown = memory(cli, "show", new[:6])
+    assert (shown["content"], shown["tags"], shown["importance"]) == ("Staging listens on 9443", ["ops"], 0.9)
+    first, second = memory(cli, "recall", "staging", "port")["nodes"]
+    assert (first["id"], second["id"], second["standing"]) == (new, old, f"superseded by {new[:8]}")
+    cli.run("memory", "forget", new)
+    (only,) = memory(cli, "recall", "staging", "port")["nodes"]
+    assert only["id"] == old and not only.get("standing")
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("sed -i s/8443/9443/", 0, "Staging listens on 9443"),
+        ("sh -c 'printf anew > $0.tmp && mv $0.tmp $0'", 0, "anew"),
+        ("true", 0, "is unchanged"),
+        ("false", 1, "ended with 1; nothing was changed"),
+        ("truncate -s 0", 1, "the text is empty"),
+        ("/nowhere/editor", 1, "can't be run"),
+    ],
+    ids=lambda one: str(one),
+)
+def test_the_editor_is_opened_in_a_terminal(cli: Cli, script: str, code: int, said: str) -> None:
+    node_id = remember(cli, "Staging listens on 8443")
+    assert "no terminal" in cli.run("memory", "edit", node_id).stderr
+    run_in_terminal = "import pty, sys; raise SystemExit(pty.spawn(sys.argv[1:]) >> 8)"
+    done = subprocess.run(
+        [sys.executable, "-c", run_in_terminal, str(cli.launcher), "memory", "edit", node_id[:8]],
+        capture_output=True, text=True, env={**cli.env, "EDITOR": script, "VISUAL": ""}, cwd=cli.project,
+        stdin=subprocess.DEVNULL, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, said in done.stdout) == (code, True), done
+
+
+def test_a_session_s_summary_and_what_is_forgotten_are_not_edited(cli: Cli) -> None:
+    """The one is written anew by hooks, the other comes back first."""
+    work_session(cli, "s-1")
+    summary = cli.run("memory", "edit", str(capture_id("s-1")), "--content", "else")
+    assert summary.returncode == 1 and "is a session's summary, which hooks write" in summary.stderr
+    node_id = remember(cli, "Staging listens on 8443")
+    cli.run("memory", "forget", node_id)
+    assert "is forgotten; `context-graph-cli memory restore" in cli.run("memory", "edit", node_id).stderr
