@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.sessions import memory, remember, work_session
+from tests.support.sessions import hook, memory, remember, work_session
 
 from context_graph.memory.capture import capture_id
 
@@ -136,3 +137,35 @@ def test_a_session_s_summary_and_what_is_forgotten_are_not_edited(cli: Cli) -> N
     node_id = remember(cli, "Staging listens on 8443")
     cli.run("memory", "forget", node_id)
     assert "is forgotten; `context-graph-cli memory restore" in cli.run("memory", "edit", node_id).stderr
+
+
+def test_status_says_in_its_first_line_whether_it_works_and_what_it_knew(cli: Cli) -> None:
+    """Before setup, after it, and at work."""
+
+    def first() -> str:
+        return cli.run("status").stdout.splitlines()[0]
+
+    assert first() == "Not working: no hooks are set up here; run `context-graph-cli setup`."
+    assert cli.run("setup", "--yes").returncode == 0
+    assert first().startswith("Ready: hooks are set up and nothing has happened yet; 0 memories.")
+    remember(cli, "Staging listens on port 8443")
+    hook(cli, "prompt-submit", "s-1", prompt="What port does staging listen on?", prompt_id="1")
+    hook(cli, "prompt-submit", "s-2", prompt="What port does staging listen on?", prompt_id="2")
+    shown = json.loads(cli.run("status", "--json").stdout)
+    assert shown["works"] and shown["sentence"].endswith(" 1 memory, 2 shown today.")
+    assert first().startswith("Working: last event ")
+
+
+def test_status_without_an_owner_says_that_it_does_not_work_and_why(cli: Cli, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        '#!/bin/sh\ncase "$*" in *context_graph.owner*) echo "no rocks here" >&2; exit 3;; esac\n'
+        f'exec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    env = {"CONTEXT_GRAPH_PYTHON": str(python)}
+    done = cli.run("status", env=env)
+    assert done.returncode == 1
+    assert done.stdout.startswith("Not working: ") and "no rocks here" in done.stdout
+    broken = json.loads(cli.run("status", "--json", env=env).stdout)
+    assert broken["works"] is False and broken["sentence"].startswith("Not working: ")
