@@ -1,5 +1,5 @@
-"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, and the
-table of the `memory …` commands' options, which are read without Typer and msgspec.
+"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, the man
+page, and the table of the `memory …` commands' options, which are read without Typer and msgspec.
 
     python tools/reference.py          # rewrites the files where they differ
     python tools/reference.py --check  # says which differ, and ends with 1
@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,11 @@ from context_graph.cli.memory.typed import table
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
+from man import leaves, page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+MAN = DOCS / "man" / "context-graph-cli.1"
 MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
 SHARED = {
     DB_PATH.help: "[store](#shared-options)",
@@ -82,7 +83,8 @@ def command_table(command: Any) -> list[str]:
             continue
         words = SHARED.get(one.help, one.help)
         if one.param_type_name == "argument":
-            rows.append(f"| `{one.metavar}` | {words} |")
+            metavar = one.metavar.replace("|", "\\|")
+            rows.append(f"| `{metavar}` | {words} |")
             continue
         names = choices(one.type_descriptor.annotation)
         value = "\\|".join(names or (one.metavar or "").split("|"))
@@ -108,8 +110,8 @@ def pages() -> dict[Path, str]:
     """Both pages as they should be."""
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
-    leaves = _leaves(typer.main.get_command(build_app()))
-    tables = {name: command_table(one) for name, one in leaves if name not in BY_HAND}
+    commands = leaves(typer.main.get_command(build_app()))
+    tables = {name: command_table(one) for name, one in commands if name not in BY_HAND}
     made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
 
@@ -140,21 +142,16 @@ def _tuple(row: Row) -> str:
 
 def files() -> dict[Path, str]:
     """All files as they should be."""
-    return {**pages(), MEMORY_TABLE: memory_table()}
-
-
-def _leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command by its words, without the groups."""
-    below = getattr(command, "commands", None)
-    if not below:
-        yield name, command
-    for word, inner in (below or {}).items():
-        yield from _leaves(inner, f"{name} {word}".strip())
+    return {**pages(), MEMORY_TABLE: memory_table(), MAN: page()}
 
 
 def main() -> int:
     """Write the files, or with --check say what differs."""
-    stale = {path: text for path, text in files().items() if path.read_text(encoding="utf-8") != text}
+    stale = {
+        path: text
+        for path, text in files().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
     for path, text in stale.items():
         print(f"{path.name}: {'differs' if '--check' in sys.argv else 'written'}")
         if "--check" not in sys.argv:

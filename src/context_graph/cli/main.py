@@ -43,6 +43,10 @@ _COMMANDS: Final = {
     "restore": "Put a backup in the store's place",
     "repair": "Salvage a damaged store",
 }
+_ABOUT_ITSELF: Final = {
+    "help": "Show the help of a command",
+    "completion": "Print the completion script of a shell",
+}
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 _REFUSALS: Final = frozenset(
     {
@@ -56,6 +60,8 @@ _REFUSALS: Final = frozenset(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"] and not {"-h", "--help"} & set(words):
+        words = [*words[1:], "--help"]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # ids and paths may hold what the terminal can't show
@@ -102,7 +108,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     _add_version(app)
-    known = {*_GROUPS, *_COMMANDS, MCP.word, STATUS.word}
+    known = {*_GROUPS, *_COMMANDS, MCP.word, STATUS.word, *_ABOUT_ITSELF}
     wanted = {called} if called in known else known
     for name, words in _GROUPS.items():
         if name in wanted:
@@ -114,6 +120,9 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
         typer_command(app, STATUS, _work_of(STATUS))
     if MCP.word in wanted:
         typer_command(app, MCP, serve)
+    for name, words in _ABOUT_ITSELF.items():
+        if name in wanted:
+            app.command(name, short_help=words)(_load_command(name))
     _keep_examples_whole(app)
     return app
 
@@ -165,6 +174,10 @@ def _load_command(name: str) -> Callable[..., None]:
         from context_graph.cli.setup import setup as command
     elif name == "doctor":
         from context_graph.cli.doctor import doctor as command
+    elif name in _ABOUT_ITSELF:
+        from context_graph.cli import about_itself
+
+        command = getattr(about_itself, f"{name}_")
     elif name == "backup":
         from context_graph.cli.backup import backup as command
     elif name == "restore":
