@@ -23,7 +23,7 @@ def page() -> str:
         ".I COMMAND",
         "[\\fIOPTIONS\\fR]",
         ".SH DESCRIPTION",
-        *_text(root.help),
+        *_text(root.help or ""),
         ".SH COMMANDS",
     ]
     for name, command in leaves(root):

@@ -79,7 +79,7 @@ JSON: Final = Option("--json", "Print JSON instead of text.")
 OUTPUT: Final = Option("--format", "text, or json as with --json.", choices=("text", "json"), default="text")
 SESSION_ID: Final = Option(
     "--session-id",
-    "Session to use; the first 8 hex digits are enough if only one session matches. "
+    "Session to use; its first digits are enough, four or more, if only one session matches. "
     "Default: $CLAUDE_CODE_SESSION_ID, else the latest session in the store.",
     "ID",
 )

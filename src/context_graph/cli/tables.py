@@ -175,10 +175,10 @@ def owner_text(status: Mapping[str, Any]) -> str:
         ("owner", f"pid {status['pid']}, version {status['version']}"),
         ("data root", status.get("root", "-")),
         ("up", f"{status['uptime_s']:.0f} s"),
-        ("memory", f"{status['rss_bytes'] / 1_048_576:.1f} MiB"),
+        ("RAM", f"{status['rss_bytes'] / 1_048_576:.1f} MiB"),
         ("clients", str(status["clients"])),
         ("stores", f"{status['stores']} open, {status.get('sessions', 0)} sessions in memory"),
-        ("memory of stores", _memories(status.get("memory", {}))),
+        ("memories", _memories(status.get("memory", {}))),
         ("requests", f"{status['requests']} ({_milliseconds(status)})"),
         ("spool", f"{status['spool_pending']} waiting, {status.get('spool_rejected', 0)} rejected"),
         ("redaction", f"{status.get('redaction_rules', 0)} rules"),
@@ -230,9 +230,9 @@ def _run(row: Mapping[str, Any]) -> str:
 def _memories(counts: Mapping[str, Any]) -> str:
     shown, used = counts.get("injections", 0), counts.get("used", 0)
     waiting = counts.get("captures_due", 0)
-    due = f", {counted(waiting, 'session')} to capture" if waiting else ""
-    held = counted(counts.get("memories", 0), "memory", "memories")
-    return f"{held}; {counted(shown, 'injection')}, {counted(used, 'memory', 'memories')} used of them{due}"
+    due = f"; {counted(waiting, 'session')} to capture" if waiting else ""
+    told = f"; shown on {counted(shown, 'occasion')}, {used} used" if shown else "; none shown yet"
+    return f"{counts.get('memories', 0)} kept{told}{due}"
 
 
 def _milliseconds(status: Mapping[str, Any]) -> str:

@@ -256,12 +256,14 @@ def test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus(
     assert found["operations"]["recall"]["count"] == 1
     assert {"cache", "bloom"} <= set(found)
     text = cli.run("memory", "stats").stdout
-    assert "embedding" in text and "hit rate" in text
+    assert "1 kept, 0 forgotten, 0 links" in text and "embedding static, 1536 numbers" in text
+    assert "nothing yet: no session was brought a memory" in text
+    assert not {"bloom", "memtable", "None", "True", "{"} & set(text.split())
     scraped = cli.run("memory", "stats", "--prometheus")
     assert scraped.returncode == 0 and "context_graph_memory_nodes{" in scraped.stdout
     status = json.loads(cli.run("owner", "status", "--json").stdout)
     assert status["memory"]["memories"] == 1
-    assert "memory of stores" in cli.run("owner", "status").stdout
+    assert "1 kept; none shown yet" in cli.run("owner", "status").stdout
 
 
 def test_reindex_with_the_provider_that_is_there_changes_nothing(cli: Cli) -> None:

@@ -14,6 +14,7 @@ from context_graph.cli.command_table import Option
 from context_graph.cli.memory import text
 from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
 from context_graph.cli.memory.edit import edit, edited_text
+from context_graph.cli.memory.figures import stats_text
 from context_graph.cli.memory.table import TABLE
 from context_graph.cli.terminal import confirmed, shown, updating
 from context_graph.errors import ContextGraphError, InvalidInputError
@@ -171,9 +172,9 @@ COMMANDS: Final[dict[str, Action]] = {
     "list": Action(text.list_text, _list, _VIEWS),
     "show": Action(text.node_text),
     "forget": Action(text.forget_text, _forget),
-    "restore": Action(lambda found: f"restored: {found['id']}"),
+    "restore": Action(lambda found: f"restored: {found['id']}\n{found['content']}"),
     "link": Action(text.edge_text),
-    "stats": Action(text.stats_text, _stats),
+    "stats": Action(stats_text, _stats),
     "consolidate": Action(text.consolidation_text, _consolidate),
     "undo": Action(text.undone_text),
     "history": Action(text.history_text),

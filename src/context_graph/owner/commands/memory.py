@@ -187,7 +187,7 @@ def _serve(operation: Operation, call: Call) -> Reply:
 
     given = _named(operation, {**call.request.params, **body_of(call)})
     try:
-        arguments = read(operation.arguments, given, call.request.verb)
+        arguments = read(operation.arguments, _whole_session(given, call), call.request.verb)
         host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
         session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
         found = run(_Context(host, session_id), arguments)
@@ -196,6 +196,20 @@ def _serve(operation: Operation, call: Call) -> Reply:
     if found.text:
         return reply(found.text)
     return reply(orjson.dumps(found.found if found.job is None else found.job.view()))
+
+
+def _whole_session(given: dict[str, Any], call: Call) -> dict[str, Any]:
+    """``given`` with the whole id of the session that its filters name by its first digits.
+
+    A memory may be of a session that the store has no record of: such an id is left as it is.
+    """
+    filters = given.get("filters")
+    if not isinstance(filters, dict) or not isinstance(named := filters.get("session_id"), str):
+        return given
+    try:
+        return {**given, "filters": {**filters, "session_id": call.context.store.resolve_id(named)}}
+    except SessionNotFoundError:
+        return given
 
 
 def _by_option(operation: Operation, error: InvalidParamsError) -> InvalidInputError:
