@@ -19,37 +19,45 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
+# A first build takes some minutes: each part says what it does and how long that takes.
 $(STAMPS)/venv:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "context-graph needs Python 3.11 or newer; this is " + sys.version.split()[0])'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
+	@echo "1 of 4: a virtual environment in .venv (10 s)"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "context-graph needs Python 3.11 or newer; this is " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && mkdir -p $(STAMPS) && touch $@
 
 # The next two share nothing, so that `make -j2 build` compiles the launcher while pip fetches the tools.
 $(STAMPS)/launcher-wheel: $(STAMPS)/venv $(LAUNCHER_SOURCES)
+	@echo "2 of 4: the launcher, in Rust (about 1 min)"
 	@command -v cargo >/dev/null || echo "no cargo on PATH: the build backend now tries to fetch a Rust tool chain; https://rustup.rs installs one"
-	rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./ext/launcher || \
+	@rm -rf $(STAMPS)/wheels && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(STAMPS)/wheels ./ext/launcher || \
 	  { command -v cargo >/dev/null || echo "the launcher needs Rust, and none could be fetched: install it (https://rustup.rs) and run make again" >&2; exit 1; }
-	touch $@
+	@touch $@
 
 $(STAMPS)/tools: $(STAMPS)/venv pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev && touch $@
+	@echo "3 of 4: tools for development, from the package index (about 1 min)"
+	@$(BIN)/python -m pip install --quiet --group dev && touch $@
 
 $(STAMPS)/launcher: $(STAMPS)/launcher-wheel $(STAMPS)/tools
-	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
+	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(STAMPS)/wheels/*.whl && touch $@
 
 $(STAMPS)/install: $(STAMPS)/launcher pyproject.toml setup.py $(KERNEL_SOURCES)
-	$(BIN)/python -m pip install --quiet --editable . && touch $@
+	@echo "4 of 4: the kernels, in Cython, and the package itself (about 1 min)"
+	@$(BIN)/python -m pip install --quiet --editable . && touch $@
 
 build: $(STAMPS)/install ## Set up .venv: kernels, launcher, editable install
 dev: build ## The same, under the name contributors look for
 
-demo: build ## Run three scripted sessions through the real hooks and show what they leave
-	$(BIN)/python tools/demo.py
+demo: build ## Three acts through the real hooks: remembered, refused, drifted (seconds, once it is built)
+	@$(BIN)/python tools/demo.py
+
+pictures: build ## Draw the pictures of the README and docs from real runs, into docs/pictures
+	@$(BIN)/python tools/demo.py --svg docs/pictures/demo.svg >/dev/null && ls docs/pictures
 
 test: build ## Run all tests but the long ones and those of the real client
 	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests

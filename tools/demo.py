@@ -1,35 +1,36 @@
 #!/usr/bin/env python3
-"""Three scripted sessions through the real hooks and the MCP server, in a throw-away home.
+"""Shows what context-graph does, in three acts.
 
-Session 1 works on a small service, stores a decision and then wanders off; session 2 takes its identity up
-again and is told what was decided; session 3 meets a requirement. Numbers are the owner's or a clock's.
+Hooks, owner and stores are real, in a home that goes at the end: each line that Claude would be told is what
+the hook printed, and each number is measured here. `--svg FILE` also draws the run as a picture.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import textwrap
 import time
 import uuid
 from pathlib import Path
 from typing import Any
 
-SCRIPTS = Path(sysconfig.get_path("scripts"))
-CLI = SCRIPTS / "context-graph-cli"
+from rich.console import Console
+from rich.text import Text
+
+CLI = Path(sysconfig.get_path("scripts")) / "context-graph-cli"
+BARS = "▁▂▃▄▅▆▇█"
+DECISION = "Rate limits count per API key, not per IP: customers behind one NAT shared a bucket."
+WIDTH = 100
 
 Step = tuple[str, dict[str, Any]]
-
-
-def prompt(text: str) -> Step:
-    """A user prompt."""
-    return "prompt-submit", {"hook_event_name": "UserPromptSubmit", "prompt": text}
 
 
 def tool(name: str, given: dict[str, Any], gave: object, *, failed: bool = False) -> Step:
@@ -40,217 +41,243 @@ def tool(name: str, given: dict[str, Any], gave: object, *, failed: bool = False
     return ("post-tool-failure" if failed else "post-tool"), body
 
 
-def rate_limiter_work() -> list[Step]:
+def rate_limiter_work(project: Path) -> list[Step]:
     """Focused work on one module: read, edit, test, fix."""
-    path = "src/gateway/rate_limiter.py"
+    path = str(project / "src/gateway/rate_limiter.py")
     source = "class TokenBucket:\n    def __init__(self, rate, burst):\n        self.burst = burst\n"
-    steps = [prompt("Add a token bucket rate limiter to the gateway, per client key, with tests")]
+    steps: list[Step] = []
     for turn in range(4):
+        change = {"old_string": "self.burst = burst", "new_string": f"self.burst = burst  # turn {turn}"}
+        said = "tests/gateway/test_rate_limiter.py::test_bucket_refills TokenBucket burst AssertionError"
+        tests = {"command": "pytest tests/gateway/test_rate_limiter.py -q"}
         steps += [
             tool("Read", {"file_path": path}, {"content": source * (turn + 1)}),
-            tool(
-                "Edit",
-                {
-                    "file_path": path,
-                    "old_string": "self.burst = burst",
-                    "new_string": f"self.burst = burst  # tokens, turn {turn}",
-                },
-                {"filePath": path, "newString": "TokenBucket burst tokens rate limiter client key"},
-            ),
-            tool(
-                "Bash",
-                {"command": "pytest tests/gateway/test_rate_limiter.py -q"},
-                "tests/gateway/test_rate_limiter.py::test_bucket_refills TokenBucket burst AssertionError",
-                failed=turn == 1,
-            ),
+            tool("Edit", {"file_path": path, **change}, {"filePath": path, "newString": "TokenBucket burst"}),
+            tool("Bash", tests, said if turn == 1 else "4 passed in 0.12s", failed=turn == 1),
         ]
     return steps
 
 
-def wandering() -> list[Step]:
+def other_work() -> list[Step]:
     """Work that has nothing to do with the goal, without any prompt that moved it."""
-    topics = [
-        "holiday-photos/resize.sh",
-        "blog/drafts/sourdough.md",
-        "dotfiles/vim/colors.vim",
-        "crypto/prices.csv",
-    ]
-    return [
-        tool(
-            "Bash",
-            {"command": f"ls -la ~/{topic} && head -40 ~/{topic}"},
-            f"total 912 {topic.replace('/', ' ')} thumbnails levain palette colorscheme candles ticker",
-        )
-        for topic in topics * 2
-    ]
+    topics = (
+        ("holiday-photos/resize.sh", "convert -resize 1600x1200 IMG_0041.JPG thumbnails exposure"),
+        ("blog/drafts/sourdough.md", "# Sourdough: feed the levain, fold the dough, preheat the oven"),
+        ("dotfiles/vim/colors.vim", "highlight Normal guifg=#c0c0c0 colorscheme desert palette"),
+        ("finance/prices.csv", "date,open,high,low,close candles ticker"),
+        ("music/playlist.m3u", "#EXTINF:245, Nocturne in E flat, piano"),
+        ("garden/plan.txt", "tomatoes between the basil, carrots after the onions"),
+        ("letters/landlord.tex", "Dear Sir, the heating in the kitchen has been cold since Monday"),
+        ("games/chess.pgn", "1. e4 c5 2. Nf3 d6 Sicilian Najdorf bishop sacrifice"),
+    )
+    return [tool("Bash", {"command": f"cat ~/{one}"}, said) for one, said in topics]
 
 
 class Demo:
-    """One home, one project, and the hooks run in them."""
+    """One home, one project, the hooks that run in them, and the screen."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, console: Console) -> None:
+        self.console = console
         self.project = home / "gateway"
-        (self.project / ".git").mkdir(parents=True)
-        inherited = {
+        self.project.mkdir()
+        kept = {
             key: value for key, value in os.environ.items() if not key.startswith(("CLAUDE", "CONTEXT_GRAPH"))
         }
         self.env = {
-            **inherited,
+            **kept,
             "HOME": str(home),
             "CLAUDE_CONFIG_DIR": str(home / ".claude"),
             "CONTEXT_GRAPH_HOME": str(home / "data"),
         }
-        self.times: dict[str, list[float]] = {}
+        self.hook_ms: list[float] = []
+        self.told: list[str] = []
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.project, check=True)
 
-    def run(self, *args: str, body: object = None, session: str = "") -> str:
-        """Run one command, keep its wall time, return what it printed."""
+    def run(self, *words: str, body: object = None, session: str = "") -> str:
+        """Run one command as the client or a person would; what it printed."""
         env = {**self.env, **({"CLAUDE_CODE_SESSION_ID": session} if session else {})}
-        began = time.perf_counter()
+        given = json.dumps(body).encode() if body is not None else b""
         done = subprocess.run(
-            [str(CLI), *args],
-            input=json.dumps(body).encode() if body is not None else b"",
+            [str(CLI), *words],
+            input=given,
             capture_output=True,
             env=env,
             cwd=self.project,
             timeout=30,
             check=False,
         )
-        self.times.setdefault(" ".join(args[:2]), []).append((time.perf_counter() - began) * 1000)
         if done.returncode:
-            sys.exit(f"{' '.join(args)} gave {done.returncode}: {done.stderr.decode()}")
+            sys.exit(f"{' '.join(words)} gave {done.returncode}: {done.stderr.decode()}")
         return done.stdout.decode()
 
-    def hook(self, verb: str, session: str, body: dict[str, Any]) -> str:
-        """Run one hook as Claude Code does; returns the text that would reach the model."""
+    def hook(self, verb: str, session: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Run one hook as Claude Code does; what it answers to the client."""
+        began = time.perf_counter()
         full = {"session_id": session, "cwd": str(self.project), **body}
         printed = self.run("hooks", verb, "--format", "claude", body=full, session=session)
-        return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed.strip() else ""
+        self.hook_ms.append((time.perf_counter() - began) * 1000)
+        said: dict[str, Any] = json.loads(printed)["hookSpecificOutput"] if printed.strip() else {}
+        self.told.append(said.get("additionalContext", "") + said.get("permissionDecisionReason", ""))
+        return said
 
-    def say(self, event: str, text: str) -> None:
-        """Show what would reach the model."""
-        print(f"  {event:<17} -> " + textwrap.indent(text or "(nothing)", " " * 23).lstrip())
-
-    def tools(self, session: str, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Call MCP tools over the bridge that Claude Code would start; the structured results."""
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "demo", "version": "1"},
-        }
-        asked = [("initialize", hello)]
-        asked += [("tools/call", {"name": name, "arguments": arguments}) for name, arguments in calls]
-        lines = [
-            json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-            for number, (method, params) in enumerate(asked)
-        ]
-        began = time.perf_counter()
-        done = subprocess.run(
-            [str(CLI), "mcp"],
-            input="\n".join(lines).encode() + b"\n",
-            capture_output=True,
-            env={**self.env, "CLAUDE_CODE_SESSION_ID": session},
-            cwd=self.project,
-            timeout=30,
-            check=True,
+    def context(self, verb: str, session: str, event: str, **fields: Any) -> str:
+        """Run one hook; the text that reaches the model."""
+        text: str = self.hook(verb, session, {"hook_event_name": event, **fields}).get(
+            "additionalContext", ""
         )
-        self.times.setdefault("mcp", []).append((time.perf_counter() - began) * 1000)
-        answers = sorted((json.loads(line) for line in done.stdout.splitlines()), key=lambda it: it["id"])
-        failed = [answer["error"] for answer in answers if "error" in answer]
-        if failed:
-            sys.exit(f"mcp: {failed}")
-        return [answer["result"]["structuredContent"] for answer in answers[1:]]
+        return text
 
-    def session(self, session: str, steps: list[Step]) -> None:
-        """A whole session, each tool call with its PreToolUse."""
-        start = {"hook_event_name": "SessionStart", "source": "startup"}
-        self.say("SessionStart", self.hook("session-start", session, start))
+    def work(self, session: str, steps: list[Step]) -> list[tuple[float, str]]:
+        """Tool calls with both of their hooks: after each one IC, and what the model was told."""
+        seen = []
         for number, (verb, body) in enumerate(steps):
-            if verb == "prompt-submit":
-                self.say("UserPromptSubmit", self.hook(verb, session, body))
-                continue
-            body["tool_use_id"] = f"toolu_{session[:8]}_{number}"
-            before = {key: body[key] for key in ("tool_name", "tool_input", "tool_use_id")}
-            brief = self.hook("pre-tool", session, {"hook_event_name": "PreToolUse", **before})
-            notice = self.hook(verb, session, body)
-            if brief or notice:
-                print(f"  {body['tool_name']:<5} call {number:>2}     -> {brief}  {notice}".rstrip())
-        self.hook("stop", session, {"hook_event_name": "Stop", "stop_hook_active": False})
-        self.hook("session-end", session, {"hook_event_name": "SessionEnd", "reason": "other"})
+            call = {**body, "tool_use_id": f"toolu_{session[:8]}_{len(self.hook_ms)}_{number}"}
+            before = {key: call[key] for key in ("tool_name", "tool_input", "tool_use_id")}
+            told = [
+                self.hook("pre-tool", session, {"hook_event_name": "PreToolUse", **before}),
+                self.hook(verb, session, call),
+            ]
+            brief = re.search(r"IC=([0-9.]+)", self.run("consciousness", "brief", session=session))
+            text = " ".join(one["additionalContext"] for one in told if "additionalContext" in one)
+            seen.append((float(brief[1]) if brief else 1.0, text))
+        return seen
+
+    def head(self, text: str) -> None:
+        """The headline of an act."""
+        self.console.print(f"\n[bold cyan]{text}[/]")
+
+    def line(self, who: str, text: str, style: str = "") -> None:
+        """One line of who said or did what; long texts are wrapped below themselves."""
+        shown = Text(text, style=style).wrap(self.console, WIDTH - 14)
+        for number, part in enumerate(shown):
+            self.console.print(
+                Text.assemble((f"{who if not number else '':>12}  ", "dim"), part), highlight=False
+            )
 
 
-def remember(demo: Demo, session: str) -> None:
-    """Store a decision as the model would."""
-    decision = {
-        "content": "Rate limits count per API key, not per IP: customers behind one NAT shared a bucket.",
-        "rationale": "decided in review, not visible in the code",
-        "tags": ["decision"],
-    }
-    stored, found = demo.tools(
-        session,
-        ("store_memory", decision),
-        ("recall_memory", {"query": "why not limit by IP?", "top_k": 1}),
+def yesterday(demo: Demo) -> None:
+    """A session that works, and stores a decision."""
+    demo.head("1. Yesterday: you work with Claude on a rate limiter, and settle a question")
+    session = str(uuid.uuid4())
+    asked = "Add a token bucket rate limiter to the gateway, with tests"
+    demo.context("session-start", session, "SessionStart", source="startup")
+    demo.context("prompt-submit", session, "UserPromptSubmit", prompt=asked)
+    demo.line("you", asked)
+    demo.work(session, rate_limiter_work(demo.project))
+    demo.line("Claude", "reads, edits and tests src/gateway/rate_limiter.py")
+    demo.run(
+        "memory",
+        "store",
+        DECISION,
+        "--rationale",
+        "decided in review, not visible in the code",
+        session=session,
     )
-    print(f"  store_memory      -> {stored['node_id']}  pulse {stored['pulse']}")
-    print(f"  recall_memory     -> {found['nodes'][0]['relevance_score']}  {found['nodes'][0]['content']}")
+    demo.line("Claude", f"store_memory: {DECISION}", "green")
+    demo.hook("session-end", session, {"hook_event_name": "SessionEnd", "reason": "other"})
+    demo.line("", "The session ends. What it did is kept as a summary.", "dim")
 
 
-def gated(demo: Demo, session: str) -> None:
+def today(demo: Demo) -> str:
+    """A session that knows nothing, and is told."""
+    demo.head("2. Today: a new session, which knows nothing of yesterday. context-graph tells it")
+    session = str(uuid.uuid4())
+    started = demo.context("session-start", session, "SessionStart", source="startup")
+    for text in started.splitlines():
+        demo.line("Claude reads", text, "dim")
+    asked = "Should the rate limiter count by IP or by key?"
+    demo.line("you", asked)
+    told = demo.context("prompt-submit", session, "UserPromptSubmit", prompt=asked)
+    for text in memories(told):
+        demo.line("Claude reads", text, "green")
+    if DECISION not in told:
+        sys.exit("the new session was not told what was decided")
+    return session
+
+
+def memories(context: str) -> list[str]:
+    """The memories in what a hook said, a line each."""
+    return [line[2:].replace("\\n", ". ") for line in context.splitlines() if line.startswith("- ")]
+
+
+def drift(demo: Demo, session: str) -> None:
+    """The same session works on, then wanders off."""
+    on_it, off_it = demo.work(session, rate_limiter_work(demo.project)), demo.work(session, other_work())
+    values = [ic for ic, _ in (*on_it, *off_it)]
+    bars = "".join(BARS[min(7, int(ic * 8))] for ic in values)
+    marked = Text.assemble((bars[: len(on_it)], "green"), (bars[len(on_it) :], "red"))
+    demo.console.print(Text.assemble(("       drift  ", "dim"), marked), highlight=False)
+    fits = f"{values[len(on_it) - 1]:.2f} of 1 fits at first, {values[-1]:.2f} at the end"
+    demo.line("", f"Twelve calls for the rate limiter, then eight about photos, bread, chess …: {fits}.")
+    warned = next((text for _, text in off_it if "IC" in text), "")
+    if warned:
+        demo.line("Claude reads", warned.split("\n")[-1], "red")
+
+
+def gate(demo: Demo) -> None:
     """An edit that a requirement blocks until a plan is on record."""
-    (demo.project / ".git" / "HEAD").write_text("ref: refs/heads/feature/limits\n")
+    demo.head("3. A step that you insist on: no edit without a plan")
+    subprocess.run(["git", "checkout", "-q", "-b", "feature/limits"], cwd=demo.project, check=True)
     demo.run("req", "init", "--yes")
+    session = str(uuid.uuid4())
     demo.hook("session-start", session, {"hook_event_name": "SessionStart", "source": "startup"})
     edit = {"file_path": str(demo.project / "limits.py"), "old_string": "a", "new_string": "b"}
     call = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": edit}
-    body = {"session_id": session, "cwd": str(demo.project), **call}
-    for tool_use in ("toolu_1", "toolu_2"):
-        printed = demo.run(
-            "hooks", "pre-tool", "--format", "claude", body={**body, "tool_use_id": tool_use}, session=session
-        )
-        said = json.loads(printed)["hookSpecificOutput"] if printed.strip() else {}  # nothing is no objection
-        decision = said.get("permissionDecision", "allowed")
-        demo.say(f"Edit: {decision}", said.get("permissionDecisionReason", said.get("additionalContext", "")))
-        if decision == "deny":
-            demo.say("req satisfy", demo.run("req", "satisfy", "commit_plan", "--session", session).strip())
+    refused = demo.hook("pre-tool", session, {**call, "tool_use_id": "toolu_1"})
+    if refused.get("permissionDecision") != "deny":
+        sys.exit("the edit was not refused")
+    demo.line("Claude", "Edit limits.py")
+    reason = re.sub(r"\s+", " ", refused["permissionDecisionReason"].replace("**", "").replace("#", ""))
+    demo.line("refused", reason.strip()[:170].rsplit(" ", 1)[0] + " …", "red")
+    demo.run("req", "satisfy", "commit_plan", "--session", session)
+    demo.line("a plan", "context-graph-cli req satisfy commit_plan")
+    if demo.hook("pre-tool", session, {**call, "tool_use_id": "toolu_2"}).get("permissionDecision") == "deny":
+        sys.exit("the edit was refused a second time")
+    demo.line("Claude", "Edit limits.py: let through", "green")
 
 
-def main() -> None:
-    """Run the demo and print it."""
+def play(console: Console) -> None:
+    """All acts, what they cost, and the next command."""
     home = Path(tempfile.mkdtemp(prefix="context-graph-demo-"))
-    demo = Demo(home)
-    first, second, third = (str(uuid.uuid4()) for _ in range(3))
+    demo = Demo(home, console)
     try:
-        print("Session 1: a rate limiter, a decision, then eight commands about something else entirely")
-        demo.session(first, rate_limiter_work() + wandering())
-        remember(demo, first)
-        print("\nSession 2, a new process tree: the same project again")
-        demo.session(
-            second, [prompt("Should the rate limiter count by IP or by key?"), *rate_limiter_work()[1:7]]
+        yesterday(demo)
+        drift_in = today(demo)
+        drift(demo, drift_in)
+        gate(demo)
+        tokens = sum(len(text) for text in demo.told) // 4
+        hooks = len(demo.hook_ms)
+        ms = statistics.median(demo.hook_ms)
+        console.print(
+            f"\n[dim]Cost: {ms:.1f} ms a hook (median of {hooks}, whole processes, on this machine); "
+            f"about {tokens} tokens of context for all of it.[/]",
+            highlight=False,
         )
-        print("\nSession 3: a requirement")
-        gated(demo, third)
-        report(demo, second)
     finally:
-        subprocess.run(
-            [str(CLI), "owner", "stop"], env=demo.env, cwd=demo.project, capture_output=True, check=False
-        )
+        subprocess.run([str(CLI), "owner", "stop"], env=demo.env, cwd=home, capture_output=True, check=False)
         shutil.rmtree(home, ignore_errors=True)
 
 
-def report(demo: Demo, session: str) -> None:
-    """What is kept, and what it cost."""
-    shown = json.loads(demo.run("session", "show", "--session-id", session, "--json"))
-    chain = len(shown["chain"])
-    print(f"\nKept of session 2: {shown['events_applied']} events, a chain of {chain} sessions,")
-    print(f"  purpose vector {[round(value, 2) for value in shown['purpose_vector']]}")
-    for _ in range(20):
-        line = demo.run("consciousness", "brief", session=session).strip()
-    print(f"  brief {line}")
-    print("\nWall time of whole processes on this machine, median ms:")
-    for name in sorted(demo.times):
-        print(f"  {name:<28} {statistics.median(demo.times[name]):7.1f}   (n={len(demo.times[name])})")
-    status = json.loads(demo.run("owner", "status", "--json"))
-    rss_mib = status["rss_bytes"] / 2**20
-    print(f"\nOwner: pid {status['pid']}, {rss_mib:.0f} MiB, {status['requests']} requests")
+def svg(console: Console) -> str:
+    """The recorded run as a picture that loads no font from a network."""
+    from rich._export_format import CONSOLE_SVG_FORMAT
+
+    plain = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    return console.export_svg(title="make demo", code_format=plain, unique_id="demo")
+
+
+def main() -> None:
+    """Play the demo."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--svg", type=Path, help="also write the run as a picture")
+    given = parser.parse_args()
+    console = Console(width=WIDTH, record=given.svg is not None)
+    play(console)
+    if given.svg:
+        given.svg.parent.mkdir(parents=True, exist_ok=True)
+        given.svg.write_text(svg(console))
+    folder = os.path.relpath(CLI)
+    console.print(f"\nIn a project of yours: [bold]{folder} setup[/]", highlight=False)
 
 
 if __name__ == "__main__":

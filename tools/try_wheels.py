@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Installs the wheels of a folder as a user would, and uses them: setup, doctor, a fact of one session told in the next.
+"""Installs the wheels of a folder as a user would, and uses them.
 
-Nothing is compiled (pip takes wheels only) and nothing of this checkout is used; HOME and all data are in a folder
-that goes at the end. Prints how long each step takes. Usage: python tools/try_wheels.py FOLDER
+A fact that one session learned has to be told in the next. Nothing is compiled (pip takes wheels only) and
+nothing of this checkout is used; HOME and all data are in a folder that goes at the end. Prints how long each
+step takes. Usage: python tools/try_wheels.py FOLDER
 """
 
 from __future__ import annotations

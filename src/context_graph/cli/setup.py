@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
 from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
 from context_graph.claude.install.entries import SERVER
-from context_graph.claude.install.link import lasting_program, plan_link, remove_link, write_link
+from context_graph.claude.install.link import Link, lasting_program, plan_link, remove_link, write_link
 from context_graph.claude.install.plan import (
     Options,
     Scope,
@@ -25,17 +26,25 @@ from context_graph.claude.install.plan import (
     user_scope,
 )
 from context_graph.claude.install.record import Record
-from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.claude.settings import Change, apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
-from context_graph.cli.tables import columns
+from context_graph.cli.tables import columns, counted
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
 from context_graph.wire.client import find_launcher, find_owner_command
 
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NEXT: Final = """next: `context-graph-cli doctor` tries it out; then start `claude`
-when claude asks whether you trust this folder, choose Yes (Enter alone means No)"""
+_WHY: Final = {
+    "hooks": "keep what a session did, and tell the next one what fits",
+    "memory tools": "let the model store memories and look them up itself",
+    "skills": "/remember, /recall, /consolidate and /identity-state",
+    "program": "a link, so that hooks find it from every terminal",
+}
+_NEXT: Final = (
+    ("context-graph-cli doctor", "tries all of it out"),
+    ("claude", "asks whether you trust this folder: choose Yes (Enter alone means No)"),
+)
 
 
 def setup(
@@ -94,10 +103,10 @@ def setup(
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
 
     This adds to .claude/settings.json, .mcp.json and .claude/skills and leaves the rest of them byte for
-    byte; a second run changes nothing. It lists the files (with --diff every line) and writes them after you
-    say yes. If a new terminal would not find the program, it offers a link in ~/.local/bin. --remove restores
-    every file, settings.local.json too; from files that were edited since, it removes our entries only. With
-    --local --remove, what the project's settings need stays.
+    byte; a second run changes nothing. It says on one screen what goes where and why (with --diff every
+    line), asks once, and writes. If a new terminal would not find the program, that includes a link in
+    ~/.local/bin. --remove restores every file, settings.local.json too; from files that were edited since, it
+    removes our entries only. With --local --remove, what the project's settings need stays.
 
     Exit codes: 0 done, or nothing to do; 1 you said no, or a file can't be used (nothing is written).
 
@@ -123,25 +132,66 @@ def setup(
     record = Record(data_root(), scope.key)
     program = "" if scope.name == "project" else _without_shell()
     options = Options(servers, server_name, skills, permissions, status_line, strict_gates, program)
-    made = plan_setup(scope, record, options)
-    wanted = _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff)
-    if wanted:
+    _install(scope, record, options, yes=yes, dry_run=dry_run, diff=diff)
+
+
+def _install(scope: Scope, record: Record, options: Options, *, yes: bool, dry_run: bool, diff: bool) -> None:
+    made, link = plan_setup(scope, record, options), plan_link(find_launcher(), os.environ)
+    wanted = bool(made.needed or link.is_needed)
+    if not wanted:
+        print("nothing to change")
+    elif diff:
+        print(diff_of(made.needed))
+    elif dry_run or not yes:
+        _show_plan(scope, made, link)
+    if wanted and not dry_run:
+        _ask("Set this up?", yes=yes)
         _write(scope, record, made)
-    _tell(made)
-    if not dry_run:
-        _offer_link(yes=yes)
-    if wanted:
-        print(_NEXT if scope.servers is not None else _NEXT.partition("\n")[0])
-        _offer_import()
+        if link.is_needed:
+            write_link(link)
+            print(f"linked {link.path} to {link.target}")
+    _tell([*made.notes, *([link.note] if link.note else [])])
+    if wanted and not dry_run:
+        _tell_next(is_project=scope.servers is not None)
 
 
-def _offer_import() -> None:
-    """Say how many sessions of this project the client has transcripts of."""
+def _show_plan(scope: Scope, made: Setup, link: Link) -> None:
+    """One screen: what goes where, and why."""
+    places = {scope.settings: "hooks", **({scope.servers: "memory tools"} if scope.servers else {})}
+    rows = [(places[change.path], _place(change)) for change in made.needed if change.path in places]
+    skills = sum(change.path not in places for change in made.needed)
+    if skills:
+        rows.append(("skills", f"{scope.skills} ({counted(skills, 'file')})"))
+    if link.is_needed:
+        rows.append(("program", str(link.path)))
+    where = "all your projects" if scope.name == "user" else str(scope.base)
+    print(f"context-graph sets up {where}:\n")
+    for what, place in sorted(rows, key=lambda row: list(_WHY).index(row[0])):
+        print(f"  {what:<13} {place}\n{'':<16}{_WHY[what]}")
+    print(
+        "\nWhat it remembers stays on this machine. `--diff` shows every line; `--remove` undoes all of it."
+    )
+
+
+def _place(change: Change) -> str:
+    come, go = change.lines
+    if change.before is None:
+        return f"{change.path} (new, {counted(come, 'line')})"
+    return f"{change.path} (" + " ".join([f"+{come}"] * bool(come) + [f"-{go}"] * bool(go)) + ")"
+
+
+def _tell_next(*, is_project: bool) -> None:
+    """The next commands, and what the client will ask."""
+    rows = list(_NEXT if is_project else _NEXT[:1])
     found = len(sessions_in(folder_of(checkout_top(working_dir()), os.environ)))
     if found:
-        sessions = "1 earlier session" if found == 1 else f"{found} earlier sessions"
-        command = "context-graph-cli memory import --from claude-code"
-        print(f"{sessions} of this project can be remembered: `{command}`")
+        earlier = counted(found, "earlier session")
+        rows.append(
+            ("context-graph-cli memory import --from claude-code", f"remembers {earlier} of this project")
+        )
+    print("\nnext:")
+    for command, what in rows:
+        print(f"  {command:<26} {what}" if len(command) <= 26 else f"  {command}\n{'':<29}{what}")
 
 
 def _without_shell() -> str:
@@ -163,29 +213,20 @@ def _remove(scope: Scope, *, yes: bool, dry_run: bool, diff: bool) -> None:
         shared = not is_set_up(project_scope(scope.base))
     places = [(one, Record(data_root(), one.key)) for one in scopes]
     made = plan_removal(places, shared=shared)
-    if _is_wanted(made, yes=yes, dry_run=dry_run, diff=diff):
+    if not made.needed:
+        print("nothing to change")
+    elif diff:
+        print(diff_of(made.needed))
+    elif dry_run or not yes:
+        _show_files(made)
+    if made.needed and not dry_run:
+        _ask(f"Change {counted(len(made.needed), 'file')}?", yes=yes)
         _apply(made)
     if not dry_run:
         for one, record in places:
             remove_folders(one, record)
             record.forget()
-    _tell(made)
-
-
-def _is_wanted(made: Setup, *, yes: bool, dry_run: bool, diff: bool) -> bool:
-    """Show the changes; whether there are any, and they are to be made."""
-    if not made.needed:
-        print("nothing to change")
-        return False
-    if diff:
-        print(diff_of(made.needed))
-    if not yes or dry_run:
-        _show_files(made)
-        if not diff:
-            print("`--diff` shows every line")
-    if not yes and not dry_run:
-        _ask(len(made.needed))
-    return not dry_run
+    _tell(made.notes)
 
 
 def _show_files(made: Setup) -> None:
@@ -195,11 +236,11 @@ def _show_files(made: Setup) -> None:
         come, go = change.lines
         word = "new" if change.before is None else "gone" if change.after is None else "changed"
         rows.append((word, f"{change.path}  " + " ".join([f"+{come}"] * bool(come) + [f"-{go}"] * bool(go))))
-    print(columns(rows))
+    print(columns(rows) + "\n`--diff` shows every line")
 
 
-def _tell(made: Setup) -> None:
-    for note in made.notes:
+def _tell(notes: Sequence[str]) -> None:
+    for note in notes:
         print(f"note: {note}")
 
 
@@ -208,19 +249,19 @@ def _autostart(*, remove: bool, yes: bool, dry_run: bool) -> None:
     made = plan_no_autostart(env) if remove else plan_autostart(find_owner_command(), data_root(), env)
     print(diff_of([made.unit]) if made.unit.is_needed else "nothing to change\n" * (not made.needed), end="")
     if made.needed and not dry_run:
-        if not yes:
-            _ask(1)
+        _ask("Write 1 file?", yes=yes)
         write_autostart(made, os.environ)
         print(f"{'enabled' if made.wanted else 'removed'} {made.unit.path}")
     for note in made.notes:
         print(f"note: {note}")
 
 
-def _ask(count: int) -> None:
-    files = "1 file" if count == 1 else f"{count} files"
+def _ask(question: str, *, yes: bool) -> None:
+    if yes:
+        return
     if not sys.stdin.isatty():
-        raise UsageError(f"{files} would change; nothing was written. Say --yes to write")
-    typer.confirm(f"Write {files}?", abort=True)
+        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
+    typer.confirm(question, default=True, abort=True)
 
 
 def _write(scope: Scope, record: Record, made: Setup) -> None:
@@ -238,20 +279,6 @@ def _write(scope: Scope, record: Record, made: Setup) -> None:
 def _apply(made: Setup) -> None:
     for path in apply_changes(made.needed):
         print(f"wrote {path}" if path.exists() else f"removed {path}")
-
-
-def _offer_link(*, yes: bool) -> None:
-    """Where the next terminal would not find the program: a link to it, if that is wanted."""
-    made = plan_link(find_launcher(), os.environ)
-    if made.is_needed:
-        question = f"Link the program into {made.path.parent}, so that hooks find it from every terminal?"
-        if not yes and not (sys.stdin.isatty() and typer.confirm(question, default=True)):
-            print("note: context-graph-cli is not on PATH; run `context-graph-cli setup --link`")
-            return
-        write_link(made)
-        print(f"linked {made.path} to {made.target}")
-    if made.note:
-        print(f"note: {made.note}")
 
 
 def _link(*, remove: bool, dry_run: bool) -> None:

@@ -148,26 +148,26 @@ def test_nothing_is_written_unasked(cli: Cli) -> None:
     before = tree(cli.project)
     assert "+++" in cli.run("setup", "--dry-run", "--diff").stdout
     refused = cli.run("setup")
-    assert refused.returncode == 1 and "nothing was written. Say --yes" in refused.stderr
+    assert refused.returncode == 1 and "say --yes to write" in refused.stderr
     assert tree(cli.project) == before
 
 
-def test_before_it_asks_it_lists_the_files_on_one_screen(cli: Cli) -> None:
-    """Each file is a line with what comes and goes; --diff shows the lines."""
+def test_before_it_asks_it_says_on_one_screen_what_goes_where_and_why(cli: Cli) -> None:
+    """Each part is two lines; --diff shows every line of the files."""
     (cli.project / ".claude").mkdir()
-    (cli.project / ".claude/settings.json").write_text('{\n  "model": "opus"\n}\n')
+    settings = cli.project / ".claude/settings.json"
+    settings.write_text('{\n  "model": "opus"\n}\n')
     short = cli.run("setup", "--dry-run").stdout.splitlines()
-    assert len(short) < 24 and short[-1] == "`--diff` shows every line"
-    listed = short[:-1]
-    assert [line.split()[0] for line in listed] == ["new"] * 5 + ["changed"]
-    assert listed[-1].split()[1] == str(cli.project / ".claude/settings.json")
+    assert len(short) < 24 and "`--diff` shows every line" in "\n".join(short)
+    parts = [line.split()[0] for line in short if line.startswith("  ") and line[2] != " "]
+    assert parts == ["hooks", "memory", "skills", "program"]
     whole = cli.run("setup", "--dry-run", "--diff").stdout.splitlines()
     come = sum(line.startswith("+") for line in whole[whole.index('-  "model": "opus"') :])
-    assert listed[-1].split()[2:] == [f"+{come}", "-1"]
-    assert whole[-len(listed) :] == listed
+    (listed,) = [line for line in short if line.startswith("  hooks")]
+    assert listed.split()[1:] == [str(settings), f"(+{come}", "-1)"]
     told = cli.run("setup", "--yes").stdout.splitlines()
     assert len(told) < 24
-    assert told[-2].startswith("next: `context-graph-cli doctor`") and "choose Yes" in told[-1]
+    assert told[-3] == "next:" and "doctor" in told[-2] and "choose Yes" in told[-1]
     assert "next:" not in cli.run("setup", "--remove", "--yes").stdout
 
 

@@ -233,9 +233,9 @@ def test_setup_says_how_many_sessions_can_be_imported(cli: Cli) -> None:
     write(folder(cli) / "before.jsonl", lines(cli))
     done = cli.run("setup", "--yes")
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].startswith(
-        "1 earlier session of this project can be remembered: `context"
-    )
+    command, what = (line.strip() for line in done.stdout.splitlines()[-2:])
+    assert command == "context-graph-cli memory import --from claude-code"
+    assert what == "remembers 1 earlier session of this project"
 
 
 def claude_mem(path: Path, project: str, *, view: bool = False) -> Path:

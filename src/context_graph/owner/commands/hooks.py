@@ -22,7 +22,7 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from context_graph.identity.brief import brief_line, crisis_text
+from context_graph.identity.brief import DRIFT_MEANS, brief_line, crisis_text
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
 from context_graph.identity.live import LiveSession, Outcome
@@ -296,13 +296,13 @@ def _session_end(one: _Answering) -> Reply:
 
 
 def _notice(call: Call, outcome: Outcome | None) -> str:
-    """The words of seed 000 REQ-SESSION-14, if this event crossed a line."""
-    if outcome is None or not outcome.measured:
+    """The words of seed 000 REQ-SESSION-14 and what they mean, if this event crossed a line."""
+    if outcome is None or not outcome.measured or not (outcome.crisis_entered or outcome.warning_entered):
         return ""
-    if outcome.crisis_entered:
-        queued = outcome.dream_requested and call.settings.auto_dream
-        return crisis_text(outcome.metrics.ic, queued=queued)
-    return f"IC warning: {outcome.metrics.ic:.2f}" if outcome.warning_entered else ""
+    queued = outcome.dream_requested and call.settings.auto_dream
+    warning = f"IC warning: {outcome.metrics.ic:.2f}"
+    text = crisis_text(outcome.metrics.ic, queued=queued) if outcome.crisis_entered else warning
+    return f"{text}. {DRIFT_MEANS}"
 
 
 def _summary(live: LiveSession, duration_ms: int = 0) -> str:
