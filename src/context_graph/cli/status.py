@@ -147,8 +147,8 @@ def _identity(identity: Mapping[str, Any]) -> str:
     if not state:
         return "nothing measured yet"
     return (
-        f"IC {state['identity_continuity']:.2f} ({identity['ic_classification']}), {identity['state']} "
-        f"(C={state['consciousness']:.2f}), r={state['integration']:.2f}"
+        f"continuity {state['identity_continuity']:.2f} ({identity['ic_classification']}), "
+        f"consciousness {state['consciousness']:.2f} ({identity['state'].lower()})"
     )
 
 

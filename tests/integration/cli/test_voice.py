@@ -139,6 +139,49 @@ def test_a_session_s_summary_and_what_is_forgotten_are_not_edited(cli: Cli) -> N
     assert "is forgotten; `context-graph-cli memory restore" in cli.run("memory", "edit", node_id).stderr
 
 
+def test_ids_are_named_by_their_beginning_and_what_they_mean_is_shown(cli: Cli) -> None:
+    session = "5e551011-1111-4222-8333-444444444444"
+    hook(cli, "prompt-submit", session, prompt="hello", prompt_id="1")
+    one = remember(cli, "Staging listens on 8443", "--session-id", session)
+    two = remember(cli, "Deploys run from main only")
+    assert [node["id"] for node in memory(cli, "list", "--session-id", "5e55")["nodes"]] == [one]
+    assert memory(cli, "list", "--session-id", "0000")["nodes"] == []
+    assert session in cli.run("session", "show", "--session-id", "5e551").stdout
+    linked = cli.run("memory", "link", one[:6], two[:6]).stdout
+    assert "Staging listens on 8443" in linked and "Deploys run from main only" in linked
+    assert "Deploys run from main only" in cli.run("memory", "history", two[:5]).stdout
+    assert "Deploys run from main only" in cli.run("memory", "forget", two[:5]).stdout
+    assert "Deploys run from main only" in cli.run("memory", "restore", two[:5]).stdout
+
+
+def test_outputs_are_in_words_for_people(cli: Cli) -> None:
+    """Not a dump of names and figures; these are in --json."""
+    node_id = remember(cli, "Staging listens on port 8443")
+    hook(cli, "prompt-submit", "s-1", prompt="What port does staging listen on?", prompt_id="1")
+    said = "".join(
+        cli.run(*words).stdout
+        for words in (
+            ["memory", "stats"],
+            ["memory", "show", node_id],
+            ["memory", "consolidate", "--mode", "deep"],
+            ["memory", "runs"],
+            ["owner", "status"],
+        )
+    )
+    assert "1 memory on 1 occasion, 0 used" in said and " 0 of 1 used" in said
+    for word in (
+        "quadrant  unknown",
+        "quadrant unknown",
+        "bloom",
+        "memtable",
+        "None",
+        "True",
+        "{",
+        "to mend",
+    ):
+        assert word not in said
+
+
 def test_status_says_in_its_first_line_whether_it_works_and_what_it_knew(cli: Cli) -> None:
     """Before setup, after it, and at work."""
 

@@ -449,7 +449,7 @@ def test_status_shows_the_session_and_its_line(project: Cli) -> None:
     assert "nothing measured yet" in project.run("status").stdout
     work_session(project, "s-1", end=False)
     shown = project.run("status").stdout
-    assert "IC 0." in shown or "IC 1." in shown
+    assert "continuity 0." in shown or "continuity 1." in shown
     found = json.loads(project.run("status", "--json").stdout)
     assert found["identity"]["session_id"] == "s-1" and found["store"]["sessions"]["count"] == 1
     brief = project.run("consciousness", "brief", "--session-id", "s-1").stdout
