@@ -273,6 +273,7 @@ def test_reindex_with_the_provider_that_is_there_changes_nothing(cli: Cli) -> No
 
 
 def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
+    assert "0 kept" in cli.run("memory", "stats").stdout
     for words, said in (
         (["list"], "no memories here"),
         (["list", "--deleted"], "nothing was forgotten"),

@@ -31,6 +31,8 @@ def stats_text(stats: Mapping[str, Any]) -> str:
 
 def _search(stats: Mapping[str, Any]) -> str:
     embedding, index = stats["embedding"], stats.get("index")
+    if "dim" not in embedding:
+        return "nothing yet: no memory was stored"
     held = f", index of {size(index['bytes'])}" if index else ""
     return f"embedding {embedding['name']}, {embedding['dim']} numbers a memory{held}"
 
@@ -38,7 +40,7 @@ def _search(stats: Mapping[str, Any]) -> str:
 def _shown(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     waiting = found.get("captures_due", 0)
     lines = [("to capture", counted(waiting, "session"))] if waiting else []
-    if not found["injections"]:
+    if not found.get("injections"):
         return [*lines, ("shown", "nothing yet: no session was brought a memory")]
     share = (
         f"{counted(found['memories'], 'memory', 'memories')} on {counted(found['injections'], 'occasion')}"
