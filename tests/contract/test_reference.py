@@ -40,7 +40,7 @@ def test_the_man_page_is_the_help_s_and_its_roff_is_sound(tmp_path: Path) -> Non
     )  # fmt: skip
     assert done.stderr == ""
     shown = " ".join(done.stdout.replace("\u2010\n", "-").split())
-    for words in ("memory recall QUERY…", "--top-k N", "Exit codes: 0", "status --json"):
+    for words in ("memory recall QUERY", "--top-k N", "Exit codes: 0", "status --json"):
         assert words in shown
     data = tomllib.loads((reference.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
         "setuptools"

@@ -13,7 +13,7 @@ from context_graph.errors import UsageError
 def help_(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND]…", help="The command's words; without: all commands."),
+        typer.Argument(metavar="COMMAND", help="The command's words; without: all commands."),
     ] = None,
 ) -> None:
     """Show the help of a command, as its --help does.

@@ -62,13 +62,18 @@ def _named(words: str, now: datetime) -> datetime | None:
 
 def _ago(words: str, now: datetime) -> datetime | None:
     """`7d`, `7 days`, `7 days ago`."""
-    rest = words.removesuffix(" ago")
-    unit = rest.lstrip("0123456789")
-    digits = rest[: len(rest) - len(unit)]
+    seconds = span_s(words.removesuffix(" ago"))
+    return None if seconds is None else now.astimezone() - timedelta(seconds=seconds)
+
+
+def span_s(text: str) -> int | None:
+    """Seconds of `90s`, `10min`, `12 hours`, `7d`, `2w`; None for anything else, also for digits alone."""
+    unit = text.lstrip("0123456789")
+    digits = text[: len(text) - len(unit)]
     seconds = _SECONDS.get(unit.strip())
     if not digits or len(digits) > _DIGITS or seconds is None:
         return None
-    return now.astimezone() - timedelta(seconds=int(digits) * seconds)
+    return int(digits) * seconds
 
 
 def _written(words: str) -> datetime:

@@ -28,7 +28,7 @@ _FOREIGN = (
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["memory", "recall"], "QUERY… is missing; `context-graph-cli memory recall --help`"),
+        (["memory", "recall"], "QUERY is missing; `context-graph-cli memory recall --help`"),
         (["memory", "reccall", "x"], "no such command 'reccall'; did you mean 'recall'?"),
         (["memory", "recall", "x", "--bogus"], "no such option: --bogus"),
         (["memory", "recall", "x", "--top-k", "0"], "--top-k is 0, must be between 1 and 100"),

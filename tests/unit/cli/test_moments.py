@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from context_graph.cli.moments import moment
+from context_graph.cli.moments import moment, span_s
 from context_graph.errors import InvalidInputError
 
 NOW = datetime(2026, 3, 29, 15, 30)
@@ -77,3 +77,11 @@ def test_iso_8601_and_unix_milliseconds_are_taken_as_they_were(said: str) -> Non
 def test_anything_else_is_refused_with_what_is_taken(said: str) -> None:
     with pytest.raises(InvalidInputError, match=r"--since is .*give a time such as 7d, 12h"):
         moment("--since", said, NOW)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("90s", 90), ("10min", 600), ("12 hours", 43_200), ("2w", 1_209_600)]
+)
+def test_a_length_of_time_is_read_in_the_same_words(said: str, seconds: int) -> None:
+    assert span_s(said) == seconds
+    assert span_s(said.strip("0123456789")) is None and span_s("3600") is None and span_s("7d ago") is None

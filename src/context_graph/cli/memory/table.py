@@ -10,7 +10,7 @@ from typing import Final
 # fmt: off
 TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
     "store": (
-        ("TEXT…", "content", "words"),
+        ("TEXT", "content", "words"),
         ("--rationale", "rationale", "text"),
         ("--importance", "importance", "float"),
         ("--modality", "modality", "text|image|audio|video"),
@@ -25,7 +25,7 @@ TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("--session-id", "session_id", "text"),
     ),
     "recall": (
-        ("QUERY…", "query", "words"),
+        ("QUERY", "query", "words"),
         ("--top-k", "top_k", "int"),
         ("--min-importance", "min_importance", "float"),
         ("--quadrant", "johari_quadrants", "list"),
@@ -41,7 +41,7 @@ TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("--cursor", "cursor", "text"),
     ),
     "inject": (
-        ("QUERY…", "query", "words"),
+        ("QUERY", "query", "words"),
         ("--max-tokens", "max_tokens", "int"),
         ("--priority", "priority", "low|normal|high|critical"),
         ("--mode", "distillation_mode", "auto|raw|narrative|structured|code_focused"),

@@ -52,7 +52,7 @@ def _row(one: Parameter) -> Row:
     name = one.extra("option") or f"--{one.wire.replace('_', '-')}"
     if not name.startswith("--"):
         kind = "words" if one.extra("stdin") else "word" if one.required else "word?"
-        return Row(f"{name}…" if kind == "words" else name, one.wire, kind)
+        return Row(name, one.wire, kind)
     if one.kind is Instant:
         return Row(name, one.wire, "time")
     return Row(name, one.wire, "|".join(choices(one.kind)) or _KINDS.get(one.origin, "text"))

@@ -39,7 +39,6 @@ class Option:
     help: str
     metavar: str = ""
     short: str = ""
-    type: type = str
     default: Any = ""
     shown: bool = False
     """Only decides how the answer is shown, or is taken for old scripts: ``run`` does not get it."""
@@ -97,9 +96,8 @@ _SATISFY = (
     BRANCH,
     Option(
         "--ttl",
-        "How long it counts. Default: for good, or approval_ttl.",
-        "SECONDS",
-        type=float,
+        "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
+        "TIME",
         default=None,
     ),
     Option("--metadata", "An object to keep with it.", "JSON", "-m", default=None),
@@ -390,8 +388,8 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
         if option is None or (not option.metavar and joined):
             return None
         try:
-            found = (option.type(value if joined else next(left))) if option.metavar else True
-        except (StopIteration, ValueError):
+            found = (value if joined else next(left)) if option.metavar else True
+        except StopIteration:
             return None
         given[option.parameter] = found
     if command.words is None or (len(plain) > 1 and not command.words.many):
@@ -494,7 +492,7 @@ def _typed(name: str, command: Command) -> Callable[..., None]:
     for one in command.options:
         names = (one.name, one.short) if one.short else (one.name,)
         option = typer.Option(*names, metavar=one.metavar or None, help=one.help)
-        kind = bool if not one.metavar else one.type if one.default is not None else one.type | None
+        kind = bool if not one.metavar else str if one.default is not None else str | None
         parameters.append((one.parameter, Annotated[kind, option], one.default if one.metavar else False))
     call.__doc__ = inspect.cleandoc(command.help)
     call.__annotations__ = {name: kind for name, kind, _ in parameters}
