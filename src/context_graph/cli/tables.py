@@ -260,7 +260,7 @@ def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     """
     lines = [tuple(map(one_line, row)) for row in rows]
     widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[:-1]]
-    room = max(_LEAST_WIDTH, _width() - sum(widths) - 2 * len(widths))
+    room = max(_LEAST_WIDTH, width() - sum(widths) - 2 * len(widths))
     shown = []
     for *row, last in lines:
         last = last if whole or len(last) <= room else last[: room - 1] + "…"
@@ -269,7 +269,7 @@ def table(rows: Sequence[tuple[str, ...]], *, whole: bool = False) -> str:
     return "\n".join(shown)
 
 
-def _width() -> int:
+def width() -> int:
     """Columns of the terminal; as `shutil.get_terminal_size`, whose module costs 5 ms."""
     said = os.environ.get("COLUMNS", "")
     if said.isascii() and said.isdigit() and int(said[:6]) > 0:
@@ -287,5 +287,5 @@ def one_line(text: str) -> str:
 
 def columns(lines: Sequence[tuple[str, str]]) -> str:
     """Names and their values, one pair a line."""
-    width = max((len(name) for name, _ in lines), default=0)
-    return "\n".join(f"{name.ljust(width)}  {text}".rstrip() for name, text in lines)
+    widest = max((len(name) for name, _ in lines), default=0)
+    return "\n".join(f"{name.ljust(widest)}  {text}".rstrip() for name, text in lines)
