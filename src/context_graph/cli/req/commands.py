@@ -81,7 +81,7 @@ class Command:
 
 SESSION = Option(
     "--session",
-    "The session, in full or as its first 8 hex digits. Default: CLAUDE_CODE_SESSION_ID, else the "
+    "The session; its first digits are enough, four or more. Default: CLAUDE_CODE_SESSION_ID, else the "
     "live session that started this command.",
     "ID",
     "-s",
