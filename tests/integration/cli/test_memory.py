@@ -268,7 +268,8 @@ def test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus(
 
 def test_reindex_with_the_provider_that_is_there_changes_nothing(cli: Cli) -> None:
     remember(cli, FACT)
-    done = cli.run("memory", "reindex")
+    assert cli.run("memory", "reindex").stdout == "0 embeddings computed anew with static\n"
+    done = cli.run("memory", "reindex", "--json")
     assert done.returncode == 0 and json.loads(done.stdout) == {"provider": "static", "memories": 0}
 
 

@@ -162,6 +162,23 @@ def edge_text(edge: Mapping[str, Any]) -> str:
     return "\n".join([line, *texts])
 
 
+def imported_text(found: Mapping[str, Any]) -> str:
+    """What an import added and left alone, and the first items of another program's by name."""
+    named = {"skipped": "skipped (here already)", "tombstones": "that were forgotten", "empty": "empty"}
+    counts = [
+        f"{count} {named.get(name, name.replace('_', ' '))}"
+        for name, count in found.items()
+        if name not in ("dry_run", "files", "masked")
+        and isinstance(count, int)
+        and (count or name == "added")
+    ]
+    lines = [f"{'dry run, nothing is written: ' if found['dry_run'] else ''}{', '.join(counts)}"]
+    if found.get("masked"):
+        lines.append(f"masked: {', '.join(f'{count} {kind}' for kind, count in found['masked'].items())}")
+    lines += [f"  {one_line(str(one))}" for one in found.get("items", ())]
+    return "\n".join(lines)
+
+
 def _page(table: str, found: Mapping[str, Any]) -> str:
     cursor = found.get("next_cursor")
     return f"{table}\nmore: --cursor {cursor}" if cursor else table
