@@ -9,8 +9,6 @@ from itertools import pairwise
 from typing import Any, Final, NoReturn
 
 from context_graph.errors import ConfigError
-from context_graph.model import EventKind
-from context_graph.wire.client import find_launcher
 
 _HELP: Final = ("--help", "-h")
 _COLD_BRIEF: Final = "[C:? r=? IC=?]"
@@ -26,13 +24,19 @@ def is_native(words: Sequence[str]) -> bool:
         return True
     if list(words[:1]) == ["mcp"]:
         return True
-    return len(words) > 1 and words[0] == "hooks" and words[1] in set(EventKind)
+    if list(words[:1]) != ["hooks"] or len(words) == 1:
+        return False
+    from context_graph.model import EventKind
+
+    return words[1] in set(EventKind)
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
     """Replace this process by the launcher. If there is none, fail as the command may: a hook never
     blocks.
     """
+    from context_graph.wire.client import find_launcher
+
     try:
         launcher = find_launcher()
         os.execv(launcher, ["context-graph-cli", *words])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from context_graph.config.paths import (
     Location,
     checkout_top,
@@ -20,7 +22,9 @@ from context_graph.config.paths import (
     working_dir,
 )
 from context_graph.config.repository import Repository, find_repository
-from context_graph.config.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from context_graph.config.settings import Settings, load_settings
 
 __all__ = [
     "Location",
@@ -43,3 +47,11 @@ __all__ = [
     "store_key",
     "working_dir",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Settings", "load_settings"):  # 10 ms that a client, which needs paths only, need not pay
+        from context_graph.config import settings
+
+        return getattr(settings, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

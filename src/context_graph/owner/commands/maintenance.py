@@ -57,7 +57,8 @@ def _look(call: Call) -> Reply:
 def look(call: Call, *, quick: bool) -> dict[str, Any]:
     """The store's health. A part that fails reports that in its place; the others are still reported.
 
-    ``quick`` omits the pass over all records, and what only the costs are computed from.
+    ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
+    is from when on memories that were shown are counted, by default a day.
     """
     context, now_ms = call.context, call.began_ms
     context.settle()
@@ -118,6 +119,8 @@ def _memory(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
 
 def _examined(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
     context = call.context
+    told = call.option("since")
+    since = int(told) if told.isascii() and told.isdigit() else now_ms - _DAY_MS
     recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
     return {
         "live": context.memory_count(),
@@ -125,6 +128,7 @@ def _examined(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
         "last_capture_ms": _last_capture_ms(call),
         **context.memory_hooks.stats(),
         "week_injections": len(recent),
+        "shown_since": sum(len(one["memories"]) for one in recent if one["at_ms"] >= since),
         "week_tokens": sum(one["tokens"] for one in recent),
         "shown_less": context.memory_hooks.ledger.report(now_ms)["shown_less"],
     }
