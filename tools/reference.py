@@ -1,6 +1,7 @@
-"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands.
+"""Writes the tables of docs/mcp.md and docs/commands.md from the definitions of tools and commands, the man
+page, and the table of the `memory …` commands' options, which are read without Typer and msgspec.
 
-    python tools/reference.py          # rewrites both pages where they differ
+    python tools/reference.py          # rewrites the files where they differ
     python tools/reference.py --check  # says which differ, and ends with 1
 
 In docs/mcp.md each tool's table, in docs/commands.md each command's; the sentences around them are written by
@@ -9,9 +10,9 @@ hand.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,17 @@ import typer
 
 from context_graph.cli.command_table import DB_PATH, FORMAT, SESSION_ID, STDIN
 from context_graph.cli.main import build_app
+from context_graph.cli.memory.call import Row
+from context_graph.cli.memory.typed import table
 from context_graph.operations import OPERATIONS
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Parameter, choices, parameters
+from man import leaves, page
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+MAN = DOCS / "man" / "context-graph-cli.1"
+MEMORY_TABLE = ROOT / "src/context_graph/cli/memory/table.py"
 SHARED = {
     DB_PATH.help: "[store](#shared-options)",
     SESSION_ID.help: "[session](#shared-options)",
@@ -76,7 +83,8 @@ def command_table(command: Any) -> list[str]:
             continue
         words = SHARED.get(one.help, one.help)
         if one.param_type_name == "argument":
-            rows.append(f"| `{one.metavar}` | {words} |")
+            metavar = one.metavar.replace("|", "\\|")
+            rows.append(f"| `{metavar}` | {words} |")
             continue
         names = choices(one.type_descriptor.annotation)
         value = "\\|".join(names or (one.metavar or "").split("|"))
@@ -102,24 +110,48 @@ def pages() -> dict[Path, str]:
     """Both pages as they should be."""
     tools = {one.tool: tool_table(one.arguments) for one in OPERATIONS if one.tool}
     tools |= {one.alias: tools[one.tool] for one in OPERATIONS if one.alias}
-    leaves = _leaves(typer.main.get_command(build_app()))
-    tables = {name: command_table(one) for name, one in leaves if name not in BY_HAND}
+    commands = leaves(typer.main.get_command(build_app()))
+    tables = {name: command_table(one) for name, one in commands if name not in BY_HAND}
     made = {DOCS / "mcp.md": tools, DOCS / "commands.md": tables}
     return {path: rewritten(path.read_text(encoding="utf-8"), found) for path, found in made.items()}
 
 
-def _leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command by its words, without the groups."""
-    below = getattr(command, "commands", None)
-    if not below:
-        yield name, command
-    for word, inner in (below or {}).items():
-        yield from _leaves(inner, f"{name} {word}".strip())
+def memory_table() -> str:
+    """The module that lists the options of the `memory …` commands."""
+    lines = [
+        '"""Lists the options of the `memory …` commands: name, name in a request, kind (see `call.Row`).',
+        "",
+        "Written by tools/reference.py from the operations; a test compares them.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        "# fmt: off",
+        "TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {",
+    ]
+    for word, rows in table().items():
+        lines += [f'    "{word}": (', *(f"        {_tuple(row)}," for row in rows), "    ),"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _tuple(row: Row) -> str:
+    return f"({', '.join(json.dumps(value, ensure_ascii=False) for value in row)})"
+
+
+def files() -> dict[Path, str]:
+    """All files as they should be."""
+    return {**pages(), MEMORY_TABLE: memory_table(), MAN: page()}
 
 
 def main() -> int:
-    """Write the pages, or with --check say what differs."""
-    stale = {path: text for path, text in pages().items() if path.read_text(encoding="utf-8") != text}
+    """Write the files, or with --check say what differs."""
+    stale = {
+        path: text
+        for path, text in files().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
     for path, text in stale.items():
         print(f"{path.name}: {'differs' if '--check' in sys.argv else 'written'}")
         if "--check" not in sys.argv:

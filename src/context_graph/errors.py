@@ -62,6 +62,7 @@ class InvalidParamsError(InvalidInputError):
 
     Attributes:
         parameter: Its name.
+        what: What is wrong with it, to be said behind its name; "" where the message is no such sentence.
         row: The row of seed 003's error table.
         detail: That row's text, filled in.
         recovery: That row's cure.
@@ -74,12 +75,14 @@ class InvalidParamsError(InvalidInputError):
         message: str,
         *,
         parameter: str = "",
+        what: str = "",
         row: str = "ERR-CORE-004",
         detail: str = "",
         recovery: str = "",
     ) -> None:
         super().__init__(message)
         self.parameter = parameter
+        self.what = what
         self.row = row
         self.detail = detail or message
         self.recovery = recovery or "Review parameter schema from tools/list and correct request"
@@ -87,7 +90,7 @@ class InvalidParamsError(InvalidInputError):
     @classmethod
     def of(cls, parameter: str, what: str) -> InvalidParamsError:
         """ERR-CORE-004: what is wrong with ``parameter``."""
-        return cls(f"Invalid params: {parameter} - {what}", parameter=parameter)
+        return cls(f"Invalid params: {parameter} - {what}", parameter=parameter, what=what)
 
 
 class ConfigError(UsageError):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,26 @@ import reference
 def test_the_tables_are_those_of_the_definitions(path: Path) -> None:
     """`python tools/reference.py` writes them."""
     assert reference.pages()[path] == path.read_text(encoding="utf-8")
+
+
+def test_the_man_page_is_the_help_s_and_its_roff_is_sound(tmp_path: Path) -> None:
+    """`python tools/reference.py` writes it; the wheel installs it."""
+    assert reference.MAN.read_text(encoding="utf-8") == reference.page()
+    man = shutil.which("man")
+    if man is None:
+        pytest.skip("no man here to read it with")
+    done = subprocess.run(
+        [man, "--warnings", "-l", str(reference.MAN)],
+        capture_output=True, text=True, env={**os.environ, "MANWIDTH": "80", "LC_ALL": "C.UTF-8"}, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    shown = " ".join(done.stdout.replace("\u2010\n", "-").split())
+    for words in ("memory recall QUERY", "--top-k N", "Exit codes: 0", "status --json"):
+        assert words in shown
+    data = tomllib.loads((reference.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "setuptools"
+    ]
+    assert data["data-files"]["share/man/man1"] == [str(reference.MAN.relative_to(reference.ROOT))]
 
 
 def test_a_table_that_was_changed_by_hand_is_seen() -> None:

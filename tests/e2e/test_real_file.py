@@ -88,7 +88,7 @@ def test_what_the_client_recorded_before_we_were_there_answers_in_the_first_sess
     (cli.project / "test_invoice.py").write_text(TEST)
     drive(cli, tmp_path / "one", MENDING, GOAL, options=["--trust"])
     (folder,) = (tmp_path / "one" / "home" / ".claude" / "projects").iterdir()
-    done = cli.run("memory", "import", "--from", "claude-code", str(folder))
+    done = cli.run("memory", "import", "--json", "--from", "claude-code", str(folder))
     report = json.loads(done.stdout)
     assert (report["added"], report["items"]) == (1, [GOAL])
     assert cli.run("hooks", "generate-config").returncode == 0

@@ -19,7 +19,7 @@ from context_graph.backup import make as making
 from context_graph.backup import manifest
 from context_graph.backup.put_back import put_back
 from context_graph.cli.calling import Finished, ask, finish
-from context_graph.cli.options import DbPath, Json
+from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted
 from context_graph.cli.terminal import bar
 from context_graph.config import locate
@@ -30,6 +30,7 @@ _CHECKPOINT_S = 60.0
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The backup's folder.")]
 
 
+@both_forms
 def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
     """Copy this project's sessions and memories into a new folder, while the store stays in use.
 
@@ -55,6 +56,7 @@ def backup(folder: Folder, db_path: DbPath = None, json_: Json = False) -> None:
     print(json.dumps(view) if json_ else f"backup {place}: {_line(made)}")
 
 
+@both_forms
 def restore(
     folder: Folder,
     check: Annotated[
@@ -142,6 +144,7 @@ print(json.dumps(report))
 _SHOWN: Final = 20
 
 
+@both_forms
 def repair(
     cf: Annotated[
         str,

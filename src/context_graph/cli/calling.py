@@ -16,6 +16,7 @@ from context_graph.wire.client import request
 from context_graph.wire.frames import Reply
 
 MAX_INPUT_BYTES: Final = 4 * 1024 * 1024
+_OWNERS: Final = b"context-graph: "
 _STDIN_S: Final = 5.0
 _READ_BYTES: Final = 1 << 16
 
@@ -58,8 +59,13 @@ def ask_json(
 def finish(reply: Reply, *, exit_code: int | None = None) -> NoReturn:
     """Print the owner's answer and exit with its code, or with ``exit_code``."""
     _emit(sys.stdout, reply.stdout)
-    _emit(sys.stderr, reply.stderr)
+    _emit(sys.stderr, _as_ours(reply.stderr))
     raise Finished(reply.exit_code if exit_code is None else exit_code)
+
+
+def _as_ours(said: bytes) -> bytes:
+    """The owner's error under the name of the program that is run."""
+    return b"context-graph-cli: " + said.removeprefix(_OWNERS) if said.startswith(_OWNERS) else said
 
 
 def _emit(stream: TextIO | None, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Lists the commands that the client's hooks run, in one table: words, options and help.
+"""Lists the commands that hooks run and people ask often, in one table: words, options and help.
 
 Typer's commands (`typer_command`), the quick way past Typer (`main.run_directly`) and the tables of
 docs/commands.md come from it; a test compares it with the launcher's own options. Imports no Typer, which
@@ -8,9 +8,11 @@ costs 0.1 s a call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from context_graph.errors import UsageError
 
 if TYPE_CHECKING:
     import typer
@@ -36,13 +38,23 @@ class Option:
         return not (self.metavar or self.choices)
 
     @property
+    def kind(self) -> str:
+        """flag, text, or the words of a choice, joined by `|`."""
+        return "flag" if self.is_flag else "|".join(self.choices) or "text"
+
+    def check(self, value: Any) -> None:
+        """Raise UsageError for a word that is none of the choices."""
+        if self.choices and value not in (None, *self.choices):
+            raise UsageError(f"{self.name} is {value!r:.60}; choose one of {', '.join(self.choices)}")
+
+    @property
     def annotation(self) -> Any:
         """The annotation that makes a parameter this option for Typer."""
         import typer
 
-        option = typer.Option(self.name, metavar=self.metavar or None, help=self.help)
-        kind: Any = Literal[self.choices] if self.choices else bool if self.is_flag else str | None
-        return Annotated[kind, option]
+        metavar = "|".join(self.choices) or self.metavar or None
+        option = typer.Option(self.name, metavar=metavar, help=self.help)
+        return Annotated[bool if self.is_flag else str | None, option]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +75,11 @@ DB_PATH: Final = Option(
     "It must be inside the data root, the project, the working folder, $HOME or /tmp.",
     "FOLDER",
 )
+JSON: Final = Option("--json", "Print JSON instead of text.")
+OUTPUT: Final = Option("--format", "text, or json as with --json.", choices=("text", "json"), default="text")
 SESSION_ID: Final = Option(
     "--session-id",
-    "Session to use; the first 8 hex digits are enough if only one session matches. "
+    "Session to use; its first digits are enough, four or more, if only one session matches. "
     "Default: $CLAUDE_CODE_SESSION_ID, else the latest session in the store.",
     "ID",
 )
@@ -76,18 +90,18 @@ _TOOL: Final = Option("--tool-name", "The tool that the event is about.", "NAME"
 STDIN: Final = Option(
     "--stdin",
     "Read the event as JSON from standard input: Claude Code's own form or the specification's HookInput. "
-    "This is the default with --format claude or without --session-id; a terminal is never read.",
+    "This is the default with a client's format or without --session-id; a terminal is never read.",
     "[true|false]",
 )
 FORMAT: Final = Option(
     "--format",
-    "json, json-compact and text print the specification's HookOutput; claude prints one JSON document for "
-    "Claude Code, or nothing.",
-    choices=("json", "json-compact", "text", "claude"),
+    "json, json-compact and text print the specification's HookOutput. The others read and answer as a "
+    "client's hooks do, with one document or nothing: claude is Claude Code; docs/hosts.md has the rest.",
+    choices=("json", "json-compact", "text", "claude", "codex", "gemini", "cursor"),
     default="json",
 )
 _CODES: Final = """
-Exit codes: with --format claude always 0. Otherwise 0 done, 1 other error, 2 out of time, 3 the store
+Exit codes: with a client's format always 0. Otherwise 0 done, 1 other error, 2 out of time, 3 the store
 failed, 4 wrong input or usage, 5 no such session, 6 identity continuity is below its threshold.
 """
 
@@ -319,16 +333,58 @@ MCP: Final = Command(
     """,
     (DB_PATH,),
 )
+STATUS: Final = Command(
+    "",
+    "status",
+    "This project at a glance",
+    """Say in one sentence whether it works and what it knew today, then show this project at a glance.
+
+    --line is for Claude Code's settings: "statusLine": {"type": "command", "command":
+    "context-graph-cli status --line"}. The launcher serves it: it reads one small file and asks a running
+    owner about requirements. `doctor` tries things out; this command only looks.
+
+    Exit codes: 0; 1 no owner, or the store can't be used; 2 the database is corrupt. With --line always 0.
+
+    Example: context-graph-cli status --json
+    """,
+    (
+        Option("--line", "Print one line for the status bar; reads Claude Code's status JSON on stdin."),
+        OUTPUT,
+        JSON,
+    ),
+)
+OWNER_STATUS: Final = Command(
+    "owner",
+    "status",
+    "Show the owner process",
+    """Show the owner's process: version, memory, clients, stores, requests, spool. Does not start one.
+
+    JSON has pid, version, rss_bytes, uptime_s, clients, stores, requests, spool_pending, set_aside and more;
+    without an owner it is {"running": false, "root": …}. If the owner does not answer, it is what the system
+    knows: {"running": true, "answers": false, "pid": …, "state": …, "doing": …, "since_ms": …}.
+
+    Exit codes: 0 it runs and answers; 1 it does not.
+
+    Example: context-graph-cli owner status --json
+    """,
+    (OUTPUT, JSON),
+)
 DIRECT: Final = {
-    (one.group, one.word): one for one in (RESTORE_IDENTITY, PERSIST_IDENTITY, CHECK_IDENTITY, INJECT_CONTEXT)
+    (one.group, one.word): one
+    for one in (
+        *(RESTORE_IDENTITY, PERSIST_IDENTITY, CHECK_IDENTITY, INJECT_CONTEXT),
+        *(STATUS, OWNER_STATUS),
+    )
 }
-"""Seed 000's four hook commands, which Python serves."""
+"""What plain words call without Typer: seed 000's four hook commands, and what people ask often."""
 
 
 def typer_command(app: typer.Typer, command: Command, run: Callable[..., None]) -> None:
     """Give ``app`` the command, which calls ``run`` with the options that were given by name."""
 
     def call(**given: Any) -> None:
+        for one in command.options:
+            one.check(given[one.parameter])
         run(**given)
 
     call.__doc__ = command.help
@@ -344,6 +400,11 @@ def typer_command(app: typer.Typer, command: Command, run: Callable[..., None]) 
         ]
     )
     app.command(command.word, short_help=command.short, epilog=command.codes or None)(call)
+
+
+def wants_json(given: Mapping[str, Any]) -> bool:
+    """Whether ``given`` asks for JSON, by either of the two options."""
+    return bool(given.get(JSON.parameter)) or given.get(OUTPUT.parameter) == "json"
 
 
 def read_options(words: Sequence[str], options: Sequence[Option]) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import typer
 from context_graph.cli.calling import Finished, ask, ask_json, finish, warn
 from context_graph.cli.command_table import BRIEF, CHECK_IDENTITY, INJECT_CONTEXT, typer_command
 from context_graph.cli.native import serve
-from context_graph.cli.options import DbPath, Json, SessionId
+from context_graph.cli.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.tables import status_text
 from context_graph.errors import ContextGraphError, OwnerError, WireError
 
@@ -63,6 +63,7 @@ typer_command(app, INJECT_CONTEXT, inject_context)
 
 
 @app.command("status", short_help="Show the numbers behind the brief")
+@both_forms
 def status(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
     """Show the numbers behind the brief, and what waits to be done in this project's store.
 

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from context_graph.cli.calling import Finished
-from context_graph.cli.options import DbPath, Json
+from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted, size, span
 from context_graph.cli.terminal import show
 from context_graph.doctor.report import examine
 
 
+@both_forms
 def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     """Try out hooks and memory tools as Claude Code would; show their times, and each problem with its fix.
 
@@ -24,7 +25,7 @@ def doctor(json_: Json = False, db_path: DbPath = None) -> None:
     the memory tools, reads them back and removes them; no session, count or identity changes. It also checks
     owner, spool, index, disk, requirements, the client's version and trust, and the tokens used per day.
 
-    Exit codes: 0 nothing to mend; 1 problems, each with its fix. Never 2.
+    Exit codes: 0 nothing to fix; 1 problems, each with its fix. Never 2.
 
     Example: context-graph-cli doctor --json
     """
@@ -57,7 +58,7 @@ def findings_text(report: Mapping[str, Any], width: int | None = None) -> str:
         if one["cure"]:
             lines.append(_indented("    ", one["cure"], width))
     problems = sum(one["level"] != "note" for one in findings)
-    lines.append("nothing to mend" if not problems else f"{problems} to mend")
+    lines.append("nothing to fix" if not problems else f"{counted(problems, 'problem')} to fix")
     return "\n".join(lines)
 
 
@@ -119,7 +120,7 @@ def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
     yield "captured", _last("session summary", ages["last_capture_age_s"])
     if "records" in memory:
-        word = "agree" if memory["agrees"] else "DISAGREE"
+        word = "agree" if memory["agrees"] else "DO NOT AGREE"
         yield (
             "memories",
             f"{memory['live']} kept, {memory['forgotten']} forgotten; "

@@ -20,6 +20,8 @@ from context_graph.errors import ContextGraphError
 if TYPE_CHECKING:
     import typer
 
+    from context_graph.cli.command_table import Command
+
 PROGRAM: Final = "context-graph-cli"
 _HELP: Final = (
     "Memory, identity continuity and requirement gates for Claude Code: what one session found out, the next "
@@ -37,10 +39,13 @@ _GROUPS: Final = {
 _COMMANDS: Final = {
     "setup": "Set a project up for Claude Code, or take it out again",
     "doctor": "Try hooks and memory tools out, and say what is wrong",
-    "status": "This project at a glance",
     "backup": "Copy this project's store while it is in use",
     "restore": "Put a backup in the store's place",
     "repair": "Salvage a damaged store",
+}
+_ABOUT_ITSELF: Final = {
+    "help": "Show the help of a command",
+    "completion": "Print the completion script of a shell",
 }
 _ALWAYS_0: Final = (["consciousness", "brief"], ["consciousness", "check-identity"])
 _REFUSALS: Final = frozenset(
@@ -55,6 +60,8 @@ _REFUSALS: Final = frozenset(
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit. Never a traceback: a defect of ours is one line on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"] and not {"-h", "--help"} & set(words):
+        words = [*words[1:], "--help"]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # ids and paths may hold what the terminal can't show
@@ -90,7 +97,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     """
     import typer  # 40 ms: not before it is known that a command is Typer's
 
-    from context_graph.cli.command_table import MCP, typer_command
+    from context_graph.cli.command_table import MCP, STATUS, typer_command
 
     app = typer.Typer(
         name=PROGRAM,
@@ -101,7 +108,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     _add_version(app)
-    known = {*_GROUPS, *_COMMANDS, MCP.word}
+    known = {*_GROUPS, *_COMMANDS, MCP.word, STATUS.word, *_ABOUT_ITSELF}
     wanted = {called} if called in known else known
     for name, words in _GROUPS.items():
         if name in wanted:
@@ -109,8 +116,13 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     for name, words in _COMMANDS.items():
         if name in wanted:
             app.command(name, short_help=words)(_load_command(name))
+    if STATUS.word in wanted:
+        typer_command(app, STATUS, _work_of(STATUS))
     if MCP.word in wanted:
         typer_command(app, MCP, serve)
+    for name, words in _ABOUT_ITSELF.items():
+        if name in wanted:
+            app.command(name, short_help=words)(_load_command(name))
     _keep_examples_whole(app)
     return app
 
@@ -130,7 +142,7 @@ def _keep_examples_whole(app: typer.Typer) -> None:
 
 def _load_group(name: str) -> typer.Typer:
     if name == "memory":
-        from context_graph.cli.memory.commands import app
+        from context_graph.cli.memory.typed import app
     elif name == "session":
         from context_graph.cli.session import app
     elif name == "consciousness":
@@ -162,8 +174,10 @@ def _load_command(name: str) -> Callable[..., None]:
         from context_graph.cli.setup import setup as command
     elif name == "doctor":
         from context_graph.cli.doctor import doctor as command
-    elif name == "status":
-        from context_graph.cli.status import status as command
+    elif name in _ABOUT_ITSELF:
+        from context_graph.cli import about_itself
+
+        command = getattr(about_itself, f"{name}_")
     elif name == "backup":
         from context_graph.cli.backup import backup as command
     elif name == "restore":
@@ -176,17 +190,15 @@ def _load_command(name: str) -> Callable[..., None]:
 def _add_version(app: typer.Typer) -> None:
     import typer
 
-    from context_graph import __version__
-
     def print_version(wanted: bool) -> None:
         if wanted:
-            print(f"{PROGRAM} {__version__}")
+            _print_version()
             raise typer.Exit
 
     @app.callback(help=_HELP)
     def root(
         version: bool = typer.Option(
-            False, "--version", help="Print the version.", is_eager=True, callback=print_version
+            False, "--version", "-V", help="Print the version.", is_eager=True, callback=print_version
         ),
     ) -> None: ...
 
@@ -198,43 +210,66 @@ def _run(words: list[str]) -> None:
         code = req.call_directly(words[1:])
         if code is not None:
             raise SystemExit(code)
-    from context_graph.cli.calling import Finished  # pulls in the client: not needed to become the launcher
-
     if run_directly(words):
         return
     app = build_app(*words[:2])
     if not words or (len(words) == 1 and words[0] in _GROUPS and words[0] != "req"):
         words = [*words, "--help"]
-    try:
-        app(args=words, prog_name=PROGRAM)
-    except Finished:
-        raise
-    except SystemExit as leaving:
-        if leaving.code == 2:
-            raise SystemExit(_usage_code(words)) from None
-        raise
+    from context_graph.cli.usage import run_typer
+
+    code = run_typer(app, words, PROGRAM)
+    if code == 2:
+        raise SystemExit(_usage_code(words))
+    raise SystemExit(code)
 
 
 def run_directly(words: Sequence[str]) -> bool:
-    """Run the command of the table ``DIRECT`` that plain ``words`` name; whether they do.
+    """Run the command of the table ``DIRECT``, or of `memory`, that plain ``words`` name; whether they do.
 
     Anything else, such as a wrong option or `--help`, is left to Typer, which has the messages and exit
-    codes.
+    codes. Typer takes 0.2 s, so nothing here may load it, nor msgspec and what operations are made of.
     """
+    if list(words) in (["--version"], ["-V"]):
+        _print_version()
+        return True
+    if words[:1] == ["memory"]:
+        from context_graph.cli.memory.actions import run_plain
+
+        return run_plain(words[1:])
     from context_graph.cli.command_table import DIRECT, read_options
 
-    command = DIRECT.get((words[0], words[1])) if len(words) > 1 else None
-    given = read_options(words[2:], command.options) if command is not None else None
+    rest = words[1:]
+    command = DIRECT.get(("", words[0])) if words else None
+    if command is None and len(words) > 1:
+        command, rest = DIRECT.get((words[0], words[1])), words[2:]
+    given = read_options(rest, command.options) if command is not None else None
     if command is None or given is None:
         return False
+    _work_of(command)(**given)
+    return True
+
+
+def _work_of(command: Command) -> Callable[..., None]:
+    """The function of a command of the table ``DIRECT``."""
+    if command.word == "status":
+        from context_graph.cli.owner_view import owner_status
+        from context_graph.cli.status import status
+
+        return owner_status if command.group else status
     from context_graph.cli import (
         consciousness,
         session,
     )  # they import Typer, 30 ms: only if it is one of these
 
     module = session if command.group == "session" else consciousness
-    getattr(module, command.word.replace("-", "_"))(**given)
-    return True
+    found: Callable[..., None] = getattr(module, command.word.replace("-", "_"))
+    return found
+
+
+def _print_version() -> None:
+    from context_graph import __version__
+
+    print(f"{PROGRAM} {__version__}")
 
 
 def _usage_code(words: Sequence[str]) -> int:

@@ -9,8 +9,6 @@ from itertools import pairwise
 from typing import Any, Final, NoReturn
 
 from context_graph.errors import ConfigError
-from context_graph.model import EventKind
-from context_graph.wire.client import find_launcher
 
 _HELP: Final = ("--help", "-h")
 _COLD_BRIEF: Final = "[C:? r=? IC=?]"
@@ -26,7 +24,11 @@ def is_native(words: Sequence[str]) -> bool:
         return True
     if list(words[:1]) == ["mcp"]:
         return True
-    return len(words) > 1 and words[0] == "hooks" and words[1] in set(EventKind)
+    if list(words[:1]) != ["hooks"] or len(words) == 1:
+        return False
+    from context_graph.model import EventKind
+
+    return words[1] in set(EventKind)
 
 
 def become_launcher(words: Sequence[str]) -> NoReturn:
@@ -41,14 +43,18 @@ def become_launcher(words: Sequence[str]) -> NoReturn:
     if words[0] == "consciousness":
         print(_COLD_BRIEF)
         raise SystemExit(0)
-    claude = "--format=claude" in words or ("--format", "claude") in pairwise(words)
-    raise SystemExit(0 if claude else 1)
+    from context_graph.hosts.translate import CLIENT_FORMATS
+
+    given = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
+    raise SystemExit(0 if any(("--format", one) in given for one in CLIENT_FORMATS) else 1)
 
 
 def _launcher() -> list[str]:
     """The native launcher, if this system has it and it is wanted."""
     if os.environ.get("CONTEXT_GRAPH_FRONT") == "python" or sys.platform != "linux":
         return []
+    from context_graph.wire.client import find_launcher
+
     try:
         return [os.fspath(find_launcher())]
     except ConfigError:

@@ -10,7 +10,7 @@ import typer
 
 from context_graph.cli.calling import Finished, ask, ask_json, finish, lenient_input, read_stdin, warn
 from context_graph.cli.command_table import PERSIST_IDENTITY, RESTORE_IDENTITY, typer_command
-from context_graph.cli.options import DbPath, Json, SessionId
+from context_graph.cli.options import DbPath, Json, SessionId, both_forms
 from context_graph.cli.tables import chain_text, session_table, session_text
 from context_graph.cli.terminal import shown
 from context_graph.errors import ContextGraphError, InvalidInputError, OwnerError, WireError
@@ -68,6 +68,7 @@ typer_command(app, PERSIST_IDENTITY, persist_identity)
 
 
 @app.command("list", short_help="List sessions, newest first")
+@both_forms
 def list_sessions(
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Sessions on one page.")
@@ -96,6 +97,7 @@ def list_sessions(
 
 
 @app.command("show", short_help="Show one session")
+@both_forms
 def show_session(session_id: SessionId = None, json_: Json = False, db_path: DbPath = None) -> None:
     """Show one session: its 14 snapshot fields, counts, IC history and chain.
 

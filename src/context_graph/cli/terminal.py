@@ -8,9 +8,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from context_graph.cli.tables import columns
+from context_graph.cli.tables import columns, width
 
 _KEPT = "\n\t"
+_NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"
+_LEAST_ROOM = 20
 _TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
@@ -34,21 +36,30 @@ def _visible(character: str) -> str:
 
 
 def show(rows: Sequence[tuple[str, str]]) -> None:
-    """Print the pairs one below the other. rich is Typer's own dependency, and loaded for a terminal only."""
+    """Print the pairs one below the other; on a terminal with colours, and folded to its width."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         print(columns(rows))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    import textwrap  # rich would do it too, and takes 0.1 s to load
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")  # a path that ends in an ellipsis can't be copied
+    widest = max((len(name) for name, _ in rows), default=0)
+    room = max(_LEAST_ROOM, width() - widest - 2)
     for name, text in rows:
         wrong = name == "problem" or text.startswith(("✗", "⚠"))
-        table.add_row(Text(name, style="bold red" if wrong else "bold cyan"), Text(text))
-    Console().print(table)
+        # A path or command that is cut can't be copied.
+        lines = textwrap.wrap(shown(text), room, break_long_words=False, break_on_hyphens=False) or [""]
+        print(f"{_WRONG if wrong else _NAME}{name.ljust(widest)}{_PLAIN}  {lines[0]}")
+        print("".join(f"{'':{widest}}  {line}\n" for line in lines[1:]), end="")
+
+
+def confirmed(question: str) -> bool:
+    """Whether the person at the terminal answers yes; anything else is no."""
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        print()
+        return False
+    return answer.strip().lower() in ("y", "yes")
 
 
 Advance = Callable[[int], None]

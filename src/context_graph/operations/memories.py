@@ -32,6 +32,8 @@ from context_graph.operations.operation import (
     unit,
 )
 
+_SINCE: Final = "Only those created {} this time, such as 7d, yesterday or 2026-01-31."
+
 
 class Filters(msgspec.Struct):
     """The filters as JSON, for schemas, options and docs; `RecallFilters.parse` reads them."""
@@ -41,8 +43,8 @@ class Filters(msgspec.Struct):
         tuple[JohariQuadrant, ...],
         about("Only of this quadrant: open, blind, hidden or unknown.", option="--quadrant", metavar="NAME"),
     ] = ()
-    created_after: Annotated[Instant, about("Only those created after this ISO 8601 time.")] | None = None
-    created_before: Annotated[Instant, about("Only those created before this ISO 8601 time.")] | None = None
+    created_after: Annotated[Instant, about(_SINCE.format("after"))] | None = None
+    created_before: Annotated[Instant, about(_SINCE.format("before"))] | None = None
     agent_id: Annotated[str, about("Only memories of this agent.", metavar="ID")] | None = None
     session_id: Annotated[str, about("Only memories of this session.", metavar="ID")] | None = None
     tags: Annotated[tuple[str, ...], about("Only with this tag.", option="--tag", metavar="WORD")] = ()
@@ -78,12 +80,12 @@ _Cursor = Annotated[
 class Store(Shown, kw_only=True):
     """Store a memory of this project. Secrets in it are redacted before it is written.
 
-    Prints its id, or with --json the memory. The rationale is required. Masked secrets are
-    counted by kind on standard error; in JSON under "masked".
+    Prints its id, or with --json the memory. Masked secrets are counted by kind on standard error; in JSON
+    under "masked".
 
     Exit codes: 0 stored; 1 a wrong argument, or the store can't be used; 2 the database is corrupt.
 
-    Example: context-graph-cli memory store "Staging listens on 8443" --rationale "needed to deploy" --tag ops
+    Example: context-graph-cli memory store Staging listens on 8443 --rationale "needed to deploy" --tag ops
     """
 
     content: (
@@ -187,7 +189,7 @@ class Recall(Shown, kw_only=True):
     Exit codes: 0, also when nothing is found; 1 a wrong argument, or the store can't be used; 2 the database
     is corrupt.
 
-    Example: context-graph-cli memory recall "which port does staging use" --top-k 3
+    Example: context-graph-cli memory recall which port does staging use --top-k 3
     """
 
     query: _Query
@@ -275,7 +277,10 @@ class Show(Called, kw_only=True):
     """
 
     node_id: Annotated[str, node_named(NODE_ID, wire="id")]
-    as_of: Annotated[Instant, about("As it was at this ISO 8601 time, at most 30 days ago.")] | None = None
+    as_of: (
+        Annotated[Instant, about("As it was at this time, such as 7d or yesterday; at most 30 days ago.")]
+        | None
+    ) = None
 
 
 @operation(

@@ -239,7 +239,10 @@ def _fault(parameter: Parameter, value: Any) -> InvalidParamsError:
     if kind is int:
         rule = f"must be between {meta.ge} and {meta.le}"
         return InvalidParamsError(
-            f"{name} {rule}", parameter=name, detail=f"Invalid params: {name} - {rule} (received: {value})"
+            f"{name} {rule}",
+            parameter=name,
+            what=f"is {value}, {rule}",
+            detail=f"Invalid params: {name} - {rule} (received: {value})",
         )
     if kind is float:
         return InvalidParamsError.of(name, f"must be between {meta.ge:g} and {meta.le:g}, is {value!r}")

@@ -280,7 +280,10 @@ def _link(context: Context, given: memories.Link) -> Answer:
             metadata=given.metadata,
             edge_id=context.new_id(),
         )
-    return Answer({**views.linked_view(edge, context.verbosity), **_masked(masked)})
+    found = {**views.linked_view(edge, context.verbosity), **_masked(masked)}
+    if context.verbosity is None:  # whoever typed the beginnings of two ids sees what they mean
+        found |= {"source_text": _text(memex, source), "target_text": _text(memex, target)}
+    return Answer(found)
 
 
 def _identity(context: Context, given: memories.Identity) -> Answer:
@@ -400,7 +403,7 @@ def _history(context: Context, given: consolidations.History) -> Answer:
     memex = context.host.memory()
     wanted = memory_named(memex, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
-    return Answer({"id": str(wanted), "versions": versions})
+    return Answer({"id": str(wanted), "content": _text(memex, wanted), "versions": versions})
 
 
 def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
@@ -445,9 +448,14 @@ def check_not_pinned(memex: Memex, node_id: UUID) -> None:
 
 
 def _line(memex: Memex, node_id: UUID) -> str:
+    return f'{node_id} "{_text(memex, node_id)}"'
+
+
+def _text(memex: Memex, node_id: UUID) -> str:
+    """The beginning of a memory's text, on one line."""
     stored = memex.stored(node_id)
     content = "" if stored is None else " ".join(stored.node.content.split())
-    return f'{node_id} "{content[:_SHOWN_CHARS]}{"…" if len(content) > _SHOWN_CHARS else ""}"'
+    return content if len(content) <= _SHOWN_CHARS else content[:_SHOWN_CHARS] + "…"
 
 
 _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {

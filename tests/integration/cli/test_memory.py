@@ -81,7 +81,6 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["store", "x"], "Rationale is required (10-500 characters): say with --rationale why"),
         (["store", "x", "--rationale", "short"], "Rationale must be at least 10 characters"),
         (["store", "", "--rationale", "because it is so"], "the content is empty"),
         (["store", "-", "--rationale", "because it is so"], "the content on standard input is empty"),
@@ -100,7 +99,8 @@ def test_an_argument_that_is_not_utf_8_is_stored_with_what_can_be_read_of_it(cli
         (["link", "0000", "1111", "--weight", "nan"], "--weight"),
         (["link", "0000", "1111", "--confidence", "-1"], "--confidence"),
         (["recall", "x", "--quadrant", "nowhere"], "quadrants are"),
-        (["recall", "x", "--created-after", "yesterday"], "created_after"),
+        (["recall", "x", "--created-after", "soon"], "--created-after is 'soon'; give a time such as 7d"),
+        (["recall", "x", "--top-k", "many"], "--top-k is 'many'; give a whole number"),
         (["recall", "x", "--top-k", "0"], "--top-k"),
         (["recall", "x", "--cursor", "nonsense"], "cursor"),
         (["inject", "x", "--mode", "poetic"], "poetic"),
@@ -256,21 +256,25 @@ def test_stats_show_counts_cache_index_provider_and_ledger_and_speak_prometheus(
     assert found["operations"]["recall"]["count"] == 1
     assert {"cache", "bloom"} <= set(found)
     text = cli.run("memory", "stats").stdout
-    assert "embedding" in text and "hit rate" in text
+    assert "1 kept, 0 forgotten, 0 links" in text and "embedding static, 1536 numbers" in text
+    assert "nothing yet: no session was brought a memory" in text
+    assert not {"bloom", "memtable", "None", "True", "{"} & set(text.split())
     scraped = cli.run("memory", "stats", "--prometheus")
     assert scraped.returncode == 0 and "context_graph_memory_nodes{" in scraped.stdout
     status = json.loads(cli.run("owner", "status", "--json").stdout)
     assert status["memory"]["memories"] == 1
-    assert "memory of stores" in cli.run("owner", "status").stdout
+    assert "1 kept; none shown yet" in cli.run("owner", "status").stdout
 
 
 def test_reindex_with_the_provider_that_is_there_changes_nothing(cli: Cli) -> None:
     remember(cli, FACT)
-    done = cli.run("memory", "reindex")
+    assert cli.run("memory", "reindex").stdout == "0 embeddings computed anew with static\n"
+    done = cli.run("memory", "reindex", "--json")
     assert done.returncode == 0 and json.loads(done.stdout) == {"provider": "static", "memories": 0}
 
 
 def test_a_user_without_memories_is_told_so(cli: Cli) -> None:
+    assert "0 kept" in cli.run("memory", "stats").stdout
     for words, said in (
         (["list"], "no memories here"),
         (["list", "--deleted"], "nothing was forgotten"),

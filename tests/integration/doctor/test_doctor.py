@@ -417,7 +417,7 @@ def test_canaries_that_were_left_go_with_the_next_one_that_is_taken(tmp_path: Pa
 
 def test_people_read_problems_with_their_cures(project: Cli) -> None:
     done = project.run("doctor", timeout=100)
-    assert done.returncode == 1 and done.stdout.endswith("1 to mend\n")
+    assert done.returncode == 1 and done.stdout.endswith("1 problem to fix\n")
     assert "! no settings file" in done.stdout and "`context-graph-cli setup`" in done.stdout
     assert "0, no event yet" in done.stdout and "no session summary yet" in done.stdout
     assert is_sound([Finding("note", "x")]) and not is_sound([Finding("warning", "x")])
@@ -428,7 +428,7 @@ def test_findings_fit_a_narrow_terminal_and_no_path_is_cut() -> None:
     report = {"findings": [Finding("error", f"{path} can't be read by anybody here", "mend it").as_dict()]}
     lines = findings_text(report, 40).splitlines()
     assert path in lines[0] or path in lines[1].strip()
-    assert all(len(line) <= 40 for line in lines if path not in line) and lines[-1] == "1 to mend"
+    assert all(len(line) <= 40 for line in lines if path not in line) and lines[-1] == "1 problem to fix"
     assert findings_text(report).splitlines()[0] == f"✗ {path} can't be read by anybody here"
 
 
@@ -449,7 +449,7 @@ def test_status_shows_the_session_and_its_line(project: Cli) -> None:
     assert "nothing measured yet" in project.run("status").stdout
     work_session(project, "s-1", end=False)
     shown = project.run("status").stdout
-    assert "IC 0." in shown or "IC 1." in shown
+    assert "continuity 0." in shown or "continuity 1." in shown
     found = json.loads(project.run("status", "--json").stdout)
     assert found["identity"]["session_id"] == "s-1" and found["store"]["sessions"]["count"] == 1
     brief = project.run("consciousness", "brief", "--session-id", "s-1").stdout

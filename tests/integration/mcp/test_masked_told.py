@@ -58,8 +58,8 @@ def test_an_import_reports_what_was_masked(cli: Cli) -> None:
     assert cli.run("memory", "store", "one plain note", "--rationale", "kept by a test").returncode == 0
     lines = cli.run("memory", "export").stdout.replace("one plain note", f"password={SECRET}")
     lines = lines.replace(json.loads(lines.splitlines()[1])["id"], "0a1b2c3d-0000-4000-8000-000000000001")
-    done = cli.run("memory", "import", stdin=lines)
+    done = cli.run("memory", "import", "--json", stdin=lines)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["added"] == 1 and report["masked"] == {"keyed-value": 1}
-    assert "masked" not in json.loads(cli.run("memory", "import", stdin=lines).stdout)
+    assert "masked" not in json.loads(cli.run("memory", "import", "--json", stdin=lines).stdout)

@@ -68,7 +68,7 @@ def write(path: Path, said: list[dict[str, Any]], raw: str = "") -> None:
 
 
 def imported(cli: Cli, *words: str) -> Any:
-    done = cli.run("memory", "import", "--from", *words)
+    done = cli.run("memory", "import", "--json", "--from", *words)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

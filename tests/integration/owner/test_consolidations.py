@@ -65,8 +65,8 @@ def test_a_c_that_nothing_measured_forbids_nothing(dreaming: Owner) -> None:
     ("given", "named"),
     [
         ({"mode": "nap"}, b"mode"),
-        ({"salience_threshold": 1.5}, b"salience_threshold"),
-        ({"max_memories": -1}, b"max_memories"),
+        ({"salience_threshold": 1.5}, b"--salience-threshold"),
+        ({"max_memories": -1}, b"--max-memories"),
         ({"depth": 3}, b"depth"),
     ],
 )

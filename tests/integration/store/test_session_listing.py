@@ -94,8 +94,8 @@ def test_a_chain_says_where_and_why_it_breaks(store: SessionStore, engine: Engin
         store.chain("unknown")
 
 
-def test_an_alias_of_8_hex_digits_means_the_one_session_that_begins_with_it(store: SessionStore) -> None:
-    """D1.5."""
+def test_an_alias_of_hex_digits_means_the_one_session_that_begins_with_it(store: SessionStore) -> None:
+    """D1.5, with four digits as with eight."""
     first, second = "0123abcd-1111-4222-8333-444444444444", "0123abcd-9999-4222-8333-444444444444"
     other = "FEDCBA98-1111-4222-8333-444444444444"
     for at, name in enumerate((first, other, "deadbeef", "deadbeef-1")):
@@ -105,12 +105,14 @@ def test_an_alias_of_8_hex_digits_means_the_one_session_that_begins_with_it(stor
     assert store.resolve_id("fedcba98") == other
     assert store.resolve_id("deadbeef") == "deadbeef"  # a full id goes before an alias
     assert store.resolve_id(first) == first
+    assert store.resolve_id("0123") == store.resolve_id("0123abcd-11") == first
     store.save_snapshot(snapshot(second, 9))
     with pytest.raises(InvalidInputError) as caught:
         store.resolve_id("0123abcd")
     assert first in str(caught.value)
     assert second in str(caught.value)
-    for unknown in ("0123abc", "0123abcde", "ffffffff", "0123abcd-1111"):
+    assert store.resolve_id("0123abcd-1111") == first
+    for unknown in ("012", "0123abcde", "ffffffff", "0123abcd-1112", "----", "s-1"):
         with pytest.raises(SessionNotFoundError):
             store.resolve_id(unknown)
 

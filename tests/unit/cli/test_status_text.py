@@ -24,18 +24,18 @@ DUE = {"store": "project-2", "mode": "light", "trigger": "session_end", "in_s": 
     [
         (
             {"running": None, "waiting": 0, "scheduled": []},
-            ["consolidation     none scheduled"],
+            ["consolidation  none scheduled"],
         ),
         (
             {"running": RUNNING, "waiting": 1, "scheduled": []},
-            ["consolidating     deep of project-1 (asked for): clusters, 43%, 1 more wait"],
+            ["consolidating  deep of project-1 (asked for): clusters, 43%, 1 more wait"],
         ),
         (
             {"running": None, "waiting": 0, "scheduled": [DUE, {**DUE, "in_s": None, "aborted": 0}]},
             [
-                "consolidation     light of project-2 (a session's end): in 2 s at the earliest, "
+                "consolidation  light of project-2 (a session's end): in 2 s at the earliest, "
                 "gave way to queries 3 times",
-                "consolidation     light of project-2 (a session's end): no more: too many failed",
+                "consolidation  light of project-2 (a session's end): no more: too many failed",
             ],
         ),
     ],

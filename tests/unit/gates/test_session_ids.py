@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.support.gates.in_process import A, B
 
-from context_graph.gates.state.session_ids import alias_of, candidates, problem, safe_name, same_session
+from context_graph.gates.state.session_ids import (
+    alias_of,
+    begun_by,
+    candidates,
+    problem,
+    safe_name,
+    same_session,
+)
 
 
 def test_a_full_id_and_its_eight_digits_are_the_same_session() -> None:
@@ -52,3 +59,11 @@ def test_different_ids_make_different_file_names() -> None:
 def test_what_can_t_be_an_id_is_told() -> None:
     assert problem("") and problem("  ") and problem("a\nb") and problem("x" * 101)
     assert not problem("session-10")
+
+
+def test_a_person_may_type_any_beginning_of_four_digits_or_more() -> None:
+    assert begun_by(A[:4], [A, B]) == [A]
+    assert begun_by(A[:13].upper(), [A, B]) == [A]
+    assert begun_by(A[:5], [A, A[:5] + "0"]) == sorted([A, A[:5] + "0"])
+    for nothing in (A[:3], "", "----", "wxyz", "session-1"):
+        assert begun_by(nothing, [A, B, "wxyz", "session-1"]) == [], nothing

@@ -1,1 +1,1 @@
-"""Defines the `memory …` commands. Start reading at ``commands``; ``call`` makes most from operations."""
+"""Defines the `memory …` commands. Start reading at ``actions``; ``table`` lists their options."""

@@ -1,42 +1,44 @@
-"""Makes commands from operations: options from the arguments, JSON to the owner, the answer rendered."""
+"""Reads the words of a `memory …` command, sends them to the owner as JSON, and shows the answer.
+
+Used with and without Typer, which would cost five times as much as all else that `memory recall` does: so
+values are converted here, and every message about a wrong one is ours.
+"""
 
 from __future__ import annotations
 
-import inspect
 import json
+import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, NoReturn
-
-import typer
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
 
 from context_graph.cli.calling import ask, finish, read_stdin
-from context_graph.cli.options import DbPath, Json
+from context_graph.cli.command_table import DB_PATH, JSON, OUTPUT, Option
 from context_graph.cli.terminal import shown
-from context_graph.errors import InvalidInputError, InvalidParamsError, UsageError
-from context_graph.operations.consolidations import Consolidate, Goals
-from context_graph.operations.memories import Filters, Store
-from context_graph.operations.operation import Called, Instant, Operation, Parameter, choices, parameters
-
-Work = Callable[[str, dict[str, Any], "str | None"], Any]
-"""(verb, arguments, --db-path) -> the answer."""
+from context_graph.errors import InvalidInputError, UsageError
 
 CALL_S: Final = 30.0
 _TEXT_BYTES: Final = 1024 * 1024
 """More than 65,536 characters can take; the owner names the limit."""
-_OF_A_SESSION: Final = (Store, Consolidate, Goals)
-"""What these do depends on the session that asks."""
-_METAVARS: Final = {int: "N", float: "X", str: "TEXT", dict: "JSON", Instant: "TIME"}
+_SHOWN_CHARS: Final = 60
+
+Work = Callable[[str, dict[str, Any], "str | None"], Any]
+"""(verb, arguments, --db-path) -> the answer."""
 
 
-_OUTPUT: Final = {
-    "output": (
-        Annotated[Literal["text", "json"], typer.Option("--format", help="text, or json as with --json.")],
-        "text",
-    ),
-    "as_json": (Json, False),
-    "db_path": (DbPath, None),
-}
+class Row(NamedTuple):
+    """An option, or with a name without dashes an argument, of a command."""
+
+    name: str
+    wire: str
+    """Its name in the request to the owner."""
+    kind: str
+    """text, flag, int, float, list, json or time; words joined by `|` for a choice; of arguments word, word?
+    (it may be left out) or words, which are joined, or read from standard input for `-`."""
+
+    @property
+    def is_argument(self) -> bool:
+        return not self.name.startswith("-")
 
 
 def ask_memory(verb: str, given: Mapping[str, Any], db_path: str | None, *, timeout_s: float = CALL_S) -> Any:
@@ -53,90 +55,129 @@ def ask_memory(verb: str, given: Mapping[str, Any], db_path: str | None, *, time
     return json.loads(reply.stdout)
 
 
-def add_command(
-    app: typer.Typer,
-    operation: Operation,
-    text: Callable[[Any], str],
-    work: Work = ask_memory,
-    more: Mapping[str, tuple[Any, Any]] | None = None,
-) -> None:
-    """Give ``app`` the command of ``operation``.
+class Action(NamedTuple):
+    """What a command does and shows."""
+
+    text: Callable[[Any], str]
+    """The answer as lines for people."""
+    work: Work = ask_memory
+    """What it does, if more than to ask the owner."""
+    more: tuple[Option, ...] = ()
+    """Options that only the command has."""
+
+
+def rows_of(rows: Sequence[tuple[str, str, str]], action: Action) -> tuple[Row, ...]:
+    """All rows of a command: the operation's, the action's and those that every command has."""
+    own = (*action.more, OUTPUT, JSON, DB_PATH)
+    return (*(Row(*row) for row in rows), *(Row(one.name, one.parameter, one.kind) for one in own))
+
+
+def read_words(words: Sequence[str], rows: Sequence[Row]) -> dict[str, Any] | None:
+    """What ``words`` give, by the rows' wire names; None where they are not plain: that is left to Typer."""
+    named = {row.name: row for row in rows if not row.is_argument}
+    given: dict[str, Any] = {}
+    plain: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "-" or not word.startswith("-"):
+            plain.append(word)
+            continue
+        name, joined, value = word.partition("=")
+        row = named.get(name)
+        if row is None or (row.kind == "flag" and joined):
+            return None
+        if row.kind == "flag":
+            given[row.wire] = True
+            continue
+        found = value if joined else next(left, None)
+        if found is None or (not joined and found.startswith("-") and not _is_number(found)):
+            return None
+        if row.kind == "list":
+            given.setdefault(row.wire, []).append(found)
+        else:
+            given[row.wire] = found
+    return given if _place(plain, rows, given) else None
+
+
+def _place(plain: list[str], rows: Sequence[Row], given: dict[str, Any]) -> bool:
+    """Give the arguments their words; whether they fit."""
+    for row in rows:
+        if not row.is_argument:
+            continue
+        if not plain:
+            return row.kind == "word?"
+        if row.kind == "words":
+            given[row.wire], plain = plain, []
+        else:
+            given[row.wire], plain = plain[0], plain[1:]
+    return not plain
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").replace(".", "", 1).isdigit()
+
+
+def perform(verb: str, action: Action, rows: Sequence[Row], given: Mapping[str, Any]) -> None:
+    """Do what a command is for and print the answer.
 
     Args:
-        text: The answer as lines for people.
-        work: What it does, if more than to ask the owner.
-        more: Options that only the command has: annotation and default by name.
+        given: Values by wire names, as words; None, False and "" are options that were not given.
     """
-    taken = {one.wire: one for one in _taken(operation.arguments)}
-
-    def called(output: str, as_json: bool, db_path: str | None, **given: Any) -> None:
-        sent = {name: _value(taken[name], value) if name in taken else value for name, value in given.items()}
-        found = work(operation.verb, {k: v for k, v in sent.items() if v not in (None, "", [])}, db_path)
-        if masked := found.get("masked"):
-            told = ", ".join(f"{count} {kind}" for kind, count in masked.items())
-            print(f"masked before it was written: {told}", file=sys.stderr)
-        whole = as_json or output == "json"
-        print(json.dumps(found, ensure_ascii=False) if whole else shown(text(found)))
-
-    options = {name: _option(one) for name, one in taken.items()} | dict(more or {}) | _OUTPUT
-    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, (annotation, default) in options.items()
-        ]
-    )
-    called.__doc__ = operation.arguments.__doc__
-    app.command(operation.verb.rpartition(".")[2], short_help=operation.short)(called)
+    kinds = {row.wire: row for row in rows}
+    sent = {
+        name: converted(kinds[name], value)
+        for name, value in given.items()
+        if kinds[name].is_argument or not (value is None or value is False or value in ("", []))
+    }
+    output, as_json = sent.pop(OUTPUT.parameter, "text"), sent.pop(JSON.parameter, False)
+    db_path = sent.pop(DB_PATH.parameter, None)
+    found = action.work(verb, {k: v for k, v in sent.items() if v is not None}, db_path)
+    if masked := found.get("masked"):
+        told = ", ".join(f"{count} {kind}" for kind, count in masked.items())
+        print(f"masked before it was written: {told}", file=sys.stderr)
+    whole = as_json or output == "json"
+    print(json.dumps(found, ensure_ascii=False) if whole else shown(action.text(found)))
 
 
-def _taken(arguments: type[Called]) -> Iterator[Parameter]:
-    """The command's parameters: filters are options like the others; session is then the memories'
-    session.
+def converted(row: Row, value: Any) -> Any:
+    """``value``, as it was typed, as the owner takes it.
+
+    Raises:
+        UsageError: It is not of the row's kind; names the option, the value and what is taken.
     """
-    for one in parameters(arguments):
-        if one.name == "filters":
-            yield from parameters(Filters)
-        elif one.name == "session_id" and arguments not in _OF_A_SESSION:
-            continue
-        elif one.extra("only") != "tool":
-            yield one
+    kind, name = row.kind, row.name
+    if kind == "words":
+        return text_given(row.wire, value if isinstance(value, str) else " ".join(value or ()))
+    if kind in ("word", "word?", "text", "flag", "list"):
+        return value
+    if kind == "json":
+        return _object(name, value)
+    if kind == "time":
+        from context_graph.cli.moments import moment  # few commands are given a time
+
+        return moment(name, value)
+    if kind in ("int", "float"):
+        return _number(name, value, whole=kind == "int")
+    if value not in kind.split("|"):
+        raise UsageError(f"{name} is {_cut(value)}; choose one of {kind.replace('|', ', ')}")
+    return value
 
 
-def _option(one: Parameter) -> tuple[Any, Any]:
-    """The Typer annotation of a parameter, and its default."""
-    kind, name = one.origin, one.extra("option") or f"--{one.wire.replace('_', '-')}"
-    words = one.words[:-1] + "; - reads stdin." if one.extra("stdin") else one.words
-    if not name.startswith("--"):
-        if one.required or one.extra("stdin"):
-            return Annotated[str, typer.Argument(metavar=name, help=words)], inspect.Parameter.empty
-        return Annotated[str | None, typer.Argument(metavar=f"[{name}]", help=words)], None
-    given: dict[str, Any] = {"help": words, "metavar": one.extra("metavar") or _METAVARS.get(kind)}
-    if kind is bool:
-        return Annotated[bool, typer.Option(name, help=words)], False
-    if choices(one.kind):
-        return Annotated[one.kind, typer.Option(name, help=words)], one.default
-    if kind is list:
-        given["help"] = words[:-1] + "; may be given again."
-        return Annotated[list[str] | None, typer.Option(name, **given)], None
-    if kind in (int, float):
-        given |= {"min": one.meta.ge, "max": one.meta.le}
-        return Annotated[kind | None, typer.Option(name, **given)], one.default
-    return Annotated[str | None, typer.Option(name, **given)], one.default or None
+def _number(name: str, text: str, *, whole: bool) -> float:
+    try:
+        found = int(text) if whole else float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise UsageError(f"{name} is {_cut(text)}; give a {'whole ' * whole}number")
+    return found
 
 
-def _value(one: Parameter, value: Any) -> Any:
-    if one.extra("stdin"):
-        return _text_given(one.name, value)
-    if one.required and not value and one.extra("check"):
-        try:
-            one.extra("check")(None)
-        except InvalidParamsError as error:
-            told = f"{error}: say with --{one.name} {one.words[0].lower()}{one.words[1:]}"
-            raise UsageError(told) from None
-    return _object(value) if one.origin is dict and value is not None else value
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
 
 
-def _text_given(name: str, text: str) -> str:
+def text_given(name: str, text: str) -> str:
     """``text``, or for `-` standard input without its last newline; a terminal is not read from."""
     found = _piped() if text == "-" else text
     if not found:
@@ -155,13 +196,14 @@ def _piped() -> str:
         raise InvalidInputError(f"stdin: not UTF-8 at byte {error.start}; encode it as UTF-8") from error
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(name: str, text: str) -> dict[str, Any]:
+    cure = 'give one such as {"area": "api"}'
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"--metadata: {text[:60]!r} is no JSON: {error}") from error
+        raise InvalidInputError(f"{name}: {_cut(text)} is no JSON ({error}); {cure}") from error
     if not isinstance(found, dict):
-        raise InvalidInputError(f"--metadata: {text[:60]!r} is no JSON object")
+        raise InvalidInputError(f"{name}: {_cut(text)} is no JSON object; {cure}")
     return found
 
 

@@ -16,8 +16,10 @@ import typer
 from context_graph.cli.calling import ask
 from context_graph.cli.memory import to_client
 from context_graph.cli.memory.call import ask_memory
-from context_graph.cli.options import DbPath
-from context_graph.cli.terminal import Advance, bar
+from context_graph.cli.memory.text import imported_text
+from context_graph.cli.options import DbPath, Json, both_forms
+from context_graph.cli.tables import counted
+from context_graph.cli.terminal import Advance, bar, shown
 from context_graph.errors import ContextGraphError, InvalidInputError
 
 _PAGE_S: Final = 60.0
@@ -89,6 +91,7 @@ def export(
     print(f"{count} memories", file=sys.stderr)
 
 
+@both_forms
 def import_memories(
     path: Annotated[
         Path | None,
@@ -114,13 +117,14 @@ def import_memories(
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the input; write nothing.")] = False,
+    json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
     """Read memories from JSONL or Markdown into this project's store, or from another program (--from).
 
     Of a file everything is checked first; if a line is bad, its number is printed and nothing is written.
-    Secrets are redacted; the report counts them by kind under "masked". Memories whose id already exists are
-    skipped, so an interrupted import can be run again.
+    Secrets are redacted; the answer counts them by kind, in JSON under "masked". Memories whose id already
+    exists are skipped, so an interrupted import can be run again.
 
     With --from claude-code each transcript becomes the summary that hooks would have made of the session,
     with its own dates. What is there already is skipped, what has grown is refreshed, and all of it has the
@@ -131,7 +135,8 @@ def import_memories(
     Example: context-graph-cli memory import memories.jsonl --dry-run
     """
     if source is not None:
-        _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+        found = _import_from(source, path, overwrite=overwrite, dry_run=dry_run, db_path=db_path)
+        print(json.dumps(found, ensure_ascii=False) if json_ else shown(imported_text(found)))
         return
     with _source(path) as (batches, total), _begun(overwrite, db_path) as token:
         with bar("checking", total) as advance:
@@ -148,12 +153,13 @@ def import_memories(
                     _import("write", {"token": token, **batch}, db_path)
                     advance(size)
         done = _import("end", {"token": token}, db_path)
-    print(json.dumps({"dry_run": dry_run, **done}))
+    found = {"dry_run": dry_run, **done}
+    print(json.dumps(found) if json_ else imported_text(found))
 
 
 def _import_from(
     source: str, path: Path | None, *, overwrite: bool, dry_run: bool, db_path: str | None
-) -> None:
+) -> dict[str, Any]:
     if overwrite:
         raise InvalidInputError("--overwrite has no meaning with --from: what has grown is refreshed anyway")
     place = {"path": os.path.abspath(path)} if path is not None else {}
@@ -165,9 +171,10 @@ def _import_from(
             step = _call("memory.import-from", {"token": begun["token"]}, db_path)
             advance(step["at"] - before)
     del step["at"], step["done"]
-    print(json.dumps({"dry_run": dry_run, **step}, ensure_ascii=False))
+    return {"dry_run": dry_run, **step}
 
 
+@both_forms
 def reindex(
     provider: Annotated[
         str,
@@ -177,6 +184,7 @@ def reindex(
             help="static, which is built in, or a provider that an extra installs.",
         ),
     ] = "static",
+    json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
     """Change the embedding provider and recompute all embeddings, while the store stays in use.
@@ -197,7 +205,8 @@ def reindex(
             advance = advance or stack.enter_context(bar("reindexing", step["total"]))
             advance(step["at"] - at)
             at, done, memories = step["at"], step["done"], memories + step["memories"]
-    print(json.dumps({"provider": provider, "memories": memories}))
+    done_text = f"{counted(memories, 'embedding')} computed anew with {provider}"
+    print(json.dumps({"provider": provider, "memories": memories}) if json_ else done_text)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -18,6 +18,11 @@ _SHOWN_APART: Final = frozenset(
 )
 """Fields that `memory show` words, or leaves to --json; all others are shown as they are."""
 _ID_CHARS: Final = 8
+_DONE: Final = {
+    **{"links": "linked", "pruned": "forgotten", "remeasured": "measured anew", "changed": "changed back"},
+    "edges": "links put back",
+}
+"""What a run counts, in the words in which `memory consolidate` tells it."""
 _SHOWN: Final = 10
 _LOSERS: Final = 4
 _VALUE_CHARS: Final = 60
@@ -112,7 +117,7 @@ def node_text(node: Mapping[str, Any]) -> str:
         ("session", node.get("session_id") or ""),
         ("agent", node.get("agent_id") or ""),
         ("project", node.get("project") or ""),
-        ("quadrant", node["johari_quadrant"]),
+        ("Johari quadrant", node["johari_quadrant"].replace("unknown", "")),
         ("pinned", "yes" if node.get("pinned") else ""),
         ("metadata", json.dumps(node["metadata"], ensure_ascii=False) if node.get("metadata") else ""),
     ]
@@ -148,30 +153,30 @@ def edge_text(edge: Mapping[str, Any]) -> str:
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"
     worth = f", reward {edge['steering_reward']:.2f}" if edge.get("steering_reward") else ""
     worth += ", a valuable shortcut" if edge.get("is_valuable_shortcut") else ""
-    return f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
+    line = f"{ends} (weight {edge['weight']:.2f}, confidence {edge['confidence']:.2f}{worth})"
+    texts = [
+        f"  {edge[f'{end}_id'][:_ID_CHARS]}: {edge[f'{end}_text']}"
+        for end in ("source", "target")
+        if edge.get(f"{end}_text")
+    ]
+    return "\n".join([line, *texts])
 
 
-def stats_text(stats: Mapping[str, Any]) -> str:
-    """`memory stats` for people: one line a figure, in the groups it comes in."""
-    lines: list[tuple[str, str]] = []
-    for group, figures in stats.items():
-        if not isinstance(figures, Mapping):
-            lines.append((group.replace("_", " "), _figure(figures)))
-            continue
-        lines.append((group.replace("_", " "), ""))
-        lines += [(f"  {name.replace('_', ' ')}", _figure(value)) for name, value in figures.items()]
-    return columns([(name, one_line(value)) for name, value in lines])
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_figure(one)}" for name, one in value.items()) or "none"
-    if isinstance(value, list):
-        between = "; " if value and isinstance(value[0], Mapping) else ", "
-        return between.join(map(_figure, value)) or "none"
-    return "none" if value is None else str(value)
+def imported_text(found: Mapping[str, Any]) -> str:
+    """What an import added and left alone, and the first items of another program's by name."""
+    named = {"skipped": "skipped (here already)", "tombstones": "that were forgotten", "empty": "empty"}
+    counts = [
+        f"{count} {named.get(name, name.replace('_', ' '))}"
+        for name, count in found.items()
+        if name not in ("dry_run", "files", "masked")
+        and isinstance(count, int)
+        and (count or name == "added")
+    ]
+    lines = [f"{'dry run, nothing is written: ' if found['dry_run'] else ''}{', '.join(counts)}"]
+    if found.get("masked"):
+        lines.append(f"masked: {', '.join(f'{count} {kind}' for kind, count in found['masked'].items())}")
+    lines += [f"  {one_line(str(one))}" for one in found.get("items", ())]
+    return "\n".join(lines)
 
 
 def _page(table: str, found: Mapping[str, Any]) -> str:
@@ -268,7 +273,9 @@ def runs_text(found: Mapping[str, Any]) -> str:
         return "no consolidations yet"
     rows = [("TOKEN", "WHEN", "MODE", "WHY", "UNDONE", "DID")]
     for run in found["runs"]:
-        counts = ", ".join(f"{name} {count}" for name, count in run["counts"].items() if count)
+        counts = ", ".join(
+            f"{count} {_DONE.get(name, name)}" for name, count in run["counts"].items() if count
+        )
         rows.append(
             (
                 run["token"][:_ID_CHARS],
@@ -286,7 +293,7 @@ def history_text(found: Mapping[str, Any]) -> str:
     """One line a change, newest first."""
     if not found["versions"]:
         return f"{found['id']}: no changes in the history that is kept"
-    lines = [f"memory {found['id']}"]
+    lines = [f"memory {found['id']}: {found['content']}"]
     for version in found["versions"]:
         run = f" by run {version['run'][:_ID_CHARS]}" if version["run"] else ""
         lines.append(f"{_moment(version['at_ms'])}  {version['what']}{run}")

@@ -39,7 +39,6 @@ class Option:
     help: str
     metavar: str = ""
     short: str = ""
-    type: type = str
     default: Any = ""
     shown: bool = False
     """Only decides how the answer is shown, or is taken for old scripts: ``run`` does not get it."""
@@ -82,13 +81,14 @@ class Command:
 
 SESSION = Option(
     "--session",
-    "The session, in full or as its first 8 hex digits. Default: CLAUDE_CODE_SESSION_ID, else the "
+    "The session; its first digits are enough, four or more. Default: CLAUDE_CODE_SESSION_ID, else the "
     "live session that started this command.",
     "ID",
     "-s",
 )
 BRANCH = Option("--branch", "For every session, on that branch.", "NAME", "-b")
-JSON = Option("--json", "JSON instead of lines for people.")
+JSON = Option("--json", "Print JSON instead of text.")
+OUTPUT = Option("--format", "text, or json as with --json.", "text|json", default="text")
 NAMES = Words("Requirements, as `req status` names them.", "NAME…", many=True)
 NAME = Words("A requirement; all of them without.")
 _SATISFY = (
@@ -96,13 +96,13 @@ _SATISFY = (
     BRANCH,
     Option(
         "--ttl",
-        "How long it counts. Default: for good, or approval_ttl.",
-        "SECONDS",
-        type=float,
+        "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
+        "TIME",
         default=None,
     ),
     Option("--metadata", "An object to keep with it.", "JSON", "-m", default=None),
     Option("--force", "Also a name that the configuration does not have."),
+    OUTPUT,
     JSON,
 )
 
@@ -118,6 +118,7 @@ COMMANDS = {
         options=(
             SESSION,
             Option("--branch", "Another branch than HEAD's.", "NAME", "-b"),
+            OUTPUT,
             JSON,
             Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
             Option("--summary", "One line.", shown=True),
@@ -161,6 +162,7 @@ COMMANDS = {
             Option("--all", "Every requirement.", short="-a"),
             SESSION,
             Option("--branch", "Everybody's on that branch, not one session's.", "NAME", "-b"),
+            OUTPUT,
             JSON,
         ),
     ),
@@ -173,7 +175,7 @@ COMMANDS = {
 
         Example: context-graph-cli req pause --reason 'hotfix'
         """,
-        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), JSON),
+        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), OUTPUT, JSON),
     ),
     "resume": Command(
         commands.resume,
@@ -183,7 +185,7 @@ COMMANDS = {
 
         Example: context-graph-cli req resume
         """,
-        options=(SESSION, JSON),
+        options=(SESSION, OUTPUT, JSON),
     ),
     "list": Command(
         req_run.list_branches,
@@ -193,7 +195,10 @@ COMMANDS = {
 
         Example: context-graph-cli req list
         """,
-        options=(JSON,),
+        options=(
+            OUTPUT,
+            JSON,
+        ),
     ),
     "prune": Command(
         upkeep.prune,
@@ -203,7 +208,7 @@ COMMANDS = {
 
         Example: context-graph-cli req prune --preview
         """,
-        options=(Option("--preview", "Only say what would be removed."), JSON),
+        options=(Option("--preview", "Only say what would be removed."), OUTPUT, JSON),
     ),
     "sessions": Command(
         req_run.sessions,
@@ -213,7 +218,7 @@ COMMANDS = {
 
         Example: context-graph-cli req sessions --project
         """,
-        options=(Option("--project", "Those of this project alone."), JSON),
+        options=(Option("--project", "Those of this project alone."), OUTPUT, JSON),
     ),
     "enable": Command(
         req_run.enable,
@@ -224,7 +229,10 @@ COMMANDS = {
         Example: context-graph-cli req enable commit_plan
         """,
         NAME,
-        (JSON,),
+        (
+            OUTPUT,
+            JSON,
+        ),
     ),
     "disable": Command(
         req_run.disable,
@@ -235,7 +243,10 @@ COMMANDS = {
         Example: context-graph-cli req disable commit_plan
         """,
         NAME,
-        (JSON,),
+        (
+            OUTPUT,
+            JSON,
+        ),
     ),
     "config show": Command(
         req_run.show_config,
@@ -247,7 +258,7 @@ COMMANDS = {
         Example: context-graph-cli req config show commit_plan --sources
         """,
         NAME,
-        (Option("--sources", "Say for each value which file it is from."), JSON),
+        (Option("--sources", "Say for each value which file it is from."), OUTPUT, JSON),
     ),
     "init": Command(
         req_run.init,
@@ -264,6 +275,7 @@ COMMANDS = {
             Option("--local", "Write requirements.local.yaml instead."),
             Option("--force", "Replace a file that is there; it is kept as .bak."),
             Option("--preview", "Print it, write nothing."),
+            OUTPUT,
             JSON,
         ),
     ),
@@ -276,7 +288,12 @@ COMMANDS = {
         Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
         """,
         Words("The tool's name; Edit without.", "[TOOL]"),
-        (Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"), SESSION, JSON),
+        (
+            Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"),
+            SESSION,
+            OUTPUT,
+            JSON,
+        ),
         "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
         lambda found: bool(found["decision"] != "allow"),
     ),
@@ -289,7 +306,10 @@ COMMANDS = {
         Example: context-graph-cli req keys scope
         """,
         Words("A key; all of them without."),
-        (JSON,),
+        (
+            OUTPUT,
+            JSON,
+        ),
     ),
     "doctor": Command(
         req_run.doctor,
@@ -299,7 +319,10 @@ COMMANDS = {
 
         Example: context-graph-cli req doctor
         """,
-        options=(JSON,),
+        options=(
+            OUTPUT,
+            JSON,
+        ),
         fails=lambda found: not found["sound"],
     ),
     "log": Command(
@@ -317,6 +340,7 @@ COMMANDS = {
             SESSION,
             Option("--requirement", "Entries about it alone.", "NAME"),
             Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
+            OUTPUT,
             JSON,
         ),
     ),
@@ -364,8 +388,8 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
         if option is None or (not option.metavar and joined):
             return None
         try:
-            found = (option.type(value if joined else next(left))) if option.metavar else True
-        except (StopIteration, ValueError):
+            found = (value if joined else next(left)) if option.metavar else True
+        except StopIteration:
             return None
         given[option.parameter] = found
     if command.words is None or (len(plain) > 1 and not command.words.many):
@@ -392,7 +416,10 @@ def _run(name: str, given: dict[str, Any]) -> int:
     Raises:
         UsageError: What the user has to mend; exit code 1.
     """
-    as_json = given.pop("json", False)
+    output = given.pop("format", "text")
+    if output not in ("text", "json"):
+        raise UsageError(f"--format is {output!r:.60}; choose one of text, json")
+    as_json = given.pop("json", False) or output == "json"
     try:
         return _done(COMMANDS[name], given, as_json=as_json)
     except OSError as error:
@@ -465,7 +492,7 @@ def _typed(name: str, command: Command) -> Callable[..., None]:
     for one in command.options:
         names = (one.name, one.short) if one.short else (one.name,)
         option = typer.Option(*names, metavar=one.metavar or None, help=one.help)
-        kind = bool if not one.metavar else one.type if one.default is not None else one.type | None
+        kind = bool if not one.metavar else str if one.default is not None else str | None
         parameters.append((one.parameter, Annotated[kind, option], one.default if one.metavar else False))
     call.__doc__ = inspect.cleandoc(command.help)
     call.__annotations__ = {name: kind for name, kind, _ in parameters}

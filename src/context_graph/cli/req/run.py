@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 import fcntl
 import json
+import math
 import os
 import sys
 import time
@@ -26,9 +27,28 @@ def status(context: CommandContext, *, session: str = "", branch: str = "") -> d
     return found
 
 
-def satisfy(context: CommandContext, *, metadata: str | None = None, **given: Any) -> dict[str, Any]:
+def satisfy(
+    context: CommandContext, *, metadata: str | None = None, ttl: str | None = None, **given: Any
+) -> dict[str, Any]:
     kept = _object(metadata, "--metadata") if metadata is not None else None
-    return commands.satisfy(context, metadata=kept, **given)
+    seconds = None if ttl is None else _seconds("--ttl", ttl)
+    return commands.satisfy(context, metadata=kept, ttl=seconds, **given)
+
+
+def _seconds(option: str, text: str) -> float:
+    """A length of time: seconds as they are, or `10min` as `moments.span_s` reads it."""
+    from context_graph.cli.moments import span_s  # only who gives a length of time needs it
+
+    found = span_s(text)
+    if found is not None:
+        return found
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise UsageError(f"{option} is {text!r:.60}; give seconds, or a time such as 10min, 12h, 7d")
+    return seconds
 
 
 def clear(context: CommandContext, *, all: bool = False, **given: Any) -> dict[str, Any]:

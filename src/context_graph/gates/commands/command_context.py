@@ -15,7 +15,7 @@ from context_graph.gates.rules import Rules
 from context_graph.gates.state.git import Head, Repo, find_repo
 from context_graph.gates.state.project import Project, find_project
 from context_graph.gates.state.registry import Registry, ancestors, started_by_agent
-from context_graph.gates.state.session_ids import candidates, problem
+from context_graph.gates.state.session_ids import begun_by, candidates, problem
 from context_graph.gates.state.state_files import StateFiles, read_document
 
 _CURES = {
@@ -139,13 +139,15 @@ class CommandContext:
         Raises:
             UsageError: If none can be told, or a short id fits several; the message lists them.
         """
+        typed = bool(given)
         given = given or self.env.get("CLAUDE_CODE_SESSION_ID", "")
         if not given:
             return self._session_by_process()
         why = problem(given)
         if why:
             raise UsageError(f"--session: {why}")
-        found = candidates(given, self._known_sessions())
+        known = self._known_sessions()
+        found = candidates(given, known) or (begun_by(given, known) if typed else [])
         if len(found) > 1:
             raise UsageError(
                 f"--session {given} fits several sessions; give one in full: {', '.join(found[:_SHOWN])}"

@@ -179,7 +179,11 @@ def _governing(context: CommandContext) -> list[dict[str, str]]:
         found.append(_finding("warning", "CLAUDE_SKIP_REQUIREMENTS is set: nothing is enforced", "unset it"))
     if context.rules.readable and not context.rules.active:
         found.append(
-            _finding("warning", "no requirement is enabled: nothing is enforced", "set enabled: true")
+            _finding(
+                "warning",
+                "no requirement is enabled: nothing is enforced",
+                "`context-graph-cli req enable NAME` switches one on",
+            )
         )
     if not context.head.branch:
         text = "HEAD names no branch: nothing is enforced until one is checked out"

@@ -12,6 +12,7 @@ MAX_ID = 100
 """Characters of an id that are kept, as in the stores (seed 000 REQ-SESSION-01)."""
 
 _ALIAS = 8
+_FEWEST = 4
 _HEX = frozenset("0123456789abcdefABCDEF")
 _NAME_KEEPS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
@@ -44,6 +45,14 @@ def candidates(given: str, known: Iterable[str]) -> list[str]:
         return [given]
     full = sorted(session_id for session_id in found if not is_alias(session_id))
     return full or sorted(found)
+
+
+def begun_by(given: str, known: Iterable[str]) -> list[str]:
+    """The ids among ``known``, sorted, that begin with ``given``, at least four hex digits: what a person
+    types. Records are never matched by it."""
+    if len(given) < _FEWEST or not _HEX.issuperset(given.replace("-", "")):
+        return []
+    return sorted(one for one in known if one.lower().startswith(given.lower()))
 
 
 def problem(session_id: str) -> str:

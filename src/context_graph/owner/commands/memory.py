@@ -23,6 +23,7 @@ from context_graph.errors import (
     ContextGraphError,
     DatabaseCorruptionError,
     InvalidInputError,
+    InvalidParamsError,
     SessionNotFoundError,
     StoreClosedError,
     TookTooLongError,
@@ -186,13 +187,43 @@ def _serve(operation: Operation, call: Call) -> Reply:
     from context_graph.operations.running import run  # the engine of recall: not every owner needs it
 
     given = _named(operation, {**call.request.params, **body_of(call)})
-    arguments = read(operation.arguments, given, call.request.verb)
-    host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
-    session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
-    found = run(_Context(host, session_id), arguments)
+    try:
+        arguments = read(operation.arguments, _whole_session(given, call), call.request.verb)
+        host = StoreHost(call.request, lambda: call.context, call.dreams, call.clean_id)
+        session_id = arguments.session_id or cut_session_id(call.request.session_env) or None
+        found = run(_Context(host, session_id), arguments)
+    except InvalidParamsError as error:
+        raise _by_option(operation, error) from error
     if found.text:
         return reply(found.text)
     return reply(orjson.dumps(found.found if found.job is None else found.job.view()))
+
+
+def _whole_session(given: dict[str, Any], call: Call) -> dict[str, Any]:
+    """``given`` with the whole id of the session that its filters name by its first digits.
+
+    A memory may be of a session that the store has no record of: such an id is left as it is.
+    """
+    filters = given.get("filters")
+    if not isinstance(filters, dict) or not isinstance(named := filters.get("session_id"), str):
+        return given
+    try:
+        return {**given, "filters": {**filters, "session_id": call.context.store.resolve_id(named)}}
+    except SessionNotFoundError:
+        return given
+
+
+def _by_option(operation: Operation, error: InvalidParamsError) -> InvalidInputError:
+    """``error`` with the command's option in place of the tool's parameter, as whoever typed it knows it."""
+    name = error.parameter.removeprefix("filters.")
+    filters = "filters" in {one.name for one in parameters(operation.arguments)}
+    known = {
+        one.name: one for one in (*parameters(operation.arguments), *(parameters(Filters) if filters else ()))
+    }
+    if not error.what or name not in known:
+        return error
+    option = known[name].extra("option") or f"--{known[name].wire.replace('_', '-')}"
+    return InvalidInputError(f"{option} {error.what}")
 
 
 def _named(operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:

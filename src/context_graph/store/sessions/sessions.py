@@ -33,7 +33,7 @@ from context_graph.store.sessions.event_log import ConsolidationQueue, EventLog,
 EVIDENCE_KEPT: Final = 50
 
 
-_ALIAS: Final = re.compile(r"[0-9a-fA-F]{8}")
+_ALIAS: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,34}")
 _CANDIDATES_NAMED: Final = 10
 
 
@@ -357,7 +357,7 @@ class SessionStore:
 
     def resolve_id(self, alias: str) -> str:
         """The full id that ``alias`` means: itself, or the one session whose id begins with it if it is
-        8 hex digits (D1.5).
+        at least four hex digits (D1.5 has eight).
 
         Raises SessionNotFoundError if no session fits. Raises InvalidInputError if several do, and lists
         them.

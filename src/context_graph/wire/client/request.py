@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import time
 from collections.abc import Mapping
@@ -124,7 +123,7 @@ def _request(
         cwd = None
     return Request(
         verb=verb,
-        event_id=secrets.token_hex(16),
+        event_id=os.urandom(16).hex(),
         params=params,
         body=body,
         store=location.store,

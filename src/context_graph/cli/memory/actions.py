@@ -1,4 +1,4 @@
-"""Registers the `memory …` commands: store, find, show, link and forget what this project remembers."""
+"""Does what the `memory …` commands are for, with or without Typer: asks the owner, follows long work."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Final
-
-import typer
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from context_graph.cli.calling import Finished, ask, finish
-from context_graph.cli.memory import files as memory_files
+from context_graph.cli.command_table import Option
 from context_graph.cli.memory import text
-from context_graph.cli.memory.call import CALL_S, add_command, ask_memory
-from context_graph.cli.terminal import shown, updating
+from context_graph.cli.memory.call import CALL_S, Action, Row, ask_memory, perform, read_words, rows_of
+from context_graph.cli.memory.edit import edit, edited_text
+from context_graph.cli.memory.figures import stats_text
+from context_graph.cli.memory.table import TABLE
+from context_graph.cli.terminal import confirmed, shown, updating
 from context_graph.errors import ContextGraphError, InvalidInputError
-from context_graph.operations import OPERATIONS
 
 _POLL_S: Final = (0.02, 0.05, 0.1, 0.1, 0.1, 0.2)
 """Pauses between two looks at a run, the last one from then on: a light one is over in a moment."""
@@ -100,31 +100,24 @@ def _bar(what: str) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield tell
 
 
-app = typer.Typer(
-    help="Store, find, show, link and forget what this project remembers; consolidate it; move it as files.",
-    rich_markup_mode=None,
+_VIEWS: Final = (
+    Option("--deleted", "List what was forgotten, when and why."),
+    Option(
+        "--injected", "List the last injections: which memory, into which session, and whether it was used."
+    ),
 )
+NOTED: Final = "noted by the user"
+"""The rationale of what a person stores without one."""
+ASSUMED: Final = {"rationale": NOTED}
+"""What commands say where nothing is given, by the name in a request."""
 
-_VIEWS: Final = {
-    "deleted": (
-        Annotated[bool, typer.Option("--deleted", help="List what was forgotten, when and why.")],
-        False,
-    ),
-    "injected": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--injected",
-                help="List the last injections: which memory, into which session, and whether it was used.",
-            ),
-        ],
-        False,
-    ),
-}
+
+def _store(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+    return ask_memory(verb, {**ASSUMED, **given}, db_path)
 
 
 def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    views = [name for name in _VIEWS if given.pop(name)]
+    views = [one.parameter for one in _VIEWS if given.pop(one.parameter, False)]
     if len(views) > 1:
         raise InvalidInputError("--deleted and --injected are two lists; give one of them")
     return ask_memory(verb, {**given, "view": views[0] if views else None}, db_path)
@@ -132,17 +125,19 @@ def _list(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
 def _forget(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     """Asks first where somebody pinned it; whoever deletes by a command wants it so."""
-    if not given["pinned"] and sys.stdin is not None and sys.stdin.isatty():
+    if not given.get("pinned") and sys.stdin is not None and sys.stdin.isatty():
         there = ask_memory("memory.show", {"id": given["id"]}, db_path)
         if there["pinned"] and "tombstone" not in there:
             print(shown(f"{there['id'][:8]} is pinned: {there['content']}"))
-            pinned = typer.confirm("Forget it anyway?", abort=True)
-            given |= {"id": there["id"], "pinned": pinned}
+            if not confirmed("Forget it anyway?"):
+                print("kept", file=sys.stderr)
+                raise Finished(1)
+            given |= {"id": there["id"], "pinned": True}
     return ask_memory(verb, {"reason": "user_requested", **given}, db_path)
 
 
 def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    if given["strict"] and given["any_state"]:
+    if given.get("strict") and given.get("any_state"):
         raise InvalidInputError("give either --strict or --any-state, not both")
     return followed(verb, given, "consolidating", db_path)
 
@@ -150,35 +145,59 @@ def _consolidate(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 def _goals(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
     return (
         followed(verb, given, "looking for goals", db_path)
-        if given["discover"]
+        if given.get("discover")
         else ask_memory(verb, given, db_path)
     )
 
 
 def _stats(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
-    if given["prometheus"]:
+    if given.get("prometheus"):
         finish(ask(verb, given, db_path=db_path, timeout_s=CALL_S))
     return ask_memory(verb, given, db_path)
 
 
-_COMMANDS: Final[dict[str, dict[str, Any]]] = {
-    "store": {"text": lambda found: found["id"]},
-    "recall": {"text": text.recall_text},
-    "inject": {"text": lambda found: found["context"] or "nothing is remembered about that"},
-    "list": {"text": text.list_text, "work": _list, "more": _VIEWS},
-    "show": {"text": text.node_text},
-    "forget": {"text": text.forget_text, "work": _forget},
-    "restore": {"text": lambda found: f"restored: {found['id']}"},
-    "link": {"text": text.edge_text},
-    "stats": {"text": text.stats_text, "work": _stats},
-    "consolidate": {"text": text.consolidation_text, "work": _consolidate},
-    "undo": {"text": text.undone_text},
-    "history": {"text": text.history_text},
-    "runs": {"text": text.runs_text},
-    "goals": {"text": text.goals_text, "work": _goals},
+EDIT: Final = (
+    Row("ID", "id", "word"),
+    Row("--content", "content", "text"),
+)
+"""The arguments of `memory edit`, which is made of other operations."""
+SAME: Final = {"search": "recall"}
+"""Second names of commands."""
+COMMANDS: Final[dict[str, Action]] = {
+    "store": Action(lambda found: str(found["id"]), _store),
+    "recall": Action(text.recall_text),
+    "search": Action(text.recall_text),
+    "edit": Action(edited_text, edit),
+    "inject": Action(lambda found: found["context"] or "nothing is remembered about that"),
+    "list": Action(text.list_text, _list, _VIEWS),
+    "show": Action(text.node_text),
+    "forget": Action(text.forget_text, _forget),
+    "restore": Action(lambda found: f"restored: {found['id']}\n{found['content']}"),
+    "link": Action(text.edge_text),
+    "stats": Action(stats_text, _stats),
+    "consolidate": Action(text.consolidation_text, _consolidate),
+    "undo": Action(text.undone_text),
+    "history": Action(text.history_text),
+    "runs": Action(text.runs_text),
+    "goals": Action(text.goals_text, _goals),
 }
 
-for _one in OPERATIONS:
-    if _one.short:
-        add_command(app, _one, **_COMMANDS[_one.verb.removeprefix("memory.")])
-memory_files.add_to(app)
+
+def rows(word: str) -> tuple[Row, ...]:
+    """The options and arguments of a command, without Typer."""
+    own = EDIT if word == "edit" else TABLE[SAME.get(word, word)]
+    return rows_of(own, COMMANDS[word])
+
+
+def run(word: str, given: Mapping[str, Any]) -> None:
+    """Run the command `memory` ``word``; ``given`` is what `call.perform` takes."""
+    perform(f"memory.{SAME.get(word, word)}", COMMANDS[word], rows(word), given)
+
+
+def run_plain(words: Sequence[str]) -> bool:
+    """Run the command that plain ``words`` (behind `memory`) name; whether they do."""
+    given = read_words(words[1:], rows(words[0])) if words and words[0] in COMMANDS else None
+    if given is None:
+        return False
+    run(words[0], given)
+    return True

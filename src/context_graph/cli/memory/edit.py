@@ -1,0 +1,81 @@
+"""Runs `memory edit`: a memory's text in the person's editor, stored as a new memory that replaces it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from context_graph.cli.memory.call import ask_memory, text_given
+from context_graph.errors import InvalidInputError, UsageError
+
+EDITED: Final = "The new text, instead of opening $VISUAL or $EDITOR; - reads stdin."
+_ID_CHARS: Final = 8
+_COPIED: Final = ("rationale", "importance", "modality", "metadata", "tags", "agent_id", "pinned")
+
+
+def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
+    """Change the text of a memory: opens it in $VISUAL or $EDITOR, or takes --content.
+
+    The new text is a memory of its own with the old one's tags, importance and rationale, and supersedes it:
+    the old text is no longer brought into sessions, and `memory history` and `memory show` still have it.
+    `memory forget` on the new one undoes the change.
+
+    Exit codes: 0 changed, or the text is the same; 1 no such memory, the id fits several, the editor failed,
+    or there is no terminal and no --content; 2 the database is corrupt.
+
+    Example: context-graph-cli memory edit 5f3c1a2b --content "Staging listens on 9443"
+    """
+    old = ask_memory("memory.show", {"id": given["id"]}, db_path)
+    short = old["id"][:_ID_CHARS]
+    if "tombstone" in old:
+        raise InvalidInputError(f"{short} is forgotten; `context-graph-cli memory restore {short}` first")
+    if old["source"] == "capture":
+        raise InvalidInputError(
+            f"{short} is a session's summary, which hooks write; store what you want to keep beside it"
+        )
+    content = text_given("content", given["content"]) if "content" in given else _in_editor(old["content"])
+    if content == old["content"]:
+        return {**old, "unchanged": True}
+    kept = {name: old.get(name) for name in _COPIED}
+    return ask_memory("memory.store", {**kept, "content": content, "supersedes": [old["id"]]}, db_path)
+
+
+def edited_text(found: Mapping[str, Any]) -> str:
+    """What came of it, and how to take it back."""
+    new = found["id"][:_ID_CHARS]
+    if found.get("unchanged"):
+        return f"{new} is unchanged"
+    old = ", ".join(one[:_ID_CHARS] for one in found.get("superseded", ()))
+    return f"{new} replaces {old}; `context-graph-cli memory forget {new}` undoes it\n{found['content']}"
+
+
+def _in_editor(text: str) -> str:
+    if not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageError("there is no terminal for an editor; give the new text with --content")
+    import shlex  # only a person waits for these
+    import subprocess
+    import tempfile
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.NamedTemporaryFile("w", prefix="memory-", suffix=".md", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        try:
+            done = subprocess.run([*shlex.split(editor), file.name], check=False)
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(f"the editor {editor!r} can't be run: {error}; set $EDITOR") from error
+        if done.returncode:
+            raise InvalidInputError(
+                f"the editor {editor!r} ended with {done.returncode}; nothing was changed"
+            )
+        with open(
+            file.name, encoding="utf-8", errors="replace"
+        ) as edited:  # an editor may put a new file there
+            found = edited.read().removesuffix("\n")
+    if not found.strip():
+        raise InvalidInputError(
+            "the text is empty, so nothing was changed; `memory forget` takes a memory out"
+        )
+    return found

@@ -1,0 +1,89 @@
+"""Renders `memory stats` for people; --json and --prometheus have every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from context_graph.cli.tables import age, columns, counted, size, span
+
+
+def stats_text(stats: Mapping[str, Any]) -> str:
+    """What is kept, how it is found, what was shown and used, what consolidations do."""
+    memory, cache = stats["memory"], stats["cache"]
+    reads = cache["hits"] + cache["misses"]
+    lines = [
+        ("store", stats["store"]),
+        (
+            "memories",
+            f"{memory['nodes']} kept, {memory['deleted']} forgotten, {counted(memory['edges'], 'link')}",
+        ),
+        ("size", f"{size(memory['content_bytes'])} of text, {size(memory['table_bytes'])} on disk"),
+        ("search", _search(stats)),
+        ("cache", f"{cache['hits']} of {counted(reads, 'read')} needed no disk" if reads else "not used yet"),
+        *_shown(stats["injections"]),
+        *_dreams(stats["dreams"]),
+        *_slow(stats["operations"]),
+        ("more", "--json has every figure, --prometheus those for a scraper"),
+    ]
+    return columns(lines)
+
+
+def _search(stats: Mapping[str, Any]) -> str:
+    embedding, index = stats["embedding"], stats.get("index")
+    if "dim" not in embedding:
+        return "nothing yet: no memory was stored"
+    held = f", index of {size(index['bytes'])}" if index else ""
+    return f"embedding {embedding['name']}, {embedding['dim']} numbers a memory{held}"
+
+
+def _shown(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    waiting = found.get("captures_due", 0)
+    lines = [("to capture", counted(waiting, "session"))] if waiting else []
+    if not found.get("injections"):
+        return [*lines, ("shown", "nothing yet: no session was brought a memory")]
+    share = (
+        f"{counted(found['memories'], 'memory', 'memories')} on {counted(found['injections'], 'occasion')}"
+    )
+    lines.append(("shown", f"{share}, {found['used']} used, {found['tokens']} tokens"))
+    if found.get("by_event"):
+        lines.append(("", ", ".join(f"{name} {_count(one)}" for name, one in found["by_event"].items())))
+    return lines
+
+
+def _count(one: Any) -> str:
+    if isinstance(one, Mapping):
+        return f"{one.get('used', 0)} of {one.get('memories', 0)} used"
+    return str(one)
+
+
+def _dreams(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    idle = span(found["idle_s"])
+    by_itself = (
+        f"{found['after_session_end']} after a session, {found['when_idle']} after {idle} of quiet"
+        if found["automatic"]
+        else "only when asked for"
+    )
+    last = found.get("last")
+    lines = [("consolidation", by_itself)]
+    if last:
+        did = {
+            "merged": last["merged_count"],
+            "forgotten": last["pruned_count"],
+            "linked": last["links_made_count"],
+            "reweighted": last["reweighted_count"],
+        }
+        told = ", ".join(f"{count} {name}" for name, count in did.items() if count) or "nothing to do"
+        lines.append(("", f"the last one {age(last['ended_ms'])} ago, {last['mode']}: {told}"))
+    return lines
+
+
+def _slow(operations: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How long the commands that people ask took; failures of any."""
+    lines = [
+        (name, f"{one['count']} times, {1000 * one['seconds'] / one['count']:.1f} ms each")
+        for name, one in operations.items()
+        if name in ("store", "recall", "inject") and one["count"]
+    ]
+    failed = ", ".join(f"{name} {one['failed']}" for name, one in operations.items() if one["failed"])
+    return [*lines, *([("failed", failed)] if failed else [])]
