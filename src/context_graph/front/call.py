@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from context_graph.front import gate
+from context_graph.front.options import CLIENTS
 from context_graph.front.paths import is_debug
 from context_graph.system.streams import write_all
 
@@ -20,7 +21,7 @@ class Call:
         self.event = event
         self.started = started
         self.options = event.options
-        self.is_claude = event.options.format == "claude"
+        self.is_client = event.options.format in CLIENTS
 
     def debug(self, text: str) -> None:
         """Say on standard error what is done, if that is asked for."""

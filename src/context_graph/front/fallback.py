@@ -13,8 +13,8 @@ from context_graph.front import brief, client, gate, spool
 from context_graph.front.copy import Copier
 from context_graph.front.document import Fault, dumps, is_object, parse, top_text
 from context_graph.front.event import fresh_id
-from context_graph.front.options import allowed_ms
-from context_graph.front.output import claude_document, render
+from context_graph.front.options import CLIENTS, allowed_ms
+from context_graph.front.output import client_document, render
 from context_graph.front.paths import PATH_MAX
 from context_graph.front.programs import Starter
 from context_graph.front.trouble import first_to_tell
@@ -43,7 +43,7 @@ def failure(output: str, why: str, code: int, started: float) -> Ending:
     user.
     """
     elapsed_ms = int((time.monotonic() - started) * 1000)
-    stdout = b"" if output == "claude" else render(output, why, None, elapsed_ms)
+    stdout = b"" if output in CLIENTS else render(output, why, None, elapsed_ms)
     return code, stdout, f"context-graph: {why}\n".encode("utf-8", "replace")
 
 
@@ -81,7 +81,7 @@ class Fallback:
         lost = self._keep(record)
         started, reason = Starter(self._event.places).start(self._event.env)
         hook.debug_start(started, reason)
-        if hook.is_claude:
+        if hook.is_client:
             context = self._context(why, recorded=not lost)
             trouble = self._trouble(why, "" if started else reason)
             return self.say(context, _joined(f"context-graph: {lost}" if lost else "", trouble))
@@ -159,7 +159,11 @@ class Fallback:
         body = self._event.body
         if body and self._hook.is_governed() and is_object(body):
             return self._gated(context, notice, body)
-        return 0, claude_document(EVENT_OF_VERB[self._kind], context, notice), b""
+        return 0, self._document(context, notice), b""
+
+    def _document(self, context: str, notice: str) -> bytes:
+        """What the hook's program reads, by the keys that it knows."""
+        return client_document(self._hook.options.format, EVENT_OF_VERB[self._kind], context, notice)
 
     def _gated(self, context: str, notice: str, body: bytes) -> Ending:
         """Let Python decide from the project's files. Should that fail too, the call is allowed, and said to
@@ -178,6 +182,7 @@ class Fallback:
             str(os.getppid()),
             context,
             notice,
+            self._hook.options.format,
         )
         deadline = Deadline(gate.within_ms(self._kind), self._hook.started)
         try:
@@ -195,7 +200,7 @@ class Fallback:
             "without them. `context-graph-cli req doctor` says more."
         )
         self._keep_decision(dumps({"records": [{"kind": "error", "detail": warning}]}))
-        stdout = claude_document(name, _joined(context, warning), _joined(notice, warning))
+        stdout = self._document(_joined(context, warning), _joined(notice, warning))
         return 0, stdout, f"{warning}\n".encode("utf-8", "replace")
 
     def _keep_decision(self, record: bytes) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from context_graph.front import programs
+from context_graph.front.options import CLIENTS
 from context_graph.front.paths import PATH_MAX
 from context_graph.system.streams import (
     END,
@@ -48,7 +49,7 @@ class GateError(Exception):
 
 def decides(kind: str, output: str) -> bool:
     """Whether anything is decided for such an event. The others cost no Python start."""
-    return output == "claude" and kind not in _SILENT_KINDS
+    return output in CLIENTS and kind not in _SILENT_KINDS
 
 
 def within_ms(kind: str) -> int:

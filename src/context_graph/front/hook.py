@@ -15,7 +15,8 @@ from context_graph.front import client, gate, paths
 from context_graph.front.call import Call
 from context_graph.front.client import Answer, Client, NoAnswer
 from context_graph.front.event import Event
-from context_graph.front.options import CLAUDE_BUDGET_MS, Options, UsageError, allowed_ms, budget_ms
+from context_graph.front.options import CLIENT_BUDGET_MS, CLIENTS, Options, UsageError, allowed_ms, budget_ms
+from context_graph.front.paths import of_host
 from context_graph.front.trouble import BEFORE, JUST_NOW, NOTHING, Silence
 from context_graph.system.streams import LATE, Deadline, read_to_end, write_all
 from context_graph.wire.layout import GATE_IT
@@ -49,14 +50,13 @@ class BadInputError(Exception):
     """Standard input is not what it should be; a sentence for the caller."""
 
 
-def hooks(word: str, args: list[str], started: float, claude: bool) -> int:
+def hooks(word: str, args: list[str], started: float, output: str) -> int:
     """Run the hook ``word``; its exit code, or HELP.
 
     Args:
         started: Monotonic time at which the process began.
-        claude: Whether the arguments ask for the client's format.
+        output: The format that the arguments ask for if it is a client's, else json.
     """
-    output = "claude" if claude else "json"
     if word not in EVENT_OF_VERB:
         return _refuse(output, f"there is no hook '{word}'; see context-graph-cli hooks --help", started)
     try:
@@ -87,7 +87,7 @@ def _refuse(output: str, why: str, started: float) -> int:
 
 def _prepare(options: Options, started: float) -> Hook:
     at_ms = time.time_ns() // 1_000_000
-    env = os.environ
+    env = of_host(os.environ, options.format)
     places = paths.locate(env, options.db_path)
     body = _body(options, started) if options.reads_stdin and not os.isatty(0) else None
     return Hook(Event(options, env, places, at_ms, body), started)
@@ -99,9 +99,9 @@ def _body(options: Options, started: float) -> bytes | None:
     The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event
     that a busy machine delivers late is better than none.
     """
-    claude = options.format == "claude"
-    wait_ms = CLAUDE_BUDGET_MS if claude else budget_ms(options.kind)
-    limit = _LOOKED_AT_MAX if claude else _INPUT_MAX
+    client = options.format in CLIENTS
+    wait_ms = CLIENT_BUDGET_MS if client else budget_ms(options.kind)
+    limit = _LOOKED_AT_MAX if client else _INPUT_MAX
     # The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
     body, stop = read_to_end(0, limit, Deadline(wait_ms, started))
     if stop == LATE:
@@ -115,7 +115,7 @@ def _body(options: Options, started: float) -> bytes | None:
         # Nothing came, and nobody insists: the arguments are the event. A descriptor that is closed, or a
         # folder, is as good as an empty one.
         return body if options.insists_on_stdin or body.strip(_SPACE) else None
-    if not claude:
+    if not client:
         raise BadInputError(f"stdin: more than {_INPUT_MAX} bytes (4 MiB); send less tool output")
     from context_graph.front.document import Fault, reduced
 
@@ -157,7 +157,7 @@ class Hook(Call):
             raise
         if heard != NOTHING:
             silence.forget()
-        if said.flags & GATE_IT and self.is_claude:
+        if said.flags & GATE_IT and self.is_client:
             self.debug("the owner leaves the gates to us")
             from context_graph.front.fallback import Fallback
 
@@ -199,7 +199,7 @@ class Hook(Call):
         an idle hour there is none. A session's end has no time for both an owner's start and a Python.
         """
         word = self.options.kind
-        if word == "session-start" or (word == "prompt-submit" and self.is_claude):
+        if word == "session-start" or (word == "prompt-submit" and self.is_client):
             return _START_WAIT_MS
         if word == "session-end" or not self.is_governed():
             return None

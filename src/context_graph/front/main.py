@@ -57,12 +57,12 @@ def _brief(args: list[str]) -> NoReturn:
 
 
 def _hooks(word: str, args: list[str], started: float) -> NoReturn:
-    claude = _wants_claude(args)
+    wanted = _wanted(args)
     code = 1
     try:
         from context_graph.front import hook
 
-        code = hook.hooks(word, args, started, claude)
+        code = hook.hooks(word, args, started, wanted)
     except BaseException as error:  # a defect of ours must cost the user's session nothing
         _say(
             2,
@@ -70,7 +70,7 @@ def _hooks(word: str, args: list[str], started: float) -> NoReturn:
         )
     if code == _HELP_WANTED:
         _become_cli(["hooks", word, *args])
-    _end(0 if claude else code)
+    _end(0 if wanted != "json" else code)
 
 
 def _status_line(with_state: bool) -> NoReturn:
@@ -95,16 +95,16 @@ def _mcp(args: list[str]) -> NoReturn:
     _end(code)
 
 
-def _wants_claude(args: Sequence[str]) -> bool:
-    """Whether the arguments ask for the client's format, found before anything else can fail."""
-    claude = False
+def _wanted(args: Sequence[str]) -> str:
+    """The format that the arguments ask for if it is a client's, else json; before anything can fail."""
+    word = ""
     rest = iter(args)
     for arg in rest:
         if arg == "--format":
-            claude = next(rest, "") == "claude"
+            word = next(rest, "")
         elif arg.startswith("--format="):
-            claude = arg == "--format=claude"
-    return claude
+            word = arg.partition("=")[2]
+    return word if word in ("claude", "codex", "gemini", "cursor") else "json"
 
 
 def _debug(error: BaseException) -> None:

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CLAUDE_BUDGET_MS = 1_000
-"""The client waits no longer than this for a hook of ours, but for those that start an owner."""
+CLIENT_BUDGET_MS = 1_000
+"""A client waits no longer than this for a hook of ours, but for those that start an owner."""
 _BUDGETS_MS = {
     "session-start": 5_000,
     "pre-tool": 100,
@@ -24,7 +24,9 @@ _BUDGETS_MS = {
     "session-end": 30_000,
 }
 _BUDGET_MS = 2_000
-FORMATS = ("json", "json-compact", "text", "claude")
+CLIENTS = ("claude", "codex", "gemini", "cursor")
+"""The formats of programs whose hooks call us. They get exit code 0 and a document of theirs, or nothing."""
+FORMATS = ("json", "json-compact", "text", *CLIENTS)
 SWITCH, BOOLEAN, FORMAT, MILLISECONDS, NAME, PATH, TEXT = range(7)
 """What an option takes: true, false or nothing; true or false; a format; a number; a name, which counts as
 not given where it is empty (scripts pass "$SESSION_ID" whether it is set or not); a path, where an empty one
@@ -67,7 +69,7 @@ def _wanted(takes: int, value: str) -> str:
     if takes == MILLISECONDS and not (len(value) <= 18 and value.isascii() and value.isdigit()):
         return "a whole number of milliseconds"
     if takes == FORMAT and value not in FORMATS:
-        return "json, json-compact, text or claude"
+        return "json, json-compact, text, claude, codex, gemini or cursor"
     return ""
 
 
@@ -79,7 +81,7 @@ def budget_ms(kind: str) -> int:
 def allowed_ms(kind: str, output: str) -> int:
     """Milliseconds that a whole call with that format may take."""
     budget = budget_ms(kind)
-    return min(budget, CLAUDE_BUDGET_MS) if output == "claude" else budget
+    return min(budget, CLIENT_BUDGET_MS) if output in CLIENTS else budget
 
 
 class Options:
@@ -161,4 +163,4 @@ class Options:
         asked = self._given.get("stdin")
         if asked is not None:
             return asked == "true"
-        return self.format == "claude" or self.session_id is None
+        return self.format in CLIENTS or self.session_id is None

@@ -51,12 +51,15 @@ def render(output: str, error: str | None, measures: Sequence[float] | None, ela
             johari_quadrant=_quadrant(consciousness, integration),
         )
         said.ic_classification = ICClassification(value=ic, level=_level(ic), crisis_triggered=ic < threshold)
-    return render_output(said, output if output != "claude" else "json-compact")
+    return render_output(said, output)
 
 
-def claude_document(event_name: str, context: str, message: str) -> bytes:
-    """The client's document that tells the model ``context`` and the user ``message``; nothing if both are
-    empty.
-    """
+def client_document(output: str, event_name: str, context: str, message: str) -> bytes:
+    """What tells the model ``context`` and the user ``message``, in the form of that format's program."""
     made = document(event_name, context=context, system_message=message)
-    return dumps(made) + b"\n" if made else b""
+    said = dumps(made) + b"\n" if made else b""
+    if output == "claude":
+        return said
+    from context_graph.hosts.translate import answer_of
+
+    return answer_of(output, event_name, said)

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_NOT_OF_CLAUDE = ("codex", "gemini", "cursor")
 PATH_MAX = 4095
 """Longest path that is worked with, bytes: Linux refuses longer ones."""
 
@@ -63,3 +64,16 @@ def travelling(env: Mapping[str, str]) -> bytes:
     """What travels with a request, `NAME=value` separated by NUL."""
     given = [f"{name}={env[name]}" for name in ENV_NAMES if env.get(name)]
     return b"\0".join(map(os.fsencode, given))
+
+
+def of_host(env: Mapping[str, str], output: str) -> Mapping[str, str]:
+    """``env`` for a hook of ``output``'s program.
+
+    What Claude Code says of its own session is not about another program that was started in it. Codex names
+    no project either.
+    """
+    if output not in _NOT_OF_CLAUDE:
+        return env
+    foreign = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PROJECT_DIR")
+    dropped = foreign if output == "codex" else foreign[:2]
+    return {name: value for name, value in env.items() if name not in dropped}

@@ -91,7 +91,18 @@ def _from_owner(env: Mapping[str, str], places: Places, body: bytes) -> bytes:
 
 def _from_python(env: Mapping[str, str], places: Places, body: bytes, started: float) -> bytes:
     at_ms = str(time.time_ns() // 1_000_000)
-    question = ("statusline", places.root, places.cwd, session_id(env), "", at_ms, str(os.getppid()), "", "")
+    question = (
+        "statusline",
+        places.root,
+        places.cwd,
+        session_id(env),
+        "",
+        at_ms,
+        str(os.getppid()),
+        "",
+        "",
+        "",
+    )
     try:
         return gate.ask(env, places.cwd, question, body, Deadline(_WITHIN_MS, started))[1]
     except gate.GateError:

@@ -12,7 +12,9 @@ import pytest
 from tests.support.cli import Cli
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.front.options import FORMATS, OPTIONS, budget_ms
+from context_graph.cli.command_table import FORMAT
+from context_graph.front.options import CLIENTS, FORMATS, OPTIONS, budget_ms
+from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.sessions.spool import decode_line
 
 START = "from context_graph.front.main import main; main()"
@@ -112,6 +114,10 @@ CALLS = [
     ("hooks", "post-tool", "--stdin=false", "--format", "json-compact"),
     ("hooks", "session-start", "--format", "claude"),
     ("hooks", "session-end", "--format", "claude"),
+    ("hooks", "session-start", "--format", "codex"),
+    ("hooks", "pre-tool", "--format", "cursor"),
+    ("hooks", "post-tool", "--format=gemini"),
+    ("hooks", "session-start", "--format=cursor"),
     ("hooks", "prompt-submit", "--format", "claude", "--prompt", "--odd"),
     ("req", "statusline"),
     ("status", "--line"),
@@ -204,4 +210,4 @@ def test_the_launcher_and_its_twin_have_the_same_tables() -> None:
     assert {verb: (name, int(ms)) for verb, name, ms in kinds} == {
         verb: (name, budget_ms(verb)) for verb, name in EVENT_OF_VERB.items()
     }
-    assert set(FORMATS) == {"json", "json-compact", "text", "claude"}
+    assert set(FORMATS) == set(FORMAT.choices) and set(CLIENTS) == set(CLIENT_FORMATS)
