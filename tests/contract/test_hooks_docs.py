@@ -22,7 +22,7 @@ def rows() -> dict[str, list[str]]:
 def budgets() -> dict[str, int]:
     """Milliseconds by event, as the launcher's source has them, cut to what the client's format gets."""
     text = (LAUNCHER / "kind.rs").read_text(encoding="utf-8")
-    most = int(re.findall(r"CLAUDE_BUDGET_MS: u32 = ([\d_]+)", (LAUNCHER / "hook.rs").read_text())[0])
+    most = int(re.findall(r"CLIENT_BUDGET_MS: u32 = ([\d_]+)", (LAUNCHER / "hook.rs").read_text())[0])
     facts = re.findall(r'\w+ = \("hooks\.([a-z-]+)", "\w+", ([\d_]+), \w+\)', text)
     return {verb: min(int(number), most) for verb, number in facts}
 

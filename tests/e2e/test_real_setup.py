@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.realclient.installed import FOLDER, NAMESPACES
 from tests.support.cli import Cli
 from tests.support.real_client import drive, fired_and_stored, needs_client, watching
 from tests.support.sessions import memory
@@ -83,3 +85,19 @@ def test_setup_and_plugin_at_once_record_and_tell_everything_once(cli: Cli, tmp_
     assert shown["events_duplicate"] >= sum(fired[session].values())
     first = (tmp_path / "one" / "requests.jsonl").read_text().splitlines()[0]
     assert first.count("New session initialized") == 1
+
+
+@needs_client
+def test_the_plugin_passes_the_directory_s_checks(cli: Cli, tmp_path: Path) -> None:
+    folder = cli.run("setup", "--plugin").stdout.strip()
+    program = FOLDER / "node_modules" / ".bin" / "claude"
+    for words in (["--profile", "directory", folder], [str(Path(__file__).parents[2])]):
+        done = subprocess.run(
+            [*NAMESPACES, str(program), "plugin", "validate", *words],
+            env={"HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0 and "Validation passed" in done.stdout, done.stdout + done.stderr

@@ -1,5 +1,6 @@
 //! Reads the environment in one pass. An empty variable counts as unset.
 
+use crate::options::Format;
 use std::ffi::{c_char, CStr};
 
 macro_rules! variables {
@@ -60,6 +61,16 @@ impl<'a> Env<'a> {
         let mut env = Env::default();
         entries.for_each(|entry| env.take(entry));
         env
+    }
+
+    /// The same for a hook of `format`'s program. What Claude Code says of its own session is not about another program
+    /// that was started in it. Codex names no project either.
+    pub fn of_host(&self, format: Format) -> Env<'a> {
+        match format {
+            Format::Codex => Env { session_id: None, plugin_root: None, project_dir: None, ..*self },
+            Format::Gemini | Format::Cursor => Env { session_id: None, plugin_root: None, ..*self },
+            _ => *self,
+        }
     }
 
     /// Whether to say on standard error what is done and why.

@@ -28,7 +28,7 @@ pub struct Verdict {
 
 /// Whether anything is decided for such an event. The others cost no Python start.
 pub fn decides(kind: Kind, format: Format) -> bool {
-    format == Format::Claude
+    format.is_client()
         && !matches!(kind, Kind::PreCompact | Kind::PostCompact | Kind::SubagentStart | Kind::SubagentStop)
 }
 
@@ -89,6 +89,8 @@ pub struct Question<'q> {
     pub context: &'q [u8],
     /// For the user, from the other features.
     pub notice: &'q str,
+    /// Of the input and the answer; empty for a status line.
+    pub format: &'q [u8],
 }
 
 /// Asks Python.
@@ -100,7 +102,7 @@ pub fn ask(
     deadline: Deadline,
 ) -> Result<Verdict, String> {
     let (at_ms, parent) = (question.at_ms.to_string(), sys::parent().to_string());
-    let rest: [&[u8]; 9] = [
+    let rest: [&[u8]; 10] = [
         question.verb,
         question.root,
         question.cwd,
@@ -110,6 +112,7 @@ pub fn ask(
         parent.as_bytes(),
         question.context,
         question.notice.as_bytes(),
+        question.format,
     ];
     let command = programs::find_gate(env, base)?;
     let answer = sys::ask_program(programs::command(&command, rest), body, deadline);

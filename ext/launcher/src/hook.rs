@@ -10,7 +10,7 @@ use crate::gate;
 use crate::json::{self, text, Fault};
 use crate::kind::Kind;
 use crate::options::{Format, Options};
-use crate::output::{claude_document, HookOutput};
+use crate::output::{client_document, HookOutput};
 use crate::pathname::{below, PATH_MAX};
 use crate::programs::{Start, Starter};
 use crate::sys::{self, Deadline, Stop};
@@ -24,7 +24,7 @@ const TIMED_OUT: i32 = 2;
 const STORE_FAILED: i32 = 3;
 const BAD_INPUT: i32 = 4;
 /// The client waits no longer than this for a hook of ours, but for those that start an owner and wait for it.
-const CLAUDE_BUDGET_MS: u32 = 1_000;
+const CLIENT_BUDGET_MS: u32 = 1_000;
 /// What a governed project's owner is given for an event that would have less: its second choice, a Python start, costs more.
 const GOVERNED_BUDGET_MS: u32 = 500;
 /// Longest input that is passed on.
@@ -70,7 +70,7 @@ pub fn refuse(format: Format, why: &str, started: Instant) -> i32 {
 fn finish(format: Format, ending: &Ending) -> i32 {
     sys::write_all(sys::stdout(), &ending.stdout);
     sys::write_all(sys::stderr(), ending.stderr.as_bytes());
-    if format == Format::Claude {
+    if format.is_client() {
         0
     } else {
         ending.code
@@ -84,7 +84,7 @@ fn refusal(format: Format, why: &str, started: Instant) -> Ending {
 /// A failure in the caller's format: the client gets it on stderr only, for JSON there would reach the model or user.
 fn failure(format: Format, why: &str, code: i32, started: Instant) -> Ending {
     let output = HookOutput { error: Some(why.to_owned()), measures: None, elapsed_ms: elapsed_ms(started) };
-    let stdout = if format == Format::Claude { Vec::new() } else { output.render(format) };
+    let stdout = if format.is_client() { Vec::new() } else { output.render(format) };
     Ending { code, stdout, stderr: format!("context-graph: {why}\n") }
 }
 
@@ -101,8 +101,8 @@ fn elapsed_ms(started: Instant) -> u64 {
 /// Milliseconds that the whole call may take.
 fn budget_ms(options: &Options<'_>) -> u32 {
     let budget = options.kind.budget_ms();
-    if options.format == Format::Claude {
-        budget.min(CLAUDE_BUDGET_MS)
+    if options.format.is_client() {
+        budget.min(CLIENT_BUDGET_MS)
     } else {
         budget
     }
@@ -110,6 +110,7 @@ fn budget_ms(options: &Options<'_>) -> u32 {
 
 fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result<Hook<'a>, String> {
     let at_ms = sys::unix_ms();
+    let env = &env.of_host(options.format);
     let places = paths::locate(env, options.db_path())?;
     let body = if options.reads_stdin() && !sys::isatty(sys::stdin()) { body(options, started)? } else { None };
     let event = Event { options: *options, env: *env, places, id: fresh_id(), at_ms, body };
@@ -121,9 +122,9 @@ fn prepare<'a>(env: &Env<'a>, options: &Options<'a>, started: Instant) -> Result
 /// The client always closes its end, so it is given its whole second even where the verb has 100 ms: an event that
 /// a busy machine delivers late is better than none.
 fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, String> {
-    let claude = options.format == Format::Claude;
-    let wait_ms = if claude { CLAUDE_BUDGET_MS } else { options.kind.budget_ms() };
-    let limit = if claude { LOOKED_AT_MAX } else { INPUT_MAX };
+    let client = options.format.is_client();
+    let wait_ms = if client { CLIENT_BUDGET_MS } else { options.kind.budget_ms() };
+    let limit = if client { LOOKED_AT_MAX } else { INPUT_MAX };
     // The client's stdin is a Unix socket: only the inherited descriptor works, opening /dev/stdin fails.
     match sys::read_to_end(sys::stdin(), limit, Deadline::after(started, wait_ms)) {
         // A sender that forgets to close has said all the same what it had to say.
@@ -135,7 +136,7 @@ fn body(options: &Options<'_>, started: Instant) -> Result<Option<Vec<u8>>, Stri
             let blank = !options.insists_on_stdin() && bytes.trim_ascii().is_empty();
             Ok((!blank).then_some(bytes))
         }
-        (bytes, _) if claude => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
+        (bytes, _) if client => json::reduced(&bytes).map(Some).map_err(|fault| fault.text()),
         _ => Err(format!("stdin: more than {INPUT_MAX} bytes (4 MiB); send less tool output")),
     }
 }
@@ -145,8 +146,8 @@ impl Hook<'_> {
         &self.event.options
     }
 
-    fn is_claude(&self) -> bool {
-        self.options().format == Format::Claude
+    fn is_client(&self) -> bool {
+        self.options().format.is_client()
     }
 
     fn debug(&self, text: &str) {
@@ -184,7 +185,7 @@ impl Hook<'_> {
             _ => {}
         }
         match answer {
-            Ok(said) if said.flags & GATE_IT != 0 && self.is_claude() => {
+            Ok(said) if said.flags & GATE_IT != 0 && self.is_client() => {
                 self.debug("the owner leaves the gates to us");
                 let mut parts = said.stdout.splitn(2, |byte| *byte == 0);
                 let (context, notice) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
@@ -220,7 +221,7 @@ impl Hook<'_> {
     fn start_wait_ms(&self) -> Option<u32> {
         match self.options().kind {
             Kind::SessionStart => Some(START_WAIT_MS),
-            Kind::PromptSubmit if self.is_claude() => Some(START_WAIT_MS),
+            Kind::PromptSubmit if self.is_client() => Some(START_WAIT_MS),
             Kind::SessionEnd => None,
             kind => self.is_governed(true).then(|| gate::within_ms(kind) / 2),
         }
@@ -277,7 +278,7 @@ impl Hook<'_> {
         let started = self.start_owner(&Starter::new(&self.event.places));
         let trouble = self.trouble(why, &started);
         match (kept, why) {
-            (kept, why) if self.is_claude() => self.client_words(why, kept.err(), &trouble),
+            (kept, why) if self.is_client() => self.client_words(why, kept.err(), &trouble),
             (Err(text), _) => failure(format, &text, STORE_FAILED, self.started),
             (Ok(()), NoAnswer::Timeout | NoAnswer::Silent) => {
                 let text = format!("Hook timeout after {}ms", budget_ms(self.options()));
@@ -305,7 +306,7 @@ impl Hook<'_> {
             _ => return String::new(),
         };
         let kind = self.options().kind;
-        if text.is_empty() || !self.is_claude() || kind == Kind::SessionEnd {
+        if text.is_empty() || !self.is_client() || kind == Kind::SessionEnd {
             return String::new();
         }
         let session = self.session();
@@ -337,7 +338,7 @@ impl Hook<'_> {
         if self.is_governed(true) && self.has_object() {
             return self.gated(context, notice);
         }
-        let stdout = claude_document(self.options().kind.event_name(), context, notice);
+        let stdout = client_document(self.options().format, self.options().kind.event_name(), context, notice);
         Ending { code: 0, stdout, stderr: String::new() }
     }
 
@@ -395,6 +396,7 @@ impl Hook<'_> {
             at_ms: event.at_ms,
             context,
             notice,
+            format: self.options().format.word(),
         };
         let body = event.body.as_deref().unwrap_or(&[]);
         let deadline = Deadline::after(self.started, gate::within_ms(kind));
@@ -409,7 +411,7 @@ impl Hook<'_> {
 
     /// What is said when nothing could decide: to the user, to the model where it listens, and to the log.
     fn ungated(&self, context: &[u8], notice: &str, why: &str) -> Ending {
-        let kind = self.options().kind;
+        let (kind, format) = (self.options().kind, self.options().format);
         let warning = format!(
             "context-graph: the requirement gates could not be checked ({why}); this {} was let through without them. \
              `context-graph-cli req doctor` says more.",
@@ -425,7 +427,11 @@ impl Hook<'_> {
         let both = joined(notice, &warning);
         // The client shows no message at a session's end, and refuses documents it does not expect.
         let shown = if kind == Kind::SessionEnd { "" } else { &both };
-        Ending { code: 0, stdout: claude_document(kind.event_name(), &said, shown), stderr: format!("{warning}\n") }
+        Ending {
+            code: 0,
+            stdout: client_document(format, kind.event_name(), &said, shown),
+            stderr: format!("{warning}\n"),
+        }
     }
 
     /// Best effort: the decision stands in the project's state files whether or not the log has it.

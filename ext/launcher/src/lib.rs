@@ -34,7 +34,6 @@ pub mod wire;
 
 use env::{Env, Strings};
 use kind::Kind;
-use options::Format;
 use std::ffi::{c_char, c_int};
 use std::time::Instant;
 
@@ -81,20 +80,19 @@ pub unsafe fn start(_argc: c_int, argv: *const *const c_char, envp: *const *cons
 /// Runs one hook; the arguments may be gone through more than once.
 fn hooks<I: Iterator<Item = &'static [u8]>>(env: &Env<'static>, kind: Kind, args: impl Fn() -> I) -> i32 {
     let started = Instant::now();
-    let claude = options::wants_claude(args());
-    sys::exit_on_panic(if claude { 0 } else { 1 });
+    let wanted = options::wanted(args());
+    sys::exit_on_panic(if wanted.is_client() { 0 } else { 1 });
     match options::read(kind, args()) {
         Ok(options) if options.help => become_cli(env, [&b"hooks"[..], kind.word()].into_iter().chain(args())),
         Ok(options) => hook::run(env, &options, started),
-        Err(error) => hook::refuse(if claude { Format::Claude } else { Format::Json }, &error, started),
+        Err(error) => hook::refuse(wanted, &error, started),
     }
 }
 
 /// An event that this version does not know is a usage error like any other: never exit code 2, which would block.
 fn unknown_hook(word: &[u8], args: impl Iterator<Item = &'static [u8]>) -> i32 {
-    let format = if options::wants_claude(args) { Format::Claude } else { Format::Json };
     let text = format!("there is no hook '{}'; see context-graph-cli hooks --help", String::from_utf8_lossy(word));
-    hook::refuse(format, &text, Instant::now())
+    hook::refuse(options::wanted(args), &text, Instant::now())
 }
 
 fn become_cli(env: &Env<'_>, args: impl Iterator<Item = &'static [u8]>) -> c_int {

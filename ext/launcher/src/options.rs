@@ -10,6 +10,9 @@ pub enum Format {
     JsonCompact,
     Text,
     Claude,
+    Codex,
+    Gemini,
+    Cursor,
 }
 
 impl Format {
@@ -20,13 +23,23 @@ impl Format {
             Format::JsonCompact => b"json-compact",
             Format::Text => b"text",
             Format::Claude => b"claude",
+            Format::Codex => b"codex",
+            Format::Gemini => b"gemini",
+            Format::Cursor => b"cursor",
         }
     }
 
+    /// The formats of programs whose hooks call us. They get exit code 0 and a document of theirs, or nothing.
+    const CLIENTS: [Format; 4] = [Format::Claude, Format::Codex, Format::Gemini, Format::Cursor];
+
     fn from_word(word: &[u8]) -> Option<Format> {
-        [Format::Json, Format::JsonCompact, Format::Text, Format::Claude]
-            .into_iter()
-            .find(|format| format.word() == word)
+        let own = [Format::Json, Format::JsonCompact, Format::Text];
+        own.into_iter().chain(Format::CLIENTS).find(|format| format.word() == word)
+    }
+
+    /// Whether a program's hook reads the answer.
+    pub fn is_client(self) -> bool {
+        Format::CLIENTS.contains(&self)
     }
 }
 
@@ -79,7 +92,9 @@ impl Takes {
             Takes::Milliseconds if !(1..=18).contains(&value.len()) || !value.iter().all(u8::is_ascii_digit) => {
                 Some("a whole number of milliseconds")
             }
-            Takes::Format if Format::from_word(value).is_none() => Some("json, json-compact, text or claude"),
+            Takes::Format if Format::from_word(value).is_none() => {
+                Some("json, json-compact, text, claude, codex, gemini or cursor")
+            }
             _ => None,
         }
     }
@@ -99,17 +114,17 @@ fn shown(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes))
 }
 
-/// Whether the arguments ask for the client's format, found before anything else: its errors must look otherwise.
-pub fn wants_claude<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> bool {
-    let mut claude = false;
+/// The format that the arguments ask for if it is a client's, else JSON. It is found before anything else: a client's
+/// errors must look otherwise.
+pub fn wanted<'a>(mut args: impl Iterator<Item = &'a [u8]>) -> Format {
+    let mut word = None;
     while let Some(arg) = args.next() {
         match arg {
-            b"--format" => claude = args.next() == Some(b"claude"),
-            _ if arg.starts_with(b"--format=") => claude = arg == b"--format=claude",
-            _ => {}
+            b"--format" => word = args.next(),
+            _ => word = arg.strip_prefix(b"--format=").or(word),
         }
     }
-    claude
+    word.and_then(Format::from_word).filter(|format| format.is_client()).unwrap_or(Format::Json)
 }
 
 /// Reads the arguments behind `hooks <kind>`; the error names the wrong one and what would be right.
@@ -175,7 +190,7 @@ impl<'a> Options<'a> {
     /// Whether standard input is read at all.
     pub fn reads_stdin(&self) -> bool {
         let asked = self.value("stdin").map(|value| value == b"true");
-        asked.unwrap_or(self.format == Format::Claude || self.session_id().is_none())
+        asked.unwrap_or(self.format.is_client() || self.session_id().is_none())
     }
 }
 
@@ -251,8 +266,11 @@ mod tests {
 
     #[test]
     fn the_clients_format_is_seen_behind_any_error() {
-        let wants = |args: &[&str]| wants_claude(args.iter().map(|arg| arg.as_bytes()).collect::<Vec<_>>().into_iter());
-        assert!(wants(&["--colour", "--format", "claude"]) && wants(&["--format=claude"]));
-        assert!(!wants(&["--format", "json"]) && !wants(&["claude"]) && !wants(&["--format"]));
+        let wants = |args: &[&str]| wanted(args.iter().map(|arg| arg.as_bytes()).collect::<Vec<_>>().into_iter());
+        assert_eq!(wants(&["--colour", "--format", "claude"]), Format::Claude);
+        assert_eq!([wants(&["--format=codex"]), wants(&["--format", "cursor"])], [Format::Codex, Format::Cursor]);
+        for args in [&["--format", "text"][..], &["claude"], &["--format"], &["--format", "vim"]] {
+            assert_eq!(wants(args), Format::Json);
+        }
     }
 }

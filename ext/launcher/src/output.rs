@@ -57,7 +57,7 @@ impl HookOutput {
         match format {
             Format::Text => out.extend_from_slice(self.as_text().as_bytes()),
             Format::Json => write_object(&self.document(), Some(0), &mut out),
-            Format::JsonCompact | Format::Claude => write_object(&self.document(), None, &mut out),
+            _ => write_object(&self.document(), None, &mut out),
         }
         out.push(b'\n');
         out
@@ -142,6 +142,17 @@ fn rounded(number: f32) -> String {
     format!("{short}{}", if short.ends_with('.') { "0" } else { "" })
 }
 
+/// The document of the client that reads `format`: what `claude_document` says, by the keys that it knows.
+pub fn client_document(format: Format, event_name: &str, text: &[u8], message: &str) -> Vec<u8> {
+    if format != Format::Cursor {
+        return claude_document(event_name, text, message); // Codex and Gemini read the same keys
+    }
+    let said = [(&b"user_message"[..], message.as_bytes()), (&b"additional_context"[..], text)];
+    let told = said.iter().filter(|(_, words)| !words.is_empty());
+    let parts: Vec<_> = told.map(|(name, words)| [b"\"", *name, b"\":", &quoted(words)[..]].concat()).collect();
+    [b"{", &parts.join(&b","[..])[..], b"}\n"].concat()
+}
+
 /// The client's document that shows `text` to the model after the event it calls `event_name`, and `message` to the
 /// user. What is empty is left out; nothing at all when both are.
 pub fn claude_document(event_name: &str, text: &[u8], message: &str) -> Vec<u8> {
@@ -216,5 +227,16 @@ mod tests {
         let expected = "{\"systemMessage\":\"m\",\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"additionalContext\":\"c\"}}\n";
         assert_eq!(String::from_utf8_lossy(&both), expected);
         assert!(claude_document("Stop", b"", "").is_empty());
+    }
+
+    #[test]
+    fn each_client_is_told_by_its_own_keys() {
+        let same = claude_document("PreToolUse", b"c", "m");
+        for format in [Format::Claude, Format::Codex, Format::Gemini] {
+            assert_eq!(client_document(format, "PreToolUse", b"c", "m"), same);
+        }
+        let cursor = client_document(Format::Cursor, "PreToolUse", b"c", "m");
+        assert_eq!(cursor, b"{\"user_message\":\"m\",\"additional_context\":\"c\"}\n");
+        assert_eq!(client_document(Format::Cursor, "Stop", b"", ""), b"{}\n", "no output would be a failed hook");
     }
 }

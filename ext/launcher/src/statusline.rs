@@ -103,6 +103,7 @@ fn from_python(env: &Env<'_>, places: &Places, body: &[u8], started: Instant) ->
         at_ms: sys::unix_ms(),
         context: b"",
         notice: "",
+        format: b"",
     };
     let deadline = Deadline::after(started, WITHIN_MS);
     gate::ask(env, &places.cwd, &question, body, deadline).ok().map(|verdict| verdict.document)

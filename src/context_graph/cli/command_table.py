@@ -90,18 +90,18 @@ _TOOL: Final = Option("--tool-name", "The tool that the event is about.", "NAME"
 STDIN: Final = Option(
     "--stdin",
     "Read the event as JSON from standard input: Claude Code's own form or the specification's HookInput. "
-    "This is the default with --format claude or without --session-id; a terminal is never read.",
+    "This is the default with a client's format or without --session-id; a terminal is never read.",
     "[true|false]",
 )
 FORMAT: Final = Option(
     "--format",
-    "json, json-compact and text print the specification's HookOutput; claude prints one JSON document for "
-    "Claude Code, or nothing.",
-    choices=("json", "json-compact", "text", "claude"),
+    "json, json-compact and text print the specification's HookOutput. The others read and answer as a "
+    "client's hooks do, with one document or nothing: claude is Claude Code; docs/hosts.md has the rest.",
+    choices=("json", "json-compact", "text", "claude", "codex", "gemini", "cursor"),
     default="json",
 )
 _CODES: Final = """
-Exit codes: with --format claude always 0. Otherwise 0 done, 1 other error, 2 out of time, 3 the store
+Exit codes: with a client's format always 0. Otherwise 0 done, 1 other error, 2 out of time, 3 the store
 failed, 4 wrong input or usage, 5 no such session, 6 identity continuity is below its threshold.
 """
 

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ from context_graph.claude.install.plan import (
     is_set_up,
     plan_removal,
     plan_setup,
-    plugin_folder,
+    plugin_copy,
     project_scope,
     remove_folders,
     user_scope,
@@ -29,6 +29,7 @@ from context_graph.claude.install.record import Record
 from context_graph.claude.settings import Change, apply_changes, diff_of
 from context_graph.claude.settings.events import EXEC_SINCE
 from context_graph.claude.transcripts import folder_of, sessions_in
+from context_graph.cli.hosts import Asked, set_up
 from context_graph.cli.tables import columns, counted
 from context_graph.config import checkout_top, data_root, working_dir
 from context_graph.errors import ConfigError, UsageError
@@ -48,6 +49,10 @@ _NEXT: Final = (
 
 
 def setup(
+    host: Annotated[
+        Literal["claude", "codex", "gemini", "cursor", "opencode"],
+        typer.Option("--host", help="The program to set up, if it is not Claude Code."),
+    ] = "claude",
     user: Annotated[
         bool, typer.Option("--user", help="Set up all projects, in your own settings and skills.")
     ] = False,
@@ -97,7 +102,11 @@ def setup(
         typer.Option("--link", help="Only link the program into ~/.local/bin; --remove undoes it."),
     ] = False,
     plugin: Annotated[
-        bool, typer.Option("--plugin", help="Print the folder of the plugin, for `claude --plugin-dir`.")
+        bool,
+        typer.Option(
+            "--plugin",
+            help="Copy the plugin into the data root and print its folder, for `claude --plugin-dir`.",
+        ),
     ] = False,
 ) -> None:
     """Set this project up for Claude Code: hooks, memory tools, skills, permissions.
@@ -108,18 +117,26 @@ def setup(
     ~/.local/bin. --remove restores every file, settings.local.json too; from files that were edited since, it
     removes our entries only. With --local --remove, what the project's settings need stays.
 
+    With --host another program gets hooks, where it has them, and the memory tools: in the project or, with
+    --user, in your own files. --remove, --diff, --dry-run, --yes and --no-mcp count there too.
+
     Exit codes: 0 done, or nothing to do; 1 you said no, or a file can't be used (nothing is written).
 
     Example: context-graph-cli setup --dry-run
     """
     if plugin:
-        print(plugin_folder())
+        print(plugin_copy(data_root()))
         return
     if autostart:
         _autostart(remove=remove, yes=yes, dry_run=dry_run)
         return
     if link:
         _link(remove=remove, dry_run=dry_run)
+        return
+    if host != "claude":
+        only_claudes = local or strict_gates is not None or status_line or server_name != SERVER
+        asked = Asked(user=user, remove=remove, yes=yes, dry_run=dry_run, diff=diff, servers=servers)
+        set_up(host, asked, refused=only_claudes)
         return
     if not _SERVER_NAME.fullmatch(server_name):
         raise UsageError("--server-name takes 1 to 64 letters, digits, - and _")

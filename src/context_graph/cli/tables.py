@@ -9,6 +9,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from context_graph.view.units import counted as counted
+from context_graph.view.units import size as size
+from context_graph.view.units import span as span
+
 _CHAIN_ENDS: Final = {
     "missing": " <- (not in the store)",
     "damaged": " <- (damaged)",
@@ -17,30 +21,11 @@ _CHAIN_ENDS: Final = {
 }
 _LEAST_WIDTH: Final = 40
 _USUAL_WIDTH: Final = 80
-_TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
-_SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def age(timestamp_ms: int) -> str:
     """How long ago, in one unit: `3 h`, `12 s`."""
     return span(max(0.0, time.time() - timestamp_ms / 1000))
-
-
-def span(seconds: float) -> str:
-    """A time in the unit that fits."""
-    unit, name = next((one for one in _TIMES if seconds >= one[0]), (1, "s"))
-    return f"{seconds // unit:.0f} {name}"
-
-
-def size(count: float) -> str:
-    """Bytes in the unit that fits."""
-    unit, name = next((one for one in _SIZES if count >= one[0]), (0, ""))
-    return f"{count / unit:.1f} {name}" if unit else f"{count:.0f} B"
-
-
-def counted(count: int, thing: str, things: str = "") -> str:
-    """`1 record`, `2 records`; ``things`` where the plural is another word."""
-    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def session_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -12,12 +12,12 @@ import os
 import sys
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.claude.hooks.hook_input import parse_hook_input, readable_input
 from context_graph.errors import InvalidInputError
 from context_graph.gates.decide.hooks import decide, rendered
 from context_graph.gates.decide.messages import status_line
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, claude_dir_of, clock_offset
 from context_graph.gates.files import from_json
+from context_graph.hosts.translate import answer_of, input_of, readable_of
 from context_graph.model import EventKind
 
 ANSWER = b"context-graph gate 1\n"
@@ -29,7 +29,8 @@ def main(words: list[str]) -> int:
 
     Args:
         words: verb, data root, the event's folder, session id, tool name, Unix milliseconds of the start,
-            process id of the launcher's parent, and what other features tell the model and the user.
+            process id of the launcher's parent, what other features tell the model and the user, and the
+            format of the client's input and answer.
     """
     try:
         answer = _status_line(*words[1:6]) if words[0] == "statusline" else _decision(*words)
@@ -50,15 +51,16 @@ def _decision(
     parent: str,
     context: str,
     notice: str,
+    form: str = "claude",
 ) -> bytes:
     kind = EventKind(verb)
     body = sys.stdin.buffer.read()
+    params = {"session-id": session_id, "tool-name": tool, "format": form}
     try:
-        params = {"session-id": session_id, "tool-name": tool}
-        given, unreadable = parse_hook_input(kind, body, params), ""
+        given, unreadable = input_of(kind, body, params), ""
     except InvalidInputError as error:
         # The launcher has found it well formed: something in it is odd. The tool call can still be refused.
-        given, unreadable = readable_input(kind, body, tool), str(error)
+        given, unreadable = readable_of(kind, body, params), str(error)
     event = GateEvent.of_hook(
         given,
         os.environ,
@@ -84,7 +86,7 @@ def _decision(
         records = json.dumps({"records": [{**common, **record} for record in result.records]})
     # The client checks the name against the event it fired, not the one that the input makes of it.
     document = rendered(EVENT_OF_VERB[verb], result, context=context, message=notice)
-    return records.encode() + b"\n" + document
+    return records.encode() + b"\n" + answer_of(form, EVENT_OF_VERB[verb], document)
 
 
 def _status_line(root: str, cwd: str, session_id: str, tool: str, at_ms: str) -> bytes:

@@ -82,6 +82,8 @@ class HookEvent:
     """The subagent that did it; empty for the session's own work."""
     from_plugin: bool = False
     """The client runs the hook for a plugin, not for its settings. Not kept."""
+    is_elsewhere: bool = False
+    """Another host than Claude Code sent it: nobody there has read Claude Code's own memory. Not kept."""
     is_canary: bool = False
     """`doctor` sent it to see whether hooks work: it is recorded and does nothing else. Not kept."""
 

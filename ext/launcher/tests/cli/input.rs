@@ -107,7 +107,7 @@ fn wrong_arguments_are_usage_errors_of_the_formats_own_kind() {
 fn an_unknown_format_is_named_with_the_known_ones() {
     let output = World::new().run(&["hooks", "stop", "--format", "xml"], b"");
     assert_eq!(output.status.code(), Some(4));
-    assert!(text(&output.stdout).contains("json, json-compact, text or claude"));
+    assert!(text(&output.stdout).contains("json, json-compact, text, claude, codex, gemini or cursor"));
 }
 
 fn five_megabytes() -> Vec<u8> {

@@ -22,7 +22,7 @@ from context_graph.claude.install.entries import (
 from context_graph.claude.install.record import Record
 from context_graph.claude.settings.changes import Change, edited, read_text
 from context_graph.config import client_dir, store_key
-from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.errors import ConfigError, ContextGraphError, InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,26 @@ class Setup:
 def plugin_folder() -> Path:
     """The Claude Code plugin that comes with the package: hooks, server, skills."""
     return Path(context_graph.__file__).parent / "data" / "plugin"
+
+
+def plugin_copy(root: Path) -> Path:
+    """A copy of the plugin in the data root, brought up to date: the client writes type declarations into it.
+
+    Raises:
+        ConfigError: It can't be written.
+    """
+    source, target = plugin_folder(), root / "plugin"
+    try:
+        for path in sorted(source.rglob("*")):
+            place = target / path.relative_to(source)
+            if path.is_dir():
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            elif not place.is_file() or place.read_bytes() != path.read_bytes():
+                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                place.write_bytes(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{target} can't be written: {error.strerror}") from error
+    return target
 
 
 def plan_setup(scope: Scope, record: Record, options: Options) -> Setup:

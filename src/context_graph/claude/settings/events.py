@@ -82,8 +82,8 @@ _STRICT_END: Final = (
 )
 
 
-def command_line(event: HookedEvent, *, strict: bool = False) -> str:
-    """The settings' shell command: exit 0 whatever happens.
+def command_line(event: HookedEvent, *, strict: bool = False, form: str = "claude") -> str:
+    """The settings' shell command: exit 0 whatever happens. ``form`` is the format that the host reads.
 
     It names no folder of one machine, since a project's settings are shared. Where the program is missing,
     SessionStart tells the user so, once a session; the other events are silent.
@@ -95,7 +95,7 @@ def command_line(event: HookedEvent, *, strict: bool = False) -> str:
     which blocks every tool call. The fork it saves costs 0.1 ms.
     """
     found = "command -v context-graph-cli >/dev/null 2>&1"
-    call = f"context-graph-cli hooks {event.verb} --format claude"
+    call = f"context-graph-cli hooks {event.verb} --format {form}"
     if event.name == "SessionStart":
         said = json.dumps({"systemMessage": MISSING})
         return f"{SEARCH}; if {found}; then {call}; else echo '{said}'; fi || true"

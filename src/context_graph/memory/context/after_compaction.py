@@ -135,6 +135,20 @@ def text_of(facts: Sequence[Fact], summary: str | None, *, budget: int, count: C
     return fence(lines) if len(lines) > 1 else ""
 
 
+def instructions_of(facts: Sequence[Fact], gates: str, *, budget: int, count: Callable[[str], int]) -> str:
+    """What a summarizer is asked to keep, in ``budget`` tokens; "" without facts.
+
+    Args:
+        gates: The line that says which requirements are open; "" if there are none.
+    """
+    if not facts:
+        return ""
+    lines = ["Keep these facts of the session in the summary. They are quoted from its own events:"]
+    room = budget - count(lines[0]) - count(gates)
+    _add(lines, _lines(facts), room, count, "")
+    return "\n".join([*lines, *([f"- requirements: {gates}"] if gates else [])])
+
+
 def _lines(facts: Iterable[Fact]) -> list[tuple[str, list[str]]]:
     """(name, quoted texts) of each kind, in the order of telling."""
     by_kind: dict[str, list[str]] = {}

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from context_graph.claude.hooks.origin import own_words
+from context_graph.memory.context.command_lines import failed_by
 from context_graph.memory.context.steps import add_step, changing_step, command_step
 from context_graph.memory.context.ways import Way, note_made, take_runs
 from context_graph.memory.context.worked_files import edited_by, note_script, worked_on
@@ -229,7 +230,7 @@ class SessionWork:
         _append(self.wishes, wished, _MAX_WISHES)
 
     def _take_tool(self, event: HookEvent, leaves_out: Callable[[str], bool]) -> None:
-        failed = event.kind is EventKind.POST_TOOL_FAILURE or event.success is False
+        failed = _has_failed(event)
         given = relative_paths(event.input_text, self.root)
         if event.tool_name in _CHANGING and not failed:
             self._take_change(event, given, leaves_out)
@@ -317,6 +318,12 @@ class SessionWork:
             ),
             f"Ended: {self.last_words}" if self.last_words else "",
         ]
+
+
+def _has_failed(event: HookEvent) -> bool:
+    """Whether the call failed. Of a command whose host tells no outcome, its output is asked."""
+    untold = event.success is None and event.tool_name == "Bash" and failed_by(event.output_text)
+    return event.kind is EventKind.POST_TOOL_FAILURE or event.success is False or untold
 
 
 def _says(text: str, sentence: str) -> bool:

@@ -6,7 +6,7 @@ The gates' log is read and written here as well (`req …`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -22,6 +22,7 @@ from context_graph.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from context_graph.hosts.translate import CLIENT_FORMATS, answer_of, takes_context
 from context_graph.identity.brief import DRIFT_MEANS, brief_line, crisis_text
 from context_graph.identity.changes import change_text, standing
 from context_graph.identity.continuity import classify_ic
@@ -35,15 +36,16 @@ from context_graph.wire.frames import APPLIED, GATE_IT, Reply, Request, is_late
 
 _TASK_CHARS: Final = 4096
 """Of a subagent's task, which is a query for memories."""
-FORMATS = (*hook_output.FORMATS, "claude")
+FORMATS = (*hook_output.FORMATS, *CLIENT_FORMATS)
 
 
 def failure(request: Request, error: ContextGraphError, *, flags: int) -> Reply:
-    """A hook's failure in its own format: claude never blocks, the others carry seed 001's exit code."""
+    """A hook's failure in its own format: a client is never blocked, the others get seed 001's exit code."""
     fmt = request.params.get("format", "json")
-    if fmt == "claude":
+    if fmt in CLIENT_FORMATS:
         if isinstance(error, StoreError | OwnerError):
-            return reply(claude.render_system_message(f"context-graph: {error}"), flags=flags)
+            said = claude.render_system_message(f"context-graph: {error}")
+            return reply(answer_of(str(fmt), "Stop", said), flags=flags)
         # What can't be recorded may still have to be refused: the gates read their input less strictly.
         return reply(stderr=f"context-graph: {error}", flags=flags | GATE_IT)
     output = HookOutput(success=False, error=str(error), execution_time_ms=0)
@@ -66,8 +68,13 @@ class _Answering:
         return self.hook.event
 
     @property
-    def for_claude(self) -> bool:
-        return self.format == "claude"
+    def for_client(self) -> bool:
+        return self.format in CLIENT_FORMATS
+
+    @property
+    def tells(self) -> bool:
+        """Whether the client's model is shown what this answer tells."""
+        return takes_context(self.format, EventKind(self.call.request.verb.removeprefix("hooks.")))
 
     def tell(self, *, context: str = "", message: str = "") -> Reply:
         """The document in the client's format: the context to add, and the gates' decision."""
@@ -101,8 +108,8 @@ class _Answering:
         return event.is_canary or self.call.context.sessions.get(event.session_id) is not None
 
     def apply(self) -> Applied:
-        """Apply the event; outside the claude format its session must exist (seed 001: exit code 5)."""
-        if not self.for_claude and not self.is_known():
+        """Apply the event; outside a client's format its session must exist (seed 001: exit code 5)."""
+        if not self.for_client and not self.is_known():
             raise SessionNotFoundError(
                 f"session not found: {self.event.session_id!r}; "
                 "begin it with `hooks session-start` in this project"
@@ -119,17 +126,21 @@ def serve(call: Call) -> Reply:
     if named not in FORMATS:
         raise InvalidInputError(f"--format {named!r} is none of {', '.join(FORMATS)}")
     hook = HookCall.parse(call.request, call.redactor)
-    return _HANDLERS[EventKind(call.request.verb.removeprefix("hooks."))](_Answering(call, hook, named))
+    answer = _HANDLERS[EventKind(call.request.verb.removeprefix("hooks."))](_Answering(call, hook, named))
+    if named == "claude" or named not in CLIENT_FORMATS or answer.flags & GATE_IT:
+        return answer
+    event = claude.EVENT_OF_VERB[call.request.verb.removeprefix("hooks.")]
+    return replace(answer, stdout=answer_of(named, event, answer.stdout))
 
 
 def _session_start(one: _Answering) -> Reply:
     _find_parent(one)
     started = one.call.context.sessions.start(one.event)
-    if started.twin and one.for_claude:
+    if started.twin and one.for_client:
         return reply(flags=APPLIED)
     text = "\n".join(part for part in (started.text, _last_summary(one, started)) if part)
     warning = " ".join(part for part in (started.warning, _losses(one.call)) if part)
-    if one.for_claude:
+    if one.for_client:
         return one.tell(context=text, message=f"context-graph: {warning}" if warning else "")
     return one.say(one.output(started.live, text), stderr=warning)
 
@@ -176,7 +187,7 @@ def _last_summary(one: _Answering, started: Applied) -> str:
 
 def _pre_tool(one: _Answering) -> Reply:
     call, event = one.call, one.event
-    if not one.for_claude and not one.is_known():
+    if not one.for_client and not one.is_known():
         # Seed 001 section 6.2: an unknown session gets a minimal acknowledgment on the fast path.
         return one.say(HookOutput(success=True, execution_time_ms=call.elapsed_ms()))
     applied = call.context.sessions.apply(event)
@@ -184,13 +195,18 @@ def _pre_tool(one: _Answering) -> Reply:
     call.context.note_tool_use(event)
     if event.is_delegated and not event.agent_id:
         _note_task(one)
-    if not one.for_claude:
+    if not one.for_client:
         return one.say(one.output(live, brief_line(live.metrics) if live.has_evidence else ""))
+    return one.tell(context=_before_call(one, applied) if one.tells else "")
+
+
+def _before_call(one: _Answering, applied: Applied) -> str:
+    """What the model is told with a call; of a host that shows nothing then, with the call's result."""
     # The brief is about the session, not about its subagents.
-    if applied.twin or event.agent_id:
-        return one.tell()
-    parts = (_brief(one, live), _at_file(one, editing=True))
-    return one.tell(context="\n".join(part for part in parts if part))
+    if applied.twin or one.event.agent_id:
+        return ""
+    parts = (_brief(one, applied.live), _at_file(one, editing=True))
+    return "\n".join(part for part in parts if part)
 
 
 def _note_task(one: _Answering) -> None:
@@ -205,7 +221,7 @@ def _note_task(one: _Answering) -> None:
 def _subagent_start(one: _Answering) -> Reply:
     """Bring a subagent what fits its task; it sees nothing of the context that its parent has."""
     applied = one.apply()
-    if not one.for_claude:
+    if not one.for_client:
         return one.say(one.output(applied.live, ""))
     context = one.call.context
     task = "" if applied.twin else context.lineage.task_of(one.event, one.hook.given.agent_type)
@@ -239,13 +255,15 @@ def _brief(one: _Answering, live: LiveSession) -> str:
 
 def _post_tool(one: _Answering) -> Reply:
     applied = one.apply()
-    if one.for_claude:
+    if one.for_client:
         if applied.twin:
             return reply(flags=APPLIED)
         notice = _notice(one.call, applied.outcome)
         if notice and applied.live.told is not None:  # the level is told, the state is not
             applied.live.told = applied.live.told[0], standing(applied.live.metrics)[1]
-        return one.tell(context="\n".join(part for part in (notice, _at_file(one, editing=False)) if part))
+        before = "" if takes_context(one.format, EventKind.PRE_TOOL) else _before_call(one, applied)
+        parts = (before, notice, _at_file(one, editing=False))
+        return one.tell(context="\n".join(part for part in parts if part))
     output = one.output(applied.live, _notice(one.call, applied.outcome))
     crisis = output.ic_classification is not None and output.ic_classification.crisis_triggered
     if crisis and applied.outcome is not None and applied.outcome.measured:
@@ -256,7 +274,7 @@ def _post_tool(one: _Answering) -> Reply:
 
 def _prompt_submit(one: _Answering) -> Reply:
     applied = one.apply()
-    if applied.twin and one.for_claude:
+    if applied.twin and one.for_client:
         return reply(flags=APPLIED)
     live, settings, text = applied.live, one.call.settings, ""
     if one.event.is_prompt:  # else nobody asked for anything
@@ -267,13 +285,13 @@ def _prompt_submit(one: _Answering) -> Reply:
             one.told(live)
         recalled = one.call.context.memory_hooks.for_prompt(one.event, settings)
         text = "\n".join(part for part in (state, recalled) if part)
-    return one.tell(context=text) if one.for_claude else one.say(one.output(live, text))
+    return one.tell(context=text) if one.for_client else one.say(one.output(live, text))
 
 
 def _quiet(one: _Answering) -> Reply:
     """Answer events whose context would force another turn or be dropped: recorded, and refused or not."""
     applied = one.apply()
-    if not one.for_claude:
+    if not one.for_client:
         return one.say(one.output(applied.live, ""))
     # A Stop is held by one hook; two would tell the model the same reason twice.
     return reply(flags=APPLIED) if applied.twin and one.event.kind is EventKind.STOP else one.tell()
@@ -284,12 +302,12 @@ def _post_compact(one: _Answering) -> Reply:
     applied = one.apply()
     if not applied.twin and not one.event.agent_id:
         one.call.context.memory_hooks.compacted(one.event, one.hook.given.last_message)
-    return one.tell() if one.for_claude else one.say(one.output(applied.live, ""))
+    return one.tell() if one.for_client else one.say(one.output(applied.live, ""))
 
 
 def _session_end(one: _Answering) -> Reply:
     live = one.apply().live
-    if one.for_claude:
+    if one.for_client:
         return one.tell()
     wanted = one.call.flag("generate-summary", True)
     return one.say(one.output(live, _summary(live, one.event.duration_ms) if wanted else ""))

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -50,6 +51,10 @@ def _canary(call: Call) -> Reply:
 
 
 def _look(call: Call) -> Reply:
+    return reply(orjson.dumps(look(call, quick=call.flag("quick"))))
+
+
+def look(call: Call, *, quick: bool) -> dict[str, Any]:
     """The store's health. A part that fails reports that in its place; the others are still reported.
 
     ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
@@ -58,14 +63,14 @@ def _look(call: Call) -> Reply:
     context, now_ms = call.context, call.began_ms
     context.settle()
     settings = call.settings
-    found = {
+    return {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",
         "spool_pending": context.spool_pending(),
         "spool_rejected": context.spool_rejected,
         "sessions": _guarded(_sessions, call, now_ms),
-        "memory": _guarded(_memory, call, now_ms),
-        "texts": {} if call.flag("quick") else _guarded(_texts, call, now_ms),
+        "memory": _guarded(partial(_memory, quick=quick), call, now_ms),
+        "texts": {} if quick else _guarded(_texts, call, now_ms),
         "settings": {
             name: getattr(settings, name)
             for name in ("brief", "inject", "memory_inject", "memory_inject_tokens", "memory_capture")
@@ -75,7 +80,6 @@ def _look(call: Call) -> Reply:
         ],
         "problems": [*settings.problems, *call.redactor.problems],
     }
-    return reply(orjson.dumps(found))
 
 
 def _guarded(part: Callable[[Call, int], dict[str, Any]], call: Call, now_ms: int) -> dict[str, Any]:
@@ -104,23 +108,23 @@ def _sessions(call: Call, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _memory(call: Call, now_ms: int) -> dict[str, Any]:
+def _memory(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
     context = call.context
     context.memory_hooks.tidy()
     if not context.memory_count() and context.memory_seq() is None:
         return {"live": 0, **context.memory_hooks.stats(), "week_injections": 0, "week_tokens": 0}
     with context.memory.uncounted():
-        return _examined(call, now_ms)
+        return _examined(call, now_ms, quick=quick)
 
 
-def _examined(call: Call, now_ms: int) -> dict[str, Any]:
+def _examined(call: Call, now_ms: int, *, quick: bool) -> dict[str, Any]:
     context = call.context
     told = call.option("since")
     since = int(told) if told.isascii() and told.isdigit() else now_ms - _DAY_MS
     recent = [one for one in context.memory_hooks.ledger.recent(4096) if one["at_ms"] >= now_ms - _WEEK_MS]
     return {
         "live": context.memory_count(),
-        **({} if call.flag("quick") else _health(call)),
+        **({} if quick else _health(call)),
         "last_capture_ms": _last_capture_ms(call),
         **context.memory_hooks.stats(),
         "week_injections": len(recent),

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import orjson
 
 from context_graph.claude.hooks.claude import EVENT_OF_VERB
-from context_graph.claude.hooks.hook_input import HookInput, check_session_id, parse_hook_input
+from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.gates.event import CACHE_FOLDER, GateEvent, GateResult, claude_dir_of, clock_offset
+from context_graph.hosts.translate import HOSTS, input_of
 from context_graph.model import EVENT_TEXT_BYTES, EventKind, HookEvent, cut_session_id
 from context_graph.redact import TextRedactor
 from context_graph.store.sessions.event_log import RequirementLog
@@ -60,7 +61,7 @@ class HookCall:
             kind = EventKind(request.verb.removeprefix("hooks."))
         except ValueError as error:
             raise InvalidInputError(f"verb {request.verb!r} is not a hook") from error
-        given = parse_hook_input(kind, request.body, request.params)
+        given = input_of(kind, request.body, request.params)
         named = check_session_id(request.session_env, name="CLAUDE_CODE_SESSION_ID", notes=given.notes)
         session_id = named or cut_session_id(given.session_id)
         if not session_id:
@@ -96,6 +97,7 @@ def _event(request: Request, given: HookInput, session_id: str, redactor: TextRe
         cwd=redactor.redact_id(given.cwd[:4096]),
         agent_id=_short(given.agent_id[:_AGENT_ID_CHARS], redactor),
         from_plugin=request.params.get("plugin") is True,
+        is_elsewhere=request.params.get("format") in HOSTS,
         is_canary=is_canary(session_id, given.tool_name),
     )
 

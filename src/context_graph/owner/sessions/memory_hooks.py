@@ -274,7 +274,7 @@ class MemoryHooks:
         for one in found.nodes:
             node = one.node
             is_known = node.session_id == event.session_id or str(node.id) in known
-            if is_known or self.works.client.says(node.content):
+            if is_known or (not event.is_elsewhere and self.works.client.says(node.content)):
                 continue
             kind = kind_of(node.content)
             if one.score >= floor_unasked(floor, kind) and not (kind is Kind.SUMMARY and kind in kinds):

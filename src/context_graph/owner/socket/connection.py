@@ -23,6 +23,8 @@ _LEAVING_S: Final = 0.5
 """What a client that connected but sent nothing gets when the owner is leaving."""
 _RECV_BYTES: Final = 64 * 1024
 _LARGE_BYTES: Final = 256 * 1024
+_HTTP_METHODS: Final = (b"POST", b"GET ", b"HEAD", b"PUT ")
+"""How HTTP begins; frames begin with magic bytes of their own."""
 
 Upgrade = Callable[[socket.socket, bytes], None]
 """Takes a connected socket and what was read from it beyond the last frame."""
@@ -48,6 +50,7 @@ class Server(Protocol):
     def refuse(self, error: WireError) -> Answer: ...
     def too_much_held(self) -> WireError | None: ...
     def plain(self, connected: socket.socket, data: bytes) -> None: ...
+    def http(self, connected: socket.socket, data: bytes) -> None: ...
     def line_served(self, name: str, received: int, sent: int, took_s: float) -> None: ...
     def expired(self, connection: Channel) -> None: ...
     def closed(self, connection: Channel) -> None: ...
@@ -242,6 +245,9 @@ class Connection(Channel):
             return
         if not self.served and not self._decoder.held and data[:1] == b"{":
             self._hand_over(self._server.plain, data)
+            return
+        if not self.served and not self._decoder.held and data[:4] in _HTTP_METHODS:
+            self._hand_over(self._server.http, data)
             return
         self._decoder.feed(data)
         self._serve()

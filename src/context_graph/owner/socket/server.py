@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from context_graph import __version__
 from context_graph.config import socket_path
 from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerError, StoreError, WireError
+from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
 from context_graph.wire.frames import (
@@ -149,15 +150,41 @@ class OwnerServer:
         took_ms = (time.perf_counter() - began) * 1000.0
         if is_late(request):  # its hook has said that we are silent: others need not believe it any longer
             forget_silence(self._root)
+        received = len(payload) + HEADER_BYTES
 
         def then() -> None:
-            received = len(payload) + HEADER_BYTES
-            self._status.count(request.verb, took_ms)
-            self._log.info(request_line(request, reply, took_ms=took_ms, received=received, sent=len(data)))
+            self._note(request, reply, took_ms=took_ms, received=received, sent=len(data))
             if after is not None:
                 after()
 
         return Answer(data, False, then, upgrade)
+
+    def _note(self, request: Request, reply: Reply, *, took_ms: float, received: int, sent: int) -> None:
+        self._status.count(request.verb, took_ms)
+        self._log.info(request_line(request, reply, took_ms=took_ms, received=received, sent=sent))
+
+    def http(self, connected: socket.socket, data: bytes) -> None:
+        """Serve a client that speaks HTTP, such as a hooks module in the client's own process."""
+        from context_graph.owner.socket.http import HttpConnection
+
+        connected.setblocking(False)
+        made = HttpConnection(
+            connected, self, self._loop, root=self._root, first=data, serve=self._serve_http
+        )
+        self._connections.add(made)
+        made.start()
+
+    def _serve_http(self, request: Request, received: int) -> Reply:
+        """Answer a request that came by HTTP; never raises. Nothing can be attached to here."""
+        began = time.perf_counter()
+        if request.verb == _ATTACH:
+            return Reply(1, 0, stderr=b"context-graph: MCP is not served over HTTP\n")
+        reply, after, _ = self._reply(request)
+        took_ms = (time.perf_counter() - began) * 1000.0
+        self._note(request, reply, took_ms=took_ms, received=received, sent=len(reply.stdout))
+        if after is not None:
+            self._loop.call_soon(after)
+        return reply
 
     def refuse(self, error: WireError) -> Answer:
         """The answer to bytes that are no request; the connection ends, because no frame boundary can be
@@ -307,8 +334,8 @@ class OwnerServer:
             text = str(error)
         except Exception as error:
             flags, exit_code, text = SPOOL_IT, 1, self._unforeseen(request.verb, error)
-        if request.verb.startswith("hooks.") and request.params.get("format") == "claude":
-            exit_code = 0  # a hook of the real client never fails (D2.3)
+        if request.verb.startswith("hooks.") and request.params.get("format") in CLIENT_FORMATS:
+            exit_code = 0  # a hook of a real client never fails (D2.3)
         return Reply(exit_code, flags, stderr=f"context-graph: {text}\n".encode()), None, None
 
     def _unforeseen(self, verb: str, error: Exception) -> str:

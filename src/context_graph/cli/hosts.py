@@ -1,0 +1,96 @@
+"""Does what `setup --host` says: another host's hooks and memory tools, added or removed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+import typer
+
+from context_graph.claude.install.link import plan_link, write_link
+from context_graph.claude.install.plan import Setup
+from context_graph.claude.install.record import Record
+from context_graph.claude.settings import apply_changes, diff_of
+from context_graph.config import checkout_top, data_root, working_dir
+from context_graph.errors import ConfigError, UsageError
+from context_graph.hosts.install import plan, plan_removal, project_place, remove_folders, user_place
+from context_graph.wire.client import find_launcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options of `setup` that count for every host."""
+
+    user: bool
+    remove: bool
+    yes: bool
+    dry_run: bool
+    diff: bool
+    servers: bool
+
+
+def set_up(host: str, asked: Asked, *, refused: bool = False) -> None:
+    """Show what would change, ask, write; or the way back. Errors as of `setup`.
+
+    Args:
+        refused: Options were given that only Claude Code has.
+    """
+    if refused:
+        raise UsageError("--local, --strict-gates, --status-line and --server-name are for Claude Code alone")
+    place = user_place(host, os.environ) if asked.user else project_place(host, checkout_top(working_dir()))
+    record = Record(data_root(), place.key)
+    made = plan_removal(place, record) if asked.remove else plan(place, os.environ, servers=asked.servers)
+    link = None if asked.remove else plan_link(find_launcher(), os.environ)
+    _show(made, diff=asked.diff, listed=asked.dry_run or not asked.yes)
+    if made.needed and not asked.dry_run:
+        _ask("Take it out?" if asked.remove else "Set this up?", yes=asked.yes)
+        _write(made, None if asked.remove else record)
+        if link is not None and link.is_needed:  # hosts look for the memory tools on PATH
+            write_link(link)
+            print(f"linked {link.path} to {link.target}")
+    if asked.remove and not asked.dry_run:
+        remove_folders(record)
+        record.forget()
+    for note in made.notes:
+        print(f"note: {note}")
+    if made.needed and not (asked.remove or asked.dry_run):
+        print(place.next)
+        if not place.is_user:
+            print("whoever works in this project with it gets the same once these files are committed")
+
+
+def _show(made: Setup, *, diff: bool, listed: bool) -> None:
+    if not made.needed:
+        print("nothing to change")
+    elif diff:
+        print(diff_of(made.needed))
+    elif listed:
+        for change in made.needed:
+            word = "new" if change.before is None else "gone" if change.after is None else "changed"
+            come, go = change.lines
+            print(f"{word:<8} {change.path}  +{come} -{go}")
+        print("`--diff` shows every line")
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was written: nobody can be asked here; say --yes to write")
+    typer.confirm(question, default=True, abort=True)
+
+
+def _write(made: Setup, record: Record | None) -> None:
+    if record is not None:
+        try:
+            record.note(made.needed)
+        except OSError as error:
+            raise ConfigError(f"can't save the files' earlier content for --remove: {error}") from error
+    try:
+        for path in apply_changes(made.needed):
+            print(f"wrote {path}" if path.exists() else f"removed {path}")
+    except ConfigError:
+        if record is not None:
+            remove_folders(record)
+        raise

@@ -1,0 +1,63 @@
+"""Describes a host: its names for our events and tools, and its two translations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from context_graph.model import EventKind
+
+NOT_THE_USER: Final = "[context-graph, automatic: not from the user]"
+"""How a reason begins that a host gives to its model in the place of the next prompt."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One host. Both translations take and give JSON objects, must not change what they are given, and drop
+    what the other side has no place for.
+    """
+
+    name: str
+    """The word behind ``--format`` and ``setup --host``."""
+    events: Mapping[EventKind, str]
+    """Our events and the host's names for them; what is not here, the host has not."""
+    to_claude: Callable[[EventKind, Json], Json]
+    """The host's hook input as Claude Code would have sent it; with ``hook_event_name`` only where that is
+    another one than the verb's, a failed call."""
+    from_claude: Callable[[str, Json], Json]
+    """The host's answer to the event that Claude Code calls by that name, from Claude Code's document."""
+    context_at: frozenset[EventKind]
+    """Events whose answer may bring the model a text."""
+    also: Mapping[str, EventKind] = field(default_factory=dict)
+    """Further events of the host that count as one of ours."""
+    untold: frozenset[str] = frozenset()
+    """Tools, by Claude Code's names, of which the host does not tell whether the call failed."""
+    answers_always: bool = False
+    """Whether no output at all counts as a failed hook: then nothing to say is ``{}``."""
+
+
+def common(given: Json, *names: str) -> Json:
+    """Those of ``names`` that ``given`` has."""
+    return {name: given[name] for name in names if name in given}
+
+
+def without_event(given: Json) -> Json:
+    """A copy without the host's name of the event, which the caller knows by ours."""
+    return {name: value for name, value in given.items() if name != "hook_event_name"}
+
+
+def absolute(path: object, cwd: object) -> object:
+    """A relative path below the folder that the call ran in: Claude Code's tools name whole paths."""
+    if not isinstance(path, str) or not path or path.startswith(("/", "~")) or "://" in path:
+        return path
+    return os.path.normpath(os.path.join(cwd, path)) if isinstance(cwd, str) and cwd else path
+
+
+def specific(document: Json) -> Json:
+    """The part of Claude Code's document that belongs to its event."""
+    found = document.get("hookSpecificOutput")
+    return found if isinstance(found, dict) else {}

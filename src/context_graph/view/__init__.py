@@ -1,0 +1,1 @@
+"""What people look at: `rows` say everything, and renderers (`text`) compute nothing."""
