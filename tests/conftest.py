@@ -23,6 +23,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 _INHERITED = ("CLAUDE_", "CLAUDECODE", "CONTEXT_GRAPH_", "XDG_")
 
+_FRONT = "CONTEXT_GRAPH_FRONT"
+"""With `python` every test of the commands runs against the twin of the launcher (`make front`)."""
+
 _QUICK = ("contract", "kernels", "unit")
 
 
@@ -37,7 +40,7 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     """HOME, the client's config folder and our data root point into a temp folder."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(_INHERITED):
+        if name.startswith(_INHERITED) and name != _FRONT:
             monkeypatch.delenv(name)
     for name, value in _places(home).items():
         monkeypatch.setenv(name, value)
@@ -65,7 +68,9 @@ def cli(isolated_home: Path, tmp_path: Path) -> Iterator[Cli]:
 @pytest.fixture(scope="module")
 def shared_cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     """As ``cli``, one for a module: for tests that change nothing, whose owner would be their cost."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_INHERITED)}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(_INHERITED) or name == _FRONT
+    }
     made = _installed(
         tmp_path_factory.mktemp("shared") / "project", inherited | _places(tmp_path_factory.mktemp("home"))
     )

@@ -8,7 +8,9 @@ same call may succeed later (``retryable``). A reply on the owner's socket carri
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 _BY_CODE: dict[str, type[ContextGraphError]] = {}
 

@@ -14,16 +14,9 @@ from tests.support.brief_reader import read_line
 from tests.support.spool_writer import encode_record
 
 from context_graph.errors import MalformedFrameError
-from context_graph.owner.sessions.brief_cache import (
-    FILE_BYTES,
-    HEADER_BYTES,
-    SLOT_BYTES,
-    decode_slot,
-    encode_slot,
-    first_slot,
-    session_bytes,
-)
+from context_graph.owner.sessions.brief_cache import decode_slot, encode_slot, session_bytes
 from context_graph.owner.sessions.spool import SpoolRecord, decode_line, drain
+from context_graph.wire.brief_layout import FILE_BYTES, HEADER_BYTES, SLOT_BYTES, first_slot
 from context_graph.wire.frames import (
     Reply,
     Request,

@@ -9,7 +9,7 @@ HEAVY = {
     *("numpy", "numba", "rocksdict", "typer", "click", "msgspec", "orjson", "re2", "mcp", "pydantic"),
     *("detect_secrets", "jsonschema", "requests", "asyncio", "ssl", "argparse", "subprocess", "shutil"),
 }
-OURS = {"client", "config", "errors", "model", "wire"}
+OURS = {"client", "config", "errors", "model", "system", "wire"}
 
 
 def _modules_after(statement: str) -> set[str]:

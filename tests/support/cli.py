@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -14,7 +15,13 @@ from unittest.mock import patch
 
 from context_graph.wire.client import start_owner, stop_owner, wait_ready
 
-__all__ = ["Cli", "stopped"]
+__all__ = ["Cli", "alone", "stopped"]
+
+
+def alone(cli: Cli, folder: Path) -> Path:
+    """A copy of the launcher, with what it runs if the environment names no interpreter."""
+    shutil.copy(cli.launcher.with_name("context-graph-py"), folder)
+    return Path(shutil.copy(cli.launcher, folder / "context-graph-cli"))
 
 
 @dataclass(frozen=True)

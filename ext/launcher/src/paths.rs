@@ -8,8 +8,8 @@ use crate::pathname::{below, normal, split_last, PATH_MAX};
 use crate::repository::{self, Repository};
 use crate::sys;
 
-/// Bytes of a socket's path that Linux accepts, without its NUL.
-const SOCKET_PATH_MAX: usize = 107;
+/// Bytes of a socket's path that the system accepts, without its NUL.
+const SOCKET_PATH_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 const SLUG_BYTES: usize = 40;
 
 /// Where one call works; every path is absolute and without `.`, `..` or doubled slashes.

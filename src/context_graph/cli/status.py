@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,9 +16,9 @@ from context_graph.cli.tables import counted, size, span
 from context_graph.cli.terminal import show, shown
 from context_graph.config import project_dir
 from context_graph.errors import ContextGraphError
+from context_graph.view.health import sentence
 
 _LOOK_S: Final = 15.0
-_DAY_MS: Final = 86_400_000
 
 
 class _RefusedError(ContextGraphError):
@@ -61,8 +61,8 @@ def _look(folder: Path) -> dict[str, Any]:
         "owner": _asked("owner.status"),
         "requirements": _answer("req.statusline", {}, b"{}").decode().strip(),
     }
-    works, sentence = summary(found, lambda: _hooks_set_up(folder))
-    return {"project": found["project"], "works": works, "sentence": sentence, **found}
+    works, said = sentence(found["store"], found["at_ms"], lambda: _hooks_set_up(folder))
+    return {"project": found["project"], "works": works, "sentence": said, **found}
 
 
 def _asked(verb: str, params: Mapping[str, object] | None = None) -> Any:
@@ -84,32 +84,6 @@ def _hooks_set_up(folder: Path) -> bool:
 
     settings, _ = settings_files(folder, os.environ)
     return bool(hooks_in_use(folder, settings, os.environ).hooks)
-
-
-def summary(found: Mapping[str, Any], hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
-    """Whether it works, and the sentence about that.
-
-    Args:
-        found: What `status --json` has.
-        hooks_set_up: Asked only where no event came within a day.
-    """
-    store = found["store"]
-    broken = [part["error"] for part in (store["memory"], store["sessions"]) if "error" in part]
-    if broken:
-        return False, f"Not working: {broken[0]}"
-    last = store["sessions"].get("last_event_ms")
-    ago = found["at_ms"] - last if last else None
-    if (ago is None or ago > _DAY_MS) and not hooks_set_up():
-        before = f"the last event was {span(ago / 1000)} ago, and " if ago is not None else ""
-        return False, f"Not working: {before}no hooks are set up here; run `context-graph-cli setup`."
-    held = counted(store["memory"].get("live", 0), "memory", "memories")
-    if ago is None:
-        return True, f"Ready: hooks are set up and nothing has happened yet; {held}. Start `claude` here."
-    today = store["memory"].get("shown_since", 0)
-    waiting = store["spool_pending"]
-    late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
-    seen = f"last event {span(max(0, ago) / 1000)} ago"
-    return True, f"Working: {seen}, {held}, {today} shown today.{late}"
 
 
 def status_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:

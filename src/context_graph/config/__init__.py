@@ -1,29 +1,33 @@
-"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``paths``."""
+"""Finds paths and reads settings; the only package that reads the environment. Start reading at ``places``.
+
+Names are loaded when first used: a hook that runs in Python asks ``places`` alone.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from context_graph.config.paths import (
-    Location,
-    checkout_top,
-    client_dir,
-    data_root,
-    fnv1a64,
-    locate,
-    lock_path,
-    log_dir,
-    project_dir,
-    project_store,
-    project_top,
-    socket_path,
-    store_dir,
-    store_key,
-    working_dir,
-)
-from context_graph.config.repository import Repository, find_repository
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from context_graph.config.paths import (
+        Location,
+        Repository,
+        checkout_top,
+        client_dir,
+        data_root,
+        find_repository,
+        fnv1a64,
+        locate,
+        lock_path,
+        log_dir,
+        project_dir,
+        project_store,
+        project_top,
+        socket_path,
+        store_dir,
+        store_key,
+        working_dir,
+    )
     from context_graph.config.settings import Settings, load_settings
 
 __all__ = [
@@ -50,8 +54,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Settings", "load_settings"):  # 10 ms that a client, which needs paths only, need not pay
-        from context_graph.config import settings
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(settings, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "settings" if name in ("Settings", "load_settings") else "paths"
+    return getattr(import_module(f"{__name__}.{home}"), name)

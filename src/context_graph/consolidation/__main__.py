@@ -18,6 +18,7 @@ import msgspec
 from context_graph.consolidation.messages import ABANDONED, Failed, Line, read_request, write_line
 from context_graph.consolidation.request import Request
 from context_graph.errors import ContextGraphError
+from context_graph.system.processes import give_way
 
 _STDIN, _STDOUT = 0, 1
 _USAGE = 64
@@ -66,15 +67,9 @@ def _give_way() -> None:
     """Lower this process's priority, and leave one processor to others, so that no hook waits for a time
     slice of this process to end.
     """
-    os.nice(19)
-    try:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        processors = sorted(os.sched_getaffinity(0))
-        if len(processors) > 1:
-            os.sched_setaffinity(0, processors[1:])
-        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
-    except OSError as error:  # not everywhere allowed, and not needed for a right answer
-        logging.warning("can't lower the priority further: %s", error)
+    problem = give_way(_OOM_SCORE)
+    if problem:  # not everywhere allowed, and not needed for a right answer
+        logging.warning("can't lower the priority further: %s", problem)
 
 
 def _end_with_stdin() -> None:

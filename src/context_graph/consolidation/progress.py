@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from context_graph.errors import ContextGraphError
+from context_graph.system.processes import processors
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) from time to time, a few times a second at most or after each block of work; may
@@ -94,7 +94,7 @@ def shared_out(
     ``progress`` is called for each part and may raise; then nothing is left running. ``threads`` defaults to
     this process's processors: all in a library, one fewer beside the owner.
     """
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or processors()
     with ThreadPoolExecutor(threads) as pool:
         left = iter(parts)
         running = deque(pool.submit(work, part) for part in islice(left, 2 * threads))

@@ -28,6 +28,7 @@ from context_graph.errors import ProviderMismatchError
 from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
+from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.areas import Area
@@ -60,15 +61,7 @@ def compute(folder: Path, request: Request, report: Report) -> Ready:
     finally:
         store.close()
     changes = sum(prepared.plan.changes().values()) + prepared.plan.goals_adjusted
-    return Ready(changes, round(1000 * (time.monotonic() - began)), _peak_rss_bytes())
-
-
-def _peak_rss_bytes() -> int:
-    """The most memory this process ever had. (getrusage would count what its parent had before it.)"""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * _KIB
-    return 0
+    return Ready(changes, round(1000 * (time.monotonic() - began)), peak_bytes())
 
 
 def prepared_run(store: GraphStore, request: Request, report: Report) -> Prepared:

@@ -1,16 +1,9 @@
-"""Encodes request and reply frames of the owner's socket. ext/launcher/src/wire.rs is the twin.
-
-A frame is 4 magic bytes, a u32 LE payload length and the payload. A request's payload is fields
-(u8 tag, u32 LE length, bytes) until its end; a reply's is fixed. Numbers here are never renumbered:
-an old owner must understand a new client well enough to make way for it. At the end: who is at the other end
-of a socket, as the kernel reports it.
-"""
+"""Encodes request and reply frames of the owner's socket as records; ``layout`` has their bytes."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,39 +12,42 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.errors import FrameTooLargeError, MalformedFrameError
+from context_graph.errors import MalformedFrameError
+from context_graph.wire import layout
+from context_graph.wire.layout import (
+    APPLIED,
+    GATE_IT,
+    HEADER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    SPOOL_IT,
+    TAGS,
+    YIELDING,
+)
+
+__all__ = [
+    "APPLIED",
+    "ENV_NAMES",
+    "GATE_IT",
+    "HEADER_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "SPOOL_IT",
+    "WIRE_VERSION",
+    "YIELDING",
+    "FrameDecoder",
+    "Reply",
+    "Request",
+    "decode_reply",
+    "decode_request",
+    "encode_reply",
+    "encode_request",
+    "is_late",
+    "reply_length",
+    "request_length",
+]
 
 WIRE_VERSION: Final = 1
-MAX_PAYLOAD_BYTES: Final = 16 * 1024 * 1024
-"""The launcher's 4 MiB of stdin and ample room around it; bounds what one client can make us hold."""
-HEADER_BYTES: Final = 8
+ENV_NAMES: Final = frozenset(layout.ENV_NAMES)
 
-APPLIED: Final = 1
-"""Reply flag: the event is durable, now or from before; never send it again."""
-SPOOL_IT: Final = 2
-"""Reply flag: the event was not applied; keep it."""
-YIELDING: Final = 4
-"""Reply flag: this owner is older than the client and is leaving; keep the event, start a new owner."""
-GATE_IT: Final = 8
-"""Reply flag: the event is durable, but the client has to decide the requirement gates by itself, from the
-project's files. stdout is text for the model then, and behind a NUL for the user (docs/adr/0013-gates.md)."""
-
-ENV_NAMES: Final = frozenset(
-    (
-        *("CONTEXT_GRAPH_BRIEF", "CONTEXT_GRAPH_AUTO_DREAM", "CONTEXT_GRAPH_INJECT"),
-        *(
-            "CONTEXT_GRAPH_CLOCK_OFFSET",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_PROJECT_DIR",
-            "CLAUDE_SKIP_REQUIREMENTS",
-        ),
-    )
-)
-"""The only variables that travel; the owner must not be steered by the rest of a client's environment."""
-
-_REQUEST_MAGIC: Final = b"CGQ1"
-_REPLY_MAGIC: Final = b"CGR1"
-_HEADER: Final = struct.Struct("<4sI")
 _FIELD: Final = struct.Struct("<BI")
 _U32: Final = struct.Struct("<I")
 _I64: Final = struct.Struct("<q")
@@ -122,16 +118,15 @@ def encode_request(request: Request) -> bytes:
     foreign = set(request.env) - ENV_NAMES
     if foreign:
         raise MalformedFrameError(f"request: {sorted(foreign)} can't be sent; only {sorted(ENV_NAMES)}")
-    parts: list[bytes] = []
-    for tag, name, encode, _ in _REQUEST:
+    fields: list[tuple[str, bytes]] = []
+    for name, encode, _ in _REQUEST:
         value = getattr(request, name)
         if value:
             try:
-                raw = encode(value)
+                fields.append((name, encode(value)))
             except (struct.error, TypeError, ValueError) as error:
                 raise MalformedFrameError(f"request {request.verb!r} can't be encoded: {error}") from error
-            parts += (_FIELD.pack(tag, len(raw)), raw)
-    return _frame(_REQUEST_MAGIC, b"".join(parts))
+    return layout.request_frame(fields)
 
 
 def decode_request(payload: bytes | bytearray | memoryview) -> Request:
@@ -144,7 +139,7 @@ def decode_request(payload: bytes | bytearray | memoryview) -> Request:
         if tag in fields:
             raise MalformedFrameError(f"request: field {tag} is given twice")
         fields[tag] = value
-    return Request(**{name: decode(fields.get(tag, b""), tag) for tag, name, _, decode in _REQUEST})
+    return Request(**{name: decode(fields.get(TAGS[name], b""), TAGS[name]) for name, _, decode in _REQUEST})
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -158,7 +153,9 @@ def encode_reply(reply: Reply) -> bytes:
     except struct.error as error:
         raise MalformedFrameError(f"reply: exit {reply.exit_code}, flags {reply.flags}: {error}") from error
     out, err = reply.stdout, reply.stderr
-    return _frame(_REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err)))
+    return layout.frame(
+        layout.REPLY_MAGIC, b"".join((head, _U32.pack(len(out)), out, _U32.pack(len(err)), err))
+    )
 
 
 def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
@@ -166,16 +163,7 @@ def decode_reply(payload: bytes | bytearray | memoryview) -> Reply:
 
     Raises MalformedFrameError if the payload is cut short or longer than its parts.
     """
-    data = bytes(payload)
-    try:
-        exit_code, flags, _ = _REPLY_HEAD.unpack_from(data)
-        out_end = 8 + _U32.unpack_from(data, 4)[0]
-        err_end = out_end + 4 + _U32.unpack_from(data, out_end)[0]
-    except struct.error as error:
-        raise MalformedFrameError(f"reply of {len(data)} bytes is cut short") from error
-    if err_end != len(data):
-        raise MalformedFrameError(f"reply of {len(data)} bytes should have {err_end}")
-    return Reply(exit_code, flags, data[8:out_end], data[out_end + 4 : err_end])
+    return Reply(*layout.reply_parts(bytes(payload)))
 
 
 def request_length(header: bytes | bytearray | memoryview) -> int:
@@ -184,27 +172,12 @@ def request_length(header: bytes | bytearray | memoryview) -> int:
     Raises MalformedFrameError if the magic bytes are not a request's. Raises FrameTooLargeError if the
     length exceeds MAX_PAYLOAD_BYTES; nothing need be read to know it.
     """
-    return _length(header, _REQUEST_MAGIC)
+    return layout.payload_length(header, layout.REQUEST_MAGIC)
 
 
 def reply_length(header: bytes | bytearray | memoryview) -> int:
     """Payload length that a reply's first HEADER_BYTES announce; raises as ``request_length``."""
-    return _length(header, _REPLY_MAGIC)
-
-
-def _length(header: bytes | bytearray | memoryview, magic: bytes) -> int:
-    found, length = _HEADER.unpack_from(header)
-    if found != magic:
-        raise MalformedFrameError(f"frame begins with {found!r}, not {magic!r}")
-    if length > MAX_PAYLOAD_BYTES:
-        raise FrameTooLargeError(f"frame of {length} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
-    return int(length)
-
-
-def _frame(magic: bytes, payload: bytes) -> bytes:
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        raise FrameTooLargeError(f"frame of {len(payload)} bytes is over the limit of {MAX_PAYLOAD_BYTES}")
-    return _HEADER.pack(magic, len(payload)) + payload
+    return layout.payload_length(header, layout.REPLY_MAGIC)
 
 
 def _fields(payload: memoryview) -> Iterator[tuple[int, bytes]]:
@@ -288,22 +261,22 @@ def _params_bytes(params: Mapping[str, object]) -> bytes:
 
 
 _U32_IN: Final = partial(_number, form=_U32)
-_REQUEST: Final[tuple[tuple[int, str, Callable[[Any], bytes], Callable[[bytes, int], Any]], ...]] = (
-    (1, "verb", _text_bytes, _verb),
-    (2, "event_id", _text_bytes, _event_id),
-    (3, "params", _params_bytes, _params),
-    (4, "body", bytes, lambda raw, _: raw),
-    (5, "store", os.fsencode, _path),
-    (6, "project", os.fsencode, _path),
-    (7, "session_env", _text_bytes, lambda raw, _: raw[:_SESSION_BYTES].decode("utf-8", "replace")),
-    (8, "cwd", os.fsencode, _path),
-    (9, "env", _env_bytes, _env),
-    (10, "deadline_ms", _U32.pack, _U32_IN),
-    (11, "at_ms", _I64.pack, partial(_number, form=_I64)),
-    (12, "version", _text_bytes, partial(_text, limit=_VERSION_BYTES)),
-    (13, "parent_pid", _U32.pack, _U32_IN),
+_REQUEST: Final[tuple[tuple[str, Callable[[Any], bytes], Callable[[bytes, int], Any]], ...]] = (
+    ("verb", _text_bytes, _verb),
+    ("event_id", _text_bytes, _event_id),
+    ("params", _params_bytes, _params),
+    ("body", bytes, lambda raw, _: raw),
+    ("store", os.fsencode, _path),
+    ("project", os.fsencode, _path),
+    ("session_env", _text_bytes, lambda raw, _: raw[:_SESSION_BYTES].decode("utf-8", "replace")),
+    ("cwd", os.fsencode, _path),
+    ("env", _env_bytes, _env),
+    ("deadline_ms", _U32.pack, _U32_IN),
+    ("at_ms", _I64.pack, partial(_number, form=_I64)),
+    ("version", _text_bytes, partial(_text, limit=_VERSION_BYTES)),
+    ("parent_pid", _U32.pack, _U32_IN),
 )
-"""A request's fields: tag, name, to bytes, from bytes. Tags are on the wire: never renumber, never reuse."""
+"""A request's fields in the order of their tags: name, to bytes, from bytes."""
 
 
 class FrameDecoder:
@@ -360,33 +333,3 @@ class FrameDecoder:
         if self._length is None:
             return max(0, HEADER_BYTES - len(self._buffer))
         return max(0, HEADER_BYTES + self._length - len(self._buffer))
-
-
-_UCRED: Final = struct.Struct("iII")
-# macOS: SOL_LOCAL, LOCAL_PEERCRED and the start of struct xucred; Python names none of them.
-_SOL_LOCAL, _LOCAL_PEERCRED = 0, 1
-_XUCRED: Final = struct.Struct("II")
-
-
-def peer_uid(connection: socket.socket) -> int:
-    """User id of the process that opened the other end.
-
-    Raises OSError if the kernel does not say; the connection must then not be trusted.
-    """
-    option: int | None = getattr(socket, "SO_PEERCRED", None)
-    if option is not None:
-        raw = connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size)
-        return int(_UCRED.unpack(raw)[1])
-    raw = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
-    return int(_XUCRED.unpack_from(raw)[1])
-
-
-def peer_pid(connection: socket.socket) -> int:
-    """Process id of the other end, as it was when it connected.
-
-    Raises OSError if the kernel does not say.
-    """
-    option: int | None = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        raise OSError("this system does not say which process connected")
-    return int(_UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _UCRED.size))[0])

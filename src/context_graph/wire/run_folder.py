@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from context_graph.system import processes
+
 _TEXT_BYTES: Final = 512
 _LOCK_TRIES: Final = 8
 
@@ -84,33 +86,14 @@ def is_locked(path: Path) -> bool:
 
 def holding_pid(path: Path) -> int:
     """The process that took the lock, as the kernel lists it; 0 if that can't be told."""
-    try:
-        found = os.stat(path)
-        with open("/proc/locks", encoding="ascii", errors="replace") as table:
-            rows = [line.split() for line in table]
-    except OSError:
-        return 0
-    inode = f":{found.st_ino}"
-    for words in rows:
-        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE" and words[5].endswith(inode):
-            return int(words[4]) if words[4].isdigit() else 0
-    return 0
+    return processes.flock_holder(os.fspath(path))
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether process ``pid`` has the file open: pids wrap, and a lock file may name one of old."""
-    try:
-        wanted = os.stat(path)
-        names = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return False
-    for name in names:
-        try:
-            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):
-                return True
-        except OSError:
-            pass  # closed meanwhile, or nothing that can be looked at
-    return False
+    """Whether process ``pid`` is the owner that has the file open: pids wrap, and a lock file may name one of
+    old.
+    """
+    return processes.has_open(pid, os.fspath(path), "owner")
 
 
 def same_file(handle: int, path: Path) -> bool:
@@ -192,7 +175,7 @@ class WorkFile:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             handle = os.open(work_path(root), flags, 0o600)
             try:
-                os.posix_fallocate(handle, 0, _BYTES)  # a full disk says so here, not by a signal at a write
+                processes.allocate(handle, _BYTES)
                 self._map = mmap.mmap(handle, _BYTES)
             finally:
                 os.close(handle)
@@ -233,11 +216,7 @@ def read_work(root: Path) -> Work | None:
 
 def process_state(pid: int) -> str:
     """The kernel's view of a process, in words; "" if it runs, or nothing is known of it."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return ""
-    return _STATES.get(stat.rpartition(b") ")[2][:1].decode("ascii", "replace"), "")
+    return _STATES.get(processes.state(pid), "")
 
 
 # Notes of hooks

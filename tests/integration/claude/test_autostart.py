@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import plistlib
 import shlex
 import shutil
 import signal
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli
 from tests.support.owner_consolidations import until
+
+from context_graph.claude.install.autostart import plan_autostart, plan_no_autostart, write_autostart
+from context_graph.errors import ConfigError
 
 UNIT = "context-graph-owner.service"
 
@@ -88,3 +92,25 @@ def test_systemd_finds_no_fault_in_it(cli: Cli, tmp_path: Path) -> None:
     )
     ours = [line for line in done.stderr.splitlines() if UNIT in line]
     assert ours == [], done.stderr
+
+
+def test_on_macos_an_agent_of_launchd_is_planned_written_and_removed(tmp_path: Path) -> None:
+    """Only what can be seen without a Mac: its file, whole, and that another's is left alone."""
+    env = {"HOME": str(tmp_path), "PATH": "/nowhere"}
+    root = tmp_path / "a <b> & root"
+    made = plan_autostart(["/x/python", "-P", "-m", "context_graph.owner"], root, env, "darwin")
+    assert made.needed and made.link is None
+    write_autostart(made, env)
+    agent = plistlib.loads(made.unit.path.read_bytes())
+    assert made.unit.path == tmp_path / "Library" / "LaunchAgents" / "io.context-graph.owner.plist"
+    assert agent["ProgramArguments"][-3:] == ["--root", str(root), "--foreground"]
+    assert agent["RunAtLoad"] and agent["KeepAlive"] == {"Crashed": True}
+    assert not plan_autostart(agent["ProgramArguments"][:-3], root, env, "darwin").needed
+    write_autostart(plan_no_autostart(env, "darwin"), env)
+    assert not made.unit.path.exists()
+    made.unit.path.write_text("<plist/>")
+    with pytest.raises(ConfigError, match="was not made by setup"):
+        plan_autostart(["x"], root, env, "darwin")
+    assert not plan_no_autostart(env, "darwin").needed
+    with pytest.raises(ConfigError, match="systemd or launchd"):
+        plan_autostart(["x"], root, env, "freebsd14")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, alone
 from tests.support.gates.installed import A, B, GateProject, decided_by, no_owner
 
 from context_graph.wire import run_folder
@@ -175,13 +175,15 @@ def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
     project: GateProject, tmp_path: Path, python: str, why: str
 ) -> None:
     """Allowed, but said to the user, to the model and in the log."""
-    alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
+    launcher = alone(project.cli, tmp_path)
     script = tmp_path / "python"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *context_graph.gates*) {python};; esac\nexec {sys.executable} "$@"\n'
     )
     script.chmod(0o755)
-    broken = GateProject(Cli(alone, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
+    broken = GateProject(
+        Cli(launcher, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)})
+    )
     with no_owner(project.cli):
         passed = broken.edit()
         assert passed.decision == "allow"
@@ -196,11 +198,11 @@ def test_if_python_fails_too_the_call_passes_and_everybody_hears_of_it(
 def test_without_a_requirements_file_no_python_is_started(project: GateProject, tmp_path: Path) -> None:
     """Who has no gates pays for none."""
     (project.root / ".claude" / "requirements.yaml").unlink()
-    alone = Path(shutil.copy(project.cli.launcher, tmp_path / "context-graph-cli"))
+    launcher = alone(project.cli, tmp_path)
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     script.chmod(0o755)
-    plain = GateProject(Cli(alone, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
+    plain = GateProject(Cli(launcher, project.root, {**project.cli.env, "CONTEXT_GRAPH_PYTHON": str(script)}))
     with no_owner(project.cli):
         assert plain.edit().decision == "allow"
         project.configure(PLAN)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.brief_reader import COLD_LINE, read_line
 
-from context_graph.owner.sessions.brief_cache import HOME_SLOTS, first_slot
+from context_graph.wire.brief_layout import HOME_SLOTS, first_slot
 
 WRITER = """
 import sys

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from context_graph.cli.status import summary
+from context_graph.view.health import sentence
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
+
+
+def summary(found: dict[str, Any], hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
+    return sentence(found["store"], found["at_ms"], hooks_set_up)
 
 
 def found(*, ago_ms: int | None, spool: int = 0, sessions: Any = None, **memory: Any) -> dict[str, Any]:

@@ -16,18 +16,20 @@ from tests.support.brief_reader import COLD_LINE, read_line, read_slot
 from context_graph.errors import MalformedFrameError
 from context_graph.model import SessionIdentitySnapshot
 from context_graph.owner.sessions.brief_cache import (
+    BriefCache,
+    BriefSlot,
+    decode_slot,
+    encode_slot,
+    session_bytes,
+)
+from context_graph.wire.brief_layout import (
     FILE_BYTES,
     HEADER_BYTES,
     HOME_SLOTS,
     SLOT_BYTES,
     STATE_COLD,
     WINDOW,
-    BriefCache,
-    BriefSlot,
-    decode_slot,
-    encode_slot,
     first_slot,
-    session_bytes,
 )
 
 _FLOATS = st.floats(width=32, allow_nan=False)

@@ -1,16 +1,21 @@
-//! Wraps the operating system: `rustix` and the standard library, with what all callers need of them. The only
-//! `unsafe` outside of here is that of `env::Strings` and `start`.
+//! Wraps the operating system: `rustix` and the standard library, with what all callers need of them; `own` is what
+//! Linux and macOS do each in its own way. The only `unsafe` outside of here is that of `env::Strings` and `start`.
 
 mod file;
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod own;
+#[cfg(not(target_os = "linux"))]
+#[path = "macos.rs"]
+mod own;
 mod process;
 mod stream;
 
 pub use file::{
     canonical, executable, first_bytes, is_folder, is_same, kind, open, open_below, try_lock, working_dir, Open,
 };
-pub use process::{
-    ask_program, become_program, exit, exit_on_panic, ignore_write_signals, peer_uid, signals_as_input, spawn_detached,
-};
+pub use own::{peer_uid, random, signals_as_input};
+pub use process::{ask_program, become_program, exit, exit_on_panic, ignore_write_signals, spawn_detached};
 pub use rustix::event::PollFlags;
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 pub use rustix::fs::{fstat, lstat, mkdir, readlink, stat, symlink, unlink, FileType, Mode};
@@ -35,11 +40,6 @@ pub fn uid() -> u32 {
 /// Process id of the parent; 0 if that is in another pid namespace.
 pub fn parent() -> u32 {
     rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs())
-}
-
-/// Fills `buffer` with random bytes; false if the kernel has none to give.
-pub fn random(buffer: &mut [u8; 16]) -> bool {
-    rustix::rand::getrandom(&mut buffer[..], rustix::rand::GetRandomFlags::empty()) == Ok(16)
 }
 
 /// Unix milliseconds.

@@ -1,17 +1,11 @@
-//! Handles processes: replaces this one, asks about others, starts detached ones. Here are the
-//! calls that neither the standard library nor
-//! `rustix` has as safe functions: signals, fork, close_range, and the peer's credentials (`rustix` takes the process
-//! id 0, which a peer in another pid namespace has, for impossible).
+//! Handles processes: replaces this one, starts detached ones. Here are the calls that neither the standard library nor
+//! `rustix` has as safe functions: signals and fork.
 
-use super::file::{above_standard, open_null};
-use super::{read_to_end, words, Deadline, Errno, Stop};
+use super::file::open_null;
+use super::{own, read_to_end, words, Deadline, Stop};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
-use rustix::fs::MemfdFlags;
-use std::ffi::{c_int, c_uint, OsString};
-use std::fs::File;
+use std::ffi::{c_int, OsString};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
@@ -56,34 +50,6 @@ pub fn become_program(mut command: Command) -> io::Error {
     command.exec()
 }
 
-/// From now on SIGINT and SIGTERM end nothing; they make the returned descriptor readable.
-pub fn signals_as_input() -> Result<OwnedFd, Errno> {
-    use rustix::fd::FromRawFd;
-    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigemptyset makes the set whole before it is used; the descriptor, if there is one, is nobody else's.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
-        libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
-        let fd = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::MFILE));
-        }
-        above_standard(OwnedFd::from_raw_fd(fd))
-    }
-}
-
-/// User id of the process that listens behind `socket`.
-pub fn peer_uid(socket: &OwnedFd) -> Option<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
-    let mut len = std::mem::size_of::<libc::ucred>() as libc::socklen_t;
-    let value = (&raw mut peer).cast();
-    // SAFETY: `value` has room for one struct ucred, which is what `len` says.
-    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, value, &mut len) };
-    (done == 0).then_some(peer.uid)
-}
-
 /// Runs `command` with `input` on its standard input and gives what it wrote to its standard output, if it ended with
 /// 0 before `deadline`. Environment, working folder and standard error are ours. The error is for the user.
 pub fn ask_program(command: Command, input: &[u8], deadline: Deadline) -> Result<Vec<u8>, String> {
@@ -105,19 +71,10 @@ pub fn ask_program(command: Command, input: &[u8], deadline: Deadline) -> Result
 }
 
 fn start(mut command: Command, input: &[u8]) -> io::Result<(Child, OwnedFd)> {
-    let (reading, writing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let reading = above_standard(reading)?;
-    command.stdin(Stdio::from(in_memory(input)?)).stdout(Stdio::from(above_standard(writing)?));
+    let (reading, writing) = own::pipe()?;
+    command.stdin(Stdio::from(own::in_memory(input)?)).stdout(Stdio::from(writing));
     // Our end for writing goes with the command: it would keep the output from ever ending.
     Ok((spawn(command)?, reading))
-}
-
-/// An unnamed file that holds `bytes`, to be read from its start: unlike a pipe it takes any amount at once.
-fn in_memory(bytes: &[u8]) -> io::Result<File> {
-    let file = above_standard(rustix::fs::memfd_create(c"event", MemfdFlags::CLOEXEC)?)?;
-    let file = File::from(file);
-    file.write_all_at(bytes, 0)?;
-    Ok(file)
 }
 
 /// Starts `command` for good: in a session of its own, child of init, on /dev/null, in `/`, with no descriptor but
@@ -147,20 +104,7 @@ fn leave(handed: RawFd) -> io::Result<()> {
         }
         libc::fcntl(handed, libc::F_SETFD, 0);
     }
-    close_at_exec(3, handed - 1);
-    close_at_exec(handed + 1, c_int::MAX);
+    own::close_at_exec(3, handed - 1);
+    own::close_at_exec(handed + 1, c_int::MAX);
     Ok(())
-}
-
-/// Whatever the client left open must not live as long as an owner.
-fn close_at_exec(first: RawFd, last: RawFd) {
-    let (from, to) = (first as c_uint, last as c_uint);
-    // SAFETY: descriptors are marked, none is closed before the exec that follows.
-    unsafe {
-        if first <= last && libc::syscall(libc::SYS_close_range, from, to, libc::CLOSE_RANGE_CLOEXEC) != 0 {
-            for fd in first..=last.min(1023) {
-                libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC); // kernels before 5.11 can't mark a range
-            }
-        }
-    }
 }

@@ -1,11 +1,10 @@
 //! Reads and writes sockets and the standard streams: every wait is a poll with the rest of a budget.
 
-use super::file::above_standard;
-use super::Deadline;
+use super::{own, Deadline};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{SendAncillaryBuffer, SendFlags, SocketAddrUnix};
 use std::io::IoSlice;
 
 /// What a pipe takes without blocking once poll(2) says that it can be written: its smallest unit.
@@ -15,21 +14,20 @@ const FIRST_READ: usize = 16 * 1024;
 /// Connects to the Unix stream socket at `path`, non-blocking; EAGAIN if its queue of clients is full.
 pub fn connect(path: &[u8]) -> Result<OwnedFd, Errno> {
     let address = SocketAddrUnix::new(path)?;
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = above_standard(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)?;
+    let socket = own::stream_socket()?;
     rustix::net::connect(&socket, &address)?;
     Ok(socket)
 }
 
 /// Sends as much of the parts, one after another, as the socket takes now. No signal if the peer is gone.
 pub fn send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> Result<usize, Errno> {
-    rustix::net::sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
+    rustix::net::sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), own::NO_SIGNAL)
 }
 
 /// Writes what a descriptor takes without blocking, after `wait` has said that it takes some. Its mode is left
 /// alone: standard output may be shared with processes that expect it to block.
 pub fn write_some(fd: impl AsFd, data: &[u8]) -> Result<usize, Errno> {
-    match rustix::net::send(&fd, data, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+    match rustix::net::send(&fd, data, own::NO_SIGNAL | SendFlags::DONTWAIT) {
         Err(Errno::NOTSOCK) => rustix::io::write(&fd, data.get(..PIPE_UNIT).unwrap_or(data)),
         other => other,
     }

@@ -103,6 +103,7 @@ fn a_reader_that_is_gone_does_not_change_the_exit_code() {
 
 /// REQ-SESSION-11 on the hot path: no Python, no socket, one file.
 #[test]
+#[cfg_attr(front, ignore = "of the native program itself")]
 fn the_brief_opens_one_file_and_no_socket() {
     let world = World::new().with_brief();
     let trace = world.dir.join("trace");

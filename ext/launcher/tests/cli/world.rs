@@ -9,7 +9,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_context-graph-cli");
+/// The program under test: the launcher, or when these tests are compiled with another named, such as its twin in
+/// Python (`make front`), that one.
+pub const BINARY: &str = match option_env!("CONTEXT_GRAPH_TEST_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_context-graph-cli"),
+};
 pub const SESSION: &str = "0ae1c2d3-1111-4222-8333-444455556666";
 /// How long any wait may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(5);

@@ -6,7 +6,9 @@ an owner waits for these imports (docs/adr/0013-gates.md).
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CONTEXT_CHARS = 10_000
 """Longest text the client inlines; one more and the model gets a 2 KB preview and a file name."""

@@ -1,4 +1,4 @@
-"""Starts the owner at login: a unit for systemd's user instance, and the link that enables it.
+"""Starts the owner at login: a unit for systemd's user instance and the link that enables it, or ``launchd``.
 
 It is optional: every command and hook starts an owner where none runs. With it the first hook need not wait.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from context_graph.claude.install import launchd
 from context_graph.claude.settings.changes import Change, apply_changes, read_text
 from context_graph.errors import ConfigError
 
@@ -23,6 +24,7 @@ _MARK: Final = "# Written by context-graph-cli setup --autostart"
 _WANTED_BY: Final = "default.target"
 _SYSTEMCTL_S: Final = 10.0
 _STAYS_S: Final = 604_800
+SYSTEM: Final = sys.platform
 """Idle time after which such an owner leaves: the longest that the setting takes. Idle costs nothing."""
 
 
@@ -35,24 +37,37 @@ class Autostart:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def link(self) -> Path:
-        """The link that enables the unit, as `systemctl --user enable` makes it."""
-        return self.unit.path.parent / f"{_WANTED_BY}.wants" / UNIT
+    def link(self) -> Path | None:
+        """The link that enables the unit, as `systemctl --user enable` makes it; launchd needs none."""
+        unit = self.unit.path
+        return unit.parent / f"{_WANTED_BY}.wants" / UNIT if unit.name == UNIT else None
 
     @property
     def needed(self) -> bool:
         """Whether anything has to change."""
-        return self.unit.is_needed or os.path.lexists(self.link) != self.wanted
+        return self.unit.is_needed or (self.link is not None and os.path.lexists(self.link) != self.wanted)
 
 
-def plan_autostart(command: Sequence[str], root: Path, env: Mapping[str, str]) -> Autostart:
+def plan_autostart(
+    command: Sequence[str], root: Path, env: Mapping[str, str], system: str = SYSTEM
+) -> Autostart:
     """The unit that starts ``command`` (an owner's) for the data root ``root``. Reads, writes nothing.
 
+    Args:
+        system: As sys.platform names it.
+
     Raises:
-        ConfigError: This system has no systemd, no place for units, or a unit of that name that is not ours.
+        ConfigError: This system has neither systemd nor launchd, no place for units, or a unit of that name
+            that is not ours.
     """
-    path = _unit_path(env)
+    path = _unit_path(env, system)
     words = [*command, "--root", str(root), "--foreground"]
+    if system == "darwin":
+        made = Autostart(Change(path, read_text(path), launchd.agent_text(words, _STAYS_S)), wanted=True)
+        if _is_foreign(made):
+            raise ConfigError(f"{path} was not made by setup; move it away first")
+        made.notes.append("macOS: written for launchd and untested; say what you see")
+        return made
     made = Autostart(Change(path, read_text(path), unit_text(words)), wanted=True)
     if _is_foreign(made):
         raise ConfigError(f"{path} was not made by setup; move it away first")
@@ -62,17 +77,17 @@ def plan_autostart(command: Sequence[str], root: Path, env: Mapping[str, str]) -
     return made
 
 
-def plan_no_autostart(env: Mapping[str, str]) -> Autostart:
+def plan_no_autostart(env: Mapping[str, str], system: str = SYSTEM) -> Autostart:
     """Plan the removal of unit and link; a unit that is not ours stays.
 
     Raises:
-        ConfigError: This system has no systemd, or no place for units.
+        ConfigError: This system has neither systemd nor launchd, or no place for units.
     """
-    path = _unit_path(env)
+    path = _unit_path(env, system)
     made = Autostart(Change(path, read_text(path), None), wanted=False)
     if _is_foreign(made):
         stays = Autostart(Change(path, None, None), wanted=False)
-        stays.wanted = os.path.lexists(stays.link)
+        stays.wanted = stays.link is not None and os.path.lexists(stays.link)
         stays.notes.append(f"{path} was not made by setup, so it stays")
         return stays
     made.notes.append("a running owner keeps running; `context-graph-cli owner stop` ends it")
@@ -80,12 +95,16 @@ def plan_no_autostart(env: Mapping[str, str]) -> Autostart:
 
 
 def write_autostart(made: Autostart, env: Mapping[str, str]) -> None:
-    """Carry out the plan, and have systemd reload its units, if it answers.
+    """Carry out the plan, and have systemd or launchd take it in, if it answers.
 
     Raises:
         ConfigError: A file can't be written.
     """
     apply_changes([made.unit])
+    if made.link is None:
+        if not launchd.reload(made.unit.path, env, wanted=made.wanted):
+            made.notes.append("launchd does not answer; it will see the change at the next login")
+        return
     try:
         _set_link(made.link, made.unit.path, wanted=made.wanted)
     except OSError as error:
@@ -127,9 +146,11 @@ WantedBy={_WANTED_BY}
 """
 
 
-def _unit_path(env: Mapping[str, str]) -> Path:
-    if sys.platform != "linux":
-        raise ConfigError(f"--autostart needs systemd, which only Linux has; this is {sys.platform!r}")
+def _unit_path(env: Mapping[str, str], system: str) -> Path:
+    if system == "darwin":
+        return launchd.agent_path(env)
+    if system != "linux":
+        raise ConfigError(f"--autostart needs systemd or launchd; this is {system!r}")
     shared, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if shared.startswith("/"):
         return Path(shared) / "systemd" / "user" / UNIT
@@ -141,7 +162,8 @@ def _unit_path(env: Mapping[str, str]) -> Path:
 
 
 def _is_foreign(made: Autostart) -> bool:
-    return made.unit.before is not None and _MARK not in made.unit.before
+    before = made.unit.before
+    return before is not None and _MARK not in before and launchd.MARK not in before
 
 
 def _set_link(link: Path, file: Path, *, wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Reads which sessions are at work, and in which process: from the client folder's sessions.json and /proc.
+"""Reads which sessions are at work, and in which process: from the client folder's sessions.json.
 
 The file is version 1.0. Keys are full session ids. ``ppid`` is the client's process, ``ticks`` its start
 time, so that a reused pid is not taken for it. Entries are in order of arrival, which single_session goes by.
@@ -15,6 +15,7 @@ from typing import Any
 
 from context_graph.gates.files import GateCache, Locked, number, read_object, read_through, write_json
 from context_graph.gates.state.session_ids import same_session
+from context_graph.system import processes
 
 _MAX_DEPTH = 64
 _SHELLS = frozenset(
@@ -24,37 +25,19 @@ _SHELLS = frozenset(
     )
 )
 """What runs hook scripts and wraps commands; names as the kernel keeps them, cut to 15 bytes."""
-_AGENT_MARK = b"\0CLAUDECODE="
-
-
-def _stat(pid: int) -> tuple[bytes, int, int] | None:
-    """(name, parent, start time in clock ticks since boot) of a process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as source:
-            data = source.read(1024)
-    except OSError:
-        return None
-    name, _, rest = data.partition(b"(")[2].rpartition(b")")
-    fields = rest.split()
-    return (name, int(fields[1]), int(fields[19])) if len(fields) > 19 else None
+_AGENT_MARK = b"CLAUDECODE="
 
 
 def started_ticks(pid: int) -> int:
     """When the process started, in ticks since boot (0 unknown): tells it from a later one of that pid."""
-    found = _stat(pid) if pid > 0 else None
+    found = processes.look(pid) if pid > 0 else None
     return found[2] if found else 0
 
 
 def is_alive(pid: int, ticks: int = 0) -> bool:
     """Whether the process runs; with ``ticks``, whether it is still the same one."""
-    if pid <= 0:
+    if not processes.exists(pid):
         return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # somebody else's, so it runs
     found = started_ticks(pid)
     return not ticks or not found or found == ticks
 
@@ -66,7 +49,7 @@ def client_pid(pid: int) -> int:
     is gone with it: only what is above the shells can tell whether a session is alive.
     """
     for _ in range(_MAX_DEPTH):
-        seen = _stat(pid) if pid > 1 else None
+        seen = processes.look(pid) if pid > 1 else None
         if seen is None:
             return 0
         if seen[0] not in _SHELLS:
@@ -80,7 +63,7 @@ def ancestors(pid: int) -> list[int]:
     found: list[int] = []
     while pid > 1 and len(found) < _MAX_DEPTH:
         found.append(pid)
-        seen = _stat(pid)
+        seen = processes.look(pid)
         if seen is None:
             break
         pid = seen[1]
@@ -101,8 +84,7 @@ def started_by_agent(pid: int, env: Mapping[str, str], clients: Collection[int])
 
 def _marked(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as source:
-            return _AGENT_MARK in b"\0" + source.read()
+        return any(entry.startswith(_AGENT_MARK) for entry in processes.environment(pid))
     except OSError:
         return False
 

@@ -36,6 +36,7 @@ from context_graph.operations.context import Host, OnDone
 from context_graph.operations.memories import Filters
 from context_graph.operations.operation import Operation, parameters, read
 from context_graph.owner.commands.call import Call, reply
+from context_graph.system import processes
 from context_graph.wire.frames import Reply, Request
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ class McpHost:
         Raises OSError if the process is gone, or not ours to look at.
         """
         env = {**_environ(pid), "CONTEXT_GRAPH_HOME": os.fspath(self._root)}
-        place = locate(None, env, Path(os.readlink(f"/proc/{pid}/cwd")))
+        place = locate(None, env, Path(processes.working_folder(pid)))
         request = Request(
             verb="mcp.plain",
             store=place.store,
@@ -334,6 +335,5 @@ class _McpStoreHost(StoreHost):
 
 
 def _environ(pid: int) -> dict[str, str]:
-    with open(f"/proc/{pid}/environ", "rb") as source:
-        pairs = [os.fsdecode(entry).partition("=") for entry in source.read(_ENVIRON_BYTES).split(b"\0")]
+    pairs = [os.fsdecode(entry).partition("=") for entry in processes.environment(pid)]
     return {name: value for name, _, value in pairs if name in _PEER_NAMES}

@@ -32,6 +32,7 @@ from context_graph.errors import ContextGraphError, OwnerError, TookTooLongError
 from context_graph.owner.consolidations.aftermath import found_view
 from context_graph.owner.jobs import Job, Outcome
 from context_graph.store.engine.failures import translate
+from context_graph.system.processes import processor_s
 from context_graph.watchdog import Piece, TookTooLong
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ class _Process:
         """End a process that computes for too long, by its processor time, because others take precedence
         over it.
         """
-        used = _processor_s(self.pid) - self._cpu_s
+        used = processor_s(self.pid) - self._cpu_s
         if used < self._limit_s:
             self._watch = self._loop.call_later(self._limit_s / _LOOKS, self._look)
             return
@@ -361,7 +362,7 @@ class _Process:
         if not data:
             self._hang_up()
             return
-        self._cpu_s = _processor_s(self.pid)
+        self._cpu_s = processor_s(self.pid)
         *lines, self._held = (self._held + data).split(b"\n")
         try:
             if len(self._held) > _LINE_MAX:
@@ -406,15 +407,6 @@ class _Process:
                 if told:
                     last.add_note(told)
         self._on_end(last)
-
-
-def _processor_s(pid: int) -> float:
-    """Processor seconds that a process has used; 0 if that can't be told."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
-    except (OSError, IndexError, ValueError):
-        return 0.0
 
 
 def _how(code: int) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from context_graph.model import HookEvent
+from context_graph.system.processes import arguments
 
 _SESSIONS: Final = 64
 _TASKS: Final = 32
@@ -65,19 +65,13 @@ class Lineage:
 
     def forked_from(self, client: int) -> str:
         """The session that a fork in this client came from, "" if that can't be told. Cost: a read of
-        /proc."""
+        /proc, or a ps."""
         return self._by_client.get(client) or _resumed(client)
 
 
 def _resumed(client: int) -> str:
     """The session that the client was started to resume."""
-    if client <= 0:
-        return ""
-    try:
-        with Path(f"/proc/{client}/cmdline").open("rb") as file:
-            words = file.read(_ARGUMENT_BYTES).decode("utf-8", "replace").split("\0")
-    except OSError:
-        return ""
+    words = arguments(client) if client > 0 else []
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
         if name in _RESUMES:

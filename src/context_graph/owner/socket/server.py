@@ -24,6 +24,7 @@ from context_graph.errors import ContextGraphError, FrameTooLargeError, OwnerErr
 from context_graph.hosts.translate import CLIENT_FORMATS
 from context_graph.owner.lock import fingerprint
 from context_graph.owner.socket.connection import Answer, Channel, Connection, Upgrade
+from context_graph.system.peers import peer_pid, peer_uid
 from context_graph.wire.frames import (
     HEADER_BYTES,
     SPOOL_IT,
@@ -33,8 +34,6 @@ from context_graph.wire.frames import (
     decode_request,
     encode_reply,
     is_late,
-    peer_pid,
-    peer_uid,
 )
 from context_graph.wire.run_folder import forget_silence
 

@@ -37,6 +37,7 @@ from context_graph.store.engine.tuning import (
     database_options,
     family_options,
 )
+from context_graph.system.processes import exists
 
 _WAIT_S: Final = 5.0
 """For one that looks at the files: milliseconds, unless it was stopped in the midst of it."""
@@ -141,7 +142,7 @@ def _remove_drafts(path: Path) -> None:
     """
     for draft in path.parent.glob(f"{path.name}.creating-*"):
         pid = draft.name.rpartition("-")[2]
-        if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
+        if pid == str(os.getpid()) or not (pid.isdigit() and exists(int(pid))):
             shutil.rmtree(draft, ignore_errors=True)
 
 

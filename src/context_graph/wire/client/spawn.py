@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import select
 import signal
@@ -20,6 +19,7 @@ from typing import Final, Self
 
 from context_graph.config import lock_path, log_dir, socket_path
 from context_graph.errors import ConfigError, DeadlineExceededError, OwnerUnavailableError
+from context_graph.system.streams import above_standard
 from context_graph.wire import run_folder
 from context_graph.wire.client.connection import connect, exchange
 from context_graph.wire.client.silent import Silent, look_at
@@ -75,8 +75,14 @@ class Starting:
             self._said = -1
 
 
-def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
+def start_owner(
+    root: Path, env: Mapping[str, str] | None = None, *, command: list[str] | None = None, heard: bool = True
+) -> Starting:
     """Start the owner of ``root`` detached, unless somebody holds its lock; does not wait for it.
+
+    Args:
+        command: How to execute it; None: as ``find_owner_command`` says.
+        heard: Whether somebody will read its stderr.
 
     Raises:
         OwnerUnavailableError: If the root can't be written or no owner can be executed.
@@ -94,14 +100,14 @@ def start_owner(root: Path, env: Mapping[str, str] | None = None) -> Starting:
         return Starting()
     said = says = -1
     try:
-        lock = _above_standard(lock)
-        command = [*find_owner_command(env), "--root", os.fspath(root)]
-        said, says = _pipe()
-        pid = _spawn_detached(command, lock, says)
+        lock = above_standard(lock)
+        words = [*(command or find_owner_command(env)), "--root", os.fspath(root)]
+        said, says = _pipe() if heard else (-1, above_standard(os.open(os.devnull, os.O_WRONLY)))
+        pid = _spawn_detached(words, lock, says)
     except OSError as error:
         if said >= 0:
             os.close(said)
-        raise OwnerUnavailableError(f"{command[0]} can't be started: {error.strerror}") from error
+        raise OwnerUnavailableError(f"{words[0]} can't be started: {error.strerror}") from error
     finally:
         os.close(lock)
         if says >= 0:
@@ -319,7 +325,10 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
     """
     report, reports = _pipe()
     handed = max(lock, says, reports) + 1  # none of ours, so no dup2 below overwrites what a later one needs
-    words = ["/bin/sh", "-c", '"$@" >/dev/null & echo $!', "sh", *command, "--lock-fd", str(handed)]
+    # In `/`: it must hold no folder that somebody may want to remove.
+    place = "cd / && " if command[0].startswith("/") else ""
+    line = f'{place}{{ "$@" >/dev/null & echo $!; }}'
+    words = ["/bin/sh", "-c", line, "sh", *command, "--lock-fd", str(handed)]
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, reports, 1),
@@ -327,9 +336,7 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
         (os.POSIX_SPAWN_DUP2, lock, handed),
     ]
     try:
-        shell = os.posix_spawn(
-            words[0], words, kept_environment(os.environ), file_actions=actions, setsigmask=()
-        )
+        shell = _in_own_session(words, actions)
         os.close(reports)
         reports = -1
         with open(report, "rb", closefd=False) as source:
@@ -344,14 +351,32 @@ def _spawn_detached(command: list[str], lock: int, says: int) -> int:
     return int(said)
 
 
+def _in_own_session(words: list[str], actions: list[tuple[str | int, ...]]) -> int:
+    """Execute ``words`` with what an owner may keep of the environment; its pid.
+
+    In a session of its own, so that nothing reaches it that is meant for the client's; where the system can't
+    do that in one call, the owner leaves that session itself.
+    """
+    env = kept_environment(os.environ)
+    ignored_here = (signal.SIGPIPE, signal.SIGXFSZ)
+
+    def spawn(setsid: bool) -> int:
+        return os.posix_spawn(
+            words[0],
+            words,
+            env,
+            file_actions=actions,
+            setsid=setsid,
+            setsigmask=(),
+            setsigdef=ignored_here,
+        )
+
+    try:
+        return spawn(setsid=True)
+    except NotImplementedError:
+        return spawn(setsid=False)
+
+
 def _pipe() -> tuple[int, int]:
     """A pipe clear of the standard descriptors, which may be closed here and are opened in the child."""
-    return tuple(map(_above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out
-
-
-def _above_standard(handle: int) -> int:
-    if handle > 2:
-        return handle
-    moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(handle)
-    return moved
+    return tuple(map(above_standard, os.pipe()))  # type: ignore[return-value]  # two in, two out

@@ -1,0 +1,225 @@
+"""Tells of other processes: from /proc where there is one, else from ps(1), as on macOS.
+
+Each function takes where /proc is, None for a system without; tests ask both ways for the same process. What
+neither says is said to be unknown: 0, "" or an OSError, never a guess.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+PROC: str | None = "/proc" if os.path.exists("/proc/self/stat") else None
+"""Where the kernel shows its processes; None where it does not."""
+_PS_S = 2.0
+_ENVIRON_BYTES = 1 << 20
+_ARGUMENT_BYTES = 64 * 1024
+_NAME_BYTES = 15
+"""To which Linux cuts the name of a program; those of others are cut alike, so that they compare."""
+_DAY_S = 86_400
+
+
+def exists(pid: int) -> bool:
+    """Whether there is such a process, anybody's."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's, so it runs
+    return True
+
+
+def look(pid: int, proc: str | None = PROC) -> tuple[bytes, int, int] | None:
+    """Name, parent and start of a process; None if it is gone, or nothing is known of it.
+
+    The start is in clock ticks since boot, without /proc in Unix seconds: it tells a process from a later one
+    of the same id.
+    """
+    if proc is None:
+        words = _ps(pid, "ppid=,lstart=,ucomm=").split(None, 6)
+        if len(words) < 7:
+            return None
+        try:
+            started = int(time.mktime(time.strptime(" ".join(words[1:6]), "%a %b %d %H:%M:%S %Y")))
+            return os.fsencode(words[6].strip())[:_NAME_BYTES], int(words[0]), started
+        except (ValueError, OverflowError):
+            return None
+    try:
+        with open(f"{proc}/{pid}/stat", "rb", buffering=0) as source:
+            data = source.read(1024)
+    except OSError:
+        return None
+    name, _, rest = data.partition(b"(")[2].rpartition(b")")
+    fields = rest.split()
+    return (name, int(fields[1]), int(fields[19])) if len(fields) > 19 else None
+
+
+def state(pid: int, proc: str | None = PROC) -> str:
+    """The kernel's letter for what it does: R, S, T (stopped), D (waits for a disk), Z; "" if unknown."""
+    if proc is None:
+        letter = _ps(pid, "stat=").strip()[:1]
+        return "D" if letter == "U" else letter
+    try:
+        with open(f"{proc}/{pid}/stat", "rb", buffering=0) as source:
+            return source.read(1024).rpartition(b") ")[2][:1].decode("ascii", "replace")
+    except OSError:
+        return ""
+
+
+def arguments(pid: int, proc: str | None = PROC) -> list[str]:
+    """Its command line, empty if unknown. Without /proc words with a space in them come apart."""
+    if proc is None:
+        return _ps(pid, "args=").split()
+    try:
+        with open(f"{proc}/{pid}/cmdline", "rb") as source:
+            return source.read(_ARGUMENT_BYTES).decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
+
+
+def environment(pid: int, proc: str | None = PROC) -> list[bytes]:
+    """`NAME=value` of all variables that it was started with.
+
+    Raises OSError if it is gone, not ours, or the system does not tell.
+    """
+    if proc is None:
+        raise OSError(f"this system does not tell the environment of process {pid}")
+    with open(f"{proc}/{pid}/environ", "rb") as source:
+        return source.read(_ENVIRON_BYTES).split(b"\0")
+
+
+def working_folder(pid: int, proc: str | None = PROC) -> str:
+    """Where it works. Raises OSError if it is gone, not ours, or the system does not tell."""
+    if proc is None:
+        raise OSError(f"this system does not tell where process {pid} works")
+    return os.readlink(f"{proc}/{pid}/cwd")
+
+
+def processor_s(pid: int, proc: str | None = PROC) -> float:
+    """Processor seconds that it has used; 0 if that can't be told."""
+    try:
+        if proc is None:
+            return _seconds(_ps(pid, "time=").strip())
+        with open(f"{proc}/{pid}/stat", "rb") as source:
+            fields = source.read(1024).rpartition(b") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def has_open(pid: int, path: str, program: str, proc: str | None = PROC) -> bool:
+    """Whether process ``pid`` has the file open: ids wrap, and a file may name a process of old.
+
+    Without /proc, whether it is alive and ``program`` stands in its command line.
+    """
+    if proc is None:
+        return exists(pid) and program in " ".join(arguments(pid, None))
+    try:
+        wanted = os.stat(path)
+        names = os.listdir(f"{proc}/{pid}/fd")
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if os.path.samestat(os.stat(f"{proc}/{pid}/fd/{name}"), wanted):
+                return True
+        except OSError:
+            pass  # closed meanwhile, or nothing that can be looked at
+    return False
+
+
+def flock_holder(path: str, proc: str | None = PROC) -> int:
+    """The process that took the flock(2) of ``path``, as the kernel lists it; 0 if that can't be told."""
+    try:
+        inode = f":{os.stat(path).st_ino}"
+        with open(f"{proc}/locks", encoding="ascii", errors="replace") as table:
+            rows = [line.split() for line in table]
+    except OSError:
+        return 0
+    for words in rows:
+        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE" and words[5].endswith(inode):
+            return int(words[4]) if words[4].isdigit() else 0
+    return 0
+
+
+def peak_bytes(proc: str | None = PROC) -> int:
+    """The most memory that this process ever had.
+
+    Without /proc as getrusage(2) says, which counts what its parent had before it.
+    """
+    if proc is not None:
+        with open(f"{proc}/self/status", encoding="ascii", errors="replace") as source:
+            for line in source:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+        return 0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used if os.uname().sysname == "Darwin" else used * 1024  # bytes there, KiB elsewhere
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def give_way(oom_score: str) -> str:
+    """Run only while nobody else wants to, and leave one processor to others; what could not be had, or "".
+
+    Where the system has no such means, the nice value must do.
+    """
+    os.nice(19)
+    try:
+        if hasattr(os, "sched_setscheduler"):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        if hasattr(os, "sched_setaffinity"):
+            allowed = sorted(os.sched_getaffinity(0))
+            if len(allowed) > 1:
+                os.sched_setaffinity(0, allowed[1:])
+        if PROC is not None:
+            with open(f"{PROC}/self/oom_score_adj", "w", encoding="ascii") as sink:
+                sink.write(oom_score)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def allocate(handle: int, size: int) -> None:
+    """Give the empty file ``size`` bytes, so that a full disk says so here and not by a signal at a write."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size)
+    elif os.fstat(handle).st_size < size and stat.S_ISREG(os.fstat(handle).st_mode):
+        os.pwrite(handle, bytes(size), 0)
+
+
+def _ps(pid: int, columns: str) -> str:
+    """What ps says of one process; "" if it is gone."""
+    if pid <= 0:
+        return ""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["/bin/ps", "-ww", "-o", columns, "-p", str(pid)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={"LC_ALL": "C", "PATH": "/bin:/usr/bin"},
+            timeout=_PS_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return os.fsdecode(done.stdout).strip("\n")
+
+
+def _seconds(text: str) -> float:
+    """`[days-][[hours:]minutes:]seconds`, as ps writes it."""
+    days, _, rest = text.rpartition("-")
+    seconds = 0.0
+    for part in rest.split(":"):
+        seconds = 60.0 * seconds + float(part)
+    return seconds + _DAY_S * int(days or 0)

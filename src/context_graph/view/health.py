@@ -1,0 +1,36 @@
+"""Says in one sentence whether context-graph works in a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from context_graph.view.units import counted, span
+
+_DAY_MS: Final = 86_400_000
+
+
+def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
+    """Whether it works, and the sentence about that.
+
+    Args:
+        store: What the owner says of the store (`doctor.look`).
+        at_ms: Now, Unix milliseconds.
+        hooks_set_up: Asked only where no event came within a day.
+    """
+    broken = [part["error"] for part in (store["memory"], store["sessions"]) if "error" in part]
+    if broken:
+        return False, f"Not working: {broken[0]}"
+    last = store["sessions"].get("last_event_ms")
+    ago = at_ms - last if last else None
+    if (ago is None or ago > _DAY_MS) and not hooks_set_up():
+        before = f"the last event was {span(ago / 1000)} ago, and " if ago is not None else ""
+        return False, f"Not working: {before}no hooks are set up here; run `context-graph-cli setup`."
+    held = counted(store["memory"].get("live", 0), "memory", "memories")
+    if ago is None:
+        return True, f"Ready: hooks are set up and nothing has happened yet; {held}. Start `claude` here."
+    today = store["memory"].get("shown_since", 0)
+    waiting = store["spool_pending"]
+    late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
+    seen = f"last event {span(max(0, ago) / 1000)} ago"
+    return True, f"Working: {seen}, {held}, {today} shown today.{late}"
