@@ -1,4 +1,4 @@
-"""The packages that are published: one version, one name for two kinds of wheel with the same commands."""
+"""The packages that are published: one version; under one name two kinds of wheel with the same commands."""
 
 from __future__ import annotations
 

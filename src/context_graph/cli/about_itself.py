@@ -1,48 +1,55 @@
-"""Runs `help` and `completion`."""
+"""Makes the commands `help` and `completion`, which are about all others."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, NoReturn
 
 import typer
 
 from context_graph.cli.shells import SHELLS, places, script
 from context_graph.errors import UsageError
 
-
-def help_(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="COMMAND", help="The command's words; without: all commands."),
-    ] = None,
-) -> None:
-    """Show the help of a command, as its --help does.
-
-    Exit codes: 0; 1 there is no such command.
-
-    Example: context-graph-cli help memory recall
-    """
-    from context_graph.cli.main import main
-
-    main([*(command or ()), "--help"])
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="COMMAND", help="The command's words; without: all commands."),
+]
+Shell = Annotated[str, typer.Argument(metavar="|".join(SHELLS), help="The shell that reads the script.")]
 
 
-def completion_(
-    shell: Annotated[str, typer.Argument(metavar="|".join(SHELLS), help="The shell that reads the script.")],
-) -> None:
-    """Print a script that completes commands, options and their values at the Tab key.
+def help_command(run: Callable[[Sequence[str]], NoReturn]) -> Callable[..., None]:
+    """`help`; ``run`` runs a command line."""
 
-    All of it is in the script, so nothing is run at the Tab key; print it again after an update.
+    def show_help(command: Words = None) -> None:
+        """Show the help of a command, as its --help does.
 
-    bash: context-graph-cli completion bash > ~/.local/share/bash-completion/completions/context-graph-cli
-    (zsh: _context-graph-cli in a folder of $fpath; fish: ~/.config/fish/completions/context-graph-cli.fish)
+        Exit codes: 0; 1 there is no such command.
 
-    Exit codes: 0; 1 a shell that is not known.
+        Example: context-graph-cli help memory recall
+        """
+        run([*(command or ()), "--help"])
 
-    Example: context-graph-cli completion bash
-    """
-    if shell not in SHELLS:
-        raise UsageError(f"there is no script for {shell!r:.60}; choose one of {', '.join(SHELLS)}")
-    from context_graph.cli.main import build_app
+    return show_help
 
-    print(script(shell, list(places(typer.main.get_command(build_app())))), end="")
+
+def completion_command(all_commands: Callable[[], typer.Typer]) -> Callable[..., None]:
+    """`completion`, for ``all_commands``."""
+
+    def completion(shell: Shell) -> None:
+        """Print a script that completes commands, options and their values at the Tab key.
+
+        All of it is in the script, so nothing is run at the Tab key; print it again after an update.
+
+        bash: context-graph-cli completion bash > ~/.local/share/bash-completion/completions/context-graph-cli
+        (zsh: _context-graph-cli in a folder of $fpath; fish: context-graph-cli.fish in
+        ~/.config/fish/completions)
+
+        Exit codes: 0; 1 a shell that is not known.
+
+        Example: context-graph-cli completion bash
+        """
+        if shell not in SHELLS:
+            raise UsageError(f"there is no script for {shell!r:.60}; choose one of {', '.join(SHELLS)}")
+        print(script(shell, list(places(typer.main.get_command(all_commands())))), end="")
+
+    return completion

@@ -175,9 +175,9 @@ def _load_command(name: str) -> Callable[..., None]:
     elif name == "doctor":
         from context_graph.cli.doctor import doctor as command
     elif name in _ABOUT_ITSELF:
-        from context_graph.cli import about_itself
+        from context_graph.cli.about_itself import completion_command, help_command
 
-        command = getattr(about_itself, f"{name}_")
+        return help_command(main) if name == "help" else completion_command(build_app)
     elif name == "backup":
         from context_graph.cli.backup import backup as command
     elif name == "restore":

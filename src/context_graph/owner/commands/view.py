@@ -12,6 +12,7 @@ import orjson
 from context_graph.errors import ContextGraphError
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
+from context_graph.view.health import sentence
 from context_graph.view.rows import Pane, Shown, shown_rows
 from context_graph.view.text import pane_lines
 from context_graph.view.units import counted, span
@@ -48,16 +49,11 @@ def _shown(call: Call) -> list[Shown]:
 def _health(call: Call) -> list[tuple[str, str]]:
     found = look(call, quick=True)
     sessions, memory, now = found["sessions"], found["memory"], call.began_ms
-    last, captured = sessions.get("last_event_ms"), memory.get("last_capture_ms")
+    captured = memory.get("last_capture_ms")
     rows = [
-        (
-            "last event",
-            f"{span(max(0, now - last) / 1000)} ago" if last else "none yet: no hook has run here",
-        ),
-        ("memories", counted(memory.get("live", 0), "memory", "memories")),
+        ("state", sentence(found, now, lambda: True)[1]),
         ("captured", f"a session, {span(max(0, now - captured) / 1000)} ago" if captured else "none yet"),
         ("this week", _week(memory)),
-        ("waiting", counted(found["spool_pending"], "event") if found["spool_pending"] else "nothing"),
     ]
     parts = [part["error"] for part in (sessions, memory) if "error" in part]
     return rows + [("problem", text) for text in (*parts, *found["problems"])]
