@@ -42,6 +42,7 @@ _WHY: Final = {
     "skills": "/remember, /recall, /consolidate and /identity-state",
     "program": "a link, so that hooks find it from every terminal",
 }
+_COMPLETED: Final = ("bash", "zsh", "fish")
 _NEXT: Final = (
     ("context-graph-cli doctor", "tries all of it out"),
     ("claude", "asks whether you trust this folder: choose Yes (Enter alone means No)"),
@@ -94,7 +95,7 @@ def setup(
         bool,
         typer.Option(
             "--autostart",
-            help="Only start the owner at login (a systemd unit); --remove undoes it.",
+            help="Only start the owner at login (systemd, or launchd on macOS); --remove undoes it.",
         ),
     ] = False,
     link: Annotated[
@@ -200,6 +201,9 @@ def _place(change: Change) -> str:
 def _tell_next(*, is_project: bool) -> None:
     """The next commands, and what the client will ask."""
     rows = list(_NEXT if is_project else _NEXT[:1])
+    shell = os.path.basename(os.environ.get("SHELL", ""))
+    if shell in _COMPLETED:
+        rows.append((f"context-graph-cli completion {shell} --help", "says how Tab completes commands"))
     found = len(sessions_in(folder_of(checkout_top(working_dir()), os.environ)))
     if found:
         earlier = counted(found, "earlier session")

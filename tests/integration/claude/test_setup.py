@@ -167,8 +167,10 @@ def test_before_it_asks_it_says_on_one_screen_what_goes_where_and_why(cli: Cli) 
     assert listed.split()[1:] == [str(settings), f"(+{come}", "-1)"]
     told = cli.run("setup", "--yes").stdout.splitlines()
     assert len(told) < 24
-    assert told[-3] == "next:" and "doctor" in told[-2] and "choose Yes" in told[-1]
+    after = told[told.index("next:") + 1 :]
+    assert "doctor" in after[0] and "choose Yes" in after[1]
     assert "next:" not in cli.run("setup", "--remove", "--yes").stdout
+    assert "completion zsh --help" in cli.run("setup", "--yes", env={"SHELL": "/usr/bin/zsh"}).stdout
 
 
 def test_the_client_is_not_left_to_ask_about_the_memory_tools(cli: Cli) -> None:
