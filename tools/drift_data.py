@@ -8,18 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_graph.model import EventKind, HookEvent
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.model import HookEvent
+from context_graph.owner.sessions.hook_call import recorded_event
 from context_graph.redact import Redactor
-from context_graph.wire.frames import Request
 
 __all__ = ["Case", "Session", "hook_event", "load_cases", "load_sessions"]
-
-_KINDS = {
-    "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
-    "PostToolUse": EventKind.POST_TOOL,
-    "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +62,8 @@ def load_cases(data: Path, split: str) -> list[Case]:
 
 
 def hook_event(session: str, index: int, raw: dict[str, Any], redactor: Redactor) -> HookEvent:
-    body = {
-        **{name: value for name, value in raw.items() if name != "event"},
-        "hook_event_name": raw["event"],
-        "session_id": session,
-        "cwd": "",
-    }
+    body = {**{name: value for name, value in raw.items() if name != "event"}, "cwd": ""}
     if "tool_name" in raw:
         body["tool_use_id"] = f"toolu_{index:06d}"
     at_ms = 1_700_000_000_000 + 10_000 * index
-    verb = f"hooks.{_KINDS[raw['event']].value}"
-    request = Request(verb, f"{index:032x}", body=json.dumps(body).encode(), at_ms=at_ms)
-    return HookCall.parse(request, redactor).event
+    return recorded_event(raw["event"], body, session, index, at_ms, redactor)

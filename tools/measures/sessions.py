@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from context_graph.claude.transcripts import AGENT, told_by
-from context_graph.model import EventKind, HookEvent
-from context_graph.owner.sessions.hook_call import HookCall
+from context_graph.model import EventKind
+from context_graph.owner.sessions.hook_call import recorded_event
 from context_graph.redact import Redactor
-from context_graph.wire.frames import Request
 from drift_data import Session, load_sessions
 from measures.report import Data
 
@@ -48,8 +47,11 @@ def transcripts(folder: Path) -> tuple[Session, ...]:
     for path in sorted(folder.rglob("*.jsonl")):
         if path.name.startswith(AGENT):
             continue
-        told = (one for one in told_by(path) if one.name in _VERBS)
-        events = tuple(_event(path.stem, i, *one, redactor) for i, one in enumerate(told))
+        told = (one for one in told_by(path) if one.name in _TOLD)
+        events = tuple(
+            recorded_event(one.name, one.body, path.stem, i, one.at_ms, redactor)
+            for i, one in enumerate(told)
+        )
         if any(event.kind is not EventKind.PROMPT_SUBMIT for event in events):
             found.append(Session(path.stem, path.parent.name, "own", events))
     return tuple(sorted(found, key=lambda session: session.events[0].at_ms))
@@ -69,23 +71,11 @@ def hook_bodies(data: Data) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     for path in sorted(data.folder.rglob("*.jsonl")):
         if path.name.startswith(AGENT) or path.parent == data.drift:
             continue
-        told = [one for one in told_by(path) if one.name in _VERBS]
+        told = [one for one in told_by(path) if one.name in _TOLD]
         if any("tool_name" in one.body for one in told):
             found = [{**one.body, "hook_event_name": one.name} for one in told]
             yield "whole transcripts", path.parent.name, found
 
 
-_VERBS: Final = {
-    "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
-    "PostToolUse": EventKind.POST_TOOL,
-    "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
-}
-
-
-def _event(
-    session: str, index: int, at_ms: int, name: str, body: dict[str, Any], redactor: Redactor
-) -> HookEvent:
-    whole = {**body, "hook_event_name": name, "session_id": session}
-    verb = f"hooks.{_VERBS[name].value}"
-    request = Request(verb, f"{index:032x}", body=json.dumps(whole).encode(), at_ms=at_ms)
-    return HookCall.parse(request, redactor).event
+_TOLD: Final = frozenset({"UserPromptSubmit", "PostToolUse", "PostToolUseFailure"})
+"""What the measures read of a transcript: what was asked and what was done."""

@@ -31,6 +31,8 @@ EVENT_OF_VERB = {
 }
 """Our verb to the client's own name of the event; ``hookEventName`` must be the one that fired."""
 
+VERB_OF_EVENT = {event: verb for verb, event in EVENT_OF_VERB.items()}
+
 TAKES_CONTEXT = frozenset(
     {
         *("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from context_graph.claude.hooks.claude import EVENT_OF_VERB
+from context_graph.claude.hooks.claude import EVENT_OF_VERB, VERB_OF_EVENT
 from context_graph.claude.hooks.hook_input import HookInput, check_session_id
 from context_graph.claude.hooks.origin import is_canary
 from context_graph.errors import ContextGraphError, InvalidInputError
@@ -69,6 +69,24 @@ class HookCall:
                 "session_id is missing: give it in the stdin JSON, by --session-id or CLAUDE_CODE_SESSION_ID"
             )
         return cls(request, given, _event(request, given, session_id, redactor))
+
+
+def recorded_event(
+    name: str, body: Mapping[str, object], session_id: str, number: int, at_ms: int, redactor: TextRedactor
+) -> HookEvent:
+    """The event that a hook would have made of what a record of a session tells.
+
+    Args:
+        name: The client's name of the event, a value of EVENT_OF_VERB.
+        body: What the client would have sent, but for session and name.
+        number: Of the event in its session.
+
+    Raises as `HookCall.parse`.
+    """
+    whole = {**body, "hook_event_name": name, "session_id": session_id}
+    verb = f"hooks.{VERB_OF_EVENT[name]}"
+    request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), at_ms=at_ms)
+    return HookCall.parse(request, redactor).event
 
 
 def _event(request: Request, given: HookInput, session_id: str, redactor: TextRedactor) -> HookEvent:

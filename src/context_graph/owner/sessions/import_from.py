@@ -15,14 +15,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from context_graph.claude import transcripts
 from context_graph.config.paths import client_dir
 from context_graph.errors import InvalidInputError
-from context_graph.model import EventKind, HookEvent, cut_session_id
-from context_graph.owner.sessions.hook_call import HookCall
-from context_graph.wire.frames import Request
+from context_graph.model import HookEvent, cut_session_id
+from context_graph.owner.sessions.hook_call import recorded_event
 
 if TYPE_CHECKING:
     from context_graph.memory.exchange.documents import Note
@@ -40,12 +37,6 @@ _ABSORBED: Final = 50
 _EVENTS: Final = 100_000
 """Of one session."""
 _SHOWN: Final = 20
-_KINDS: Final = {
-    "UserPromptSubmit": EventKind.PROMPT_SUBMIT,
-    "PostToolUse": EventKind.POST_TOOL,
-    "PostToolUseFailure": EventKind.POST_TOOL_FAILURE,
-    "Stop": EventKind.STOP,
-}
 _RATIONALE: Final = "Imported from what another program remembered."
 _IMPORTANCE: Final = 0.5
 
@@ -167,7 +158,8 @@ class ImportFrom:
         for told in transcripts.told_by(path, self.odd):
             if told.name and number < _EVENTS:
                 number += 1
-                waiting.append((number, self._event(session_id, number, told)))
+                told_as = told.name, told.body, session_id, number, told.at_ms, place.redactor
+                waiting.append((number, recorded_event(*told_as)))
             if len(waiting) >= _ABSORBED or not told.name:
                 work.absorb(waiting, place.leaves_out)
                 waiting = []
@@ -176,12 +168,6 @@ class ImportFrom:
         project = str(place.project) if place.project is not None else None
         did = keep_imported(place.memex, session_id, work, project=project, dry_run=self.dry_run)
         self._count(did, (work.prompts or [path.name])[0])
-
-    def _event(self, session_id: str, number: int, told: transcripts.Told) -> HookEvent:
-        whole = {**told.body, "hook_event_name": told.name, "session_id": session_id}
-        verb = f"hooks.{_KINDS[told.name].value}"
-        request = Request(verb, f"{number:032x}", body=orjson.dumps(whole), at_ms=told.at_ms)
-        return HookCall.parse(request, self.place.redactor).event
 
     def _notes(self, path: Path) -> Iterator[None]:
         """The memories of one file of notes, and the links of a memory server's graph."""
