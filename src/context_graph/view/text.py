@@ -9,7 +9,7 @@ from context_graph.view.units import span
 def pane_lines(pane: Pane, now_ms: int, width: int) -> tuple[list[str], list[list[str]]]:
     """The lines about health, and for each memory that was shown its own."""
     room = max(20, width)
-    health = [f"{name:<12} {text}"[:room] for name, text in pane.health]
+    health = [f"{line.name:<12} {line.text}"[:room] for line in pane.health.lines]
     return health, [_shown_lines(one, now_ms, room) for one in pane.shown]
 
 

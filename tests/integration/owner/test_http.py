@@ -85,8 +85,8 @@ def test_the_pane_says_how_it_is_and_what_was_told_and_its_actions_act(cli: Cli)
     assert row["text"] == FACT and row["cause"] == "prompt" and row["relevance"] > 0.5
     assert all(len(line) <= 60 for line in [*pane["lines"], *pane["shown_lines"][0]])
     assert (
-        pane["health"][0][1].startswith("Working: last event ")
-        and "1 memory, 1 shown" in pane["health"][0][1]
+        pane["health"]["sentence"].startswith("Working: last event ")
+        and "1 memory, 1 shown" in pane["health"]["sentence"]
     )
     status, _ = post(cli, "memory.forget", {**project, "body": {"id": row["memory_id"]}})
     assert status == 200 and memory(cli, "list")["nodes"] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from context_graph.errors import ContextGraphError
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
 from context_graph.view.health import sentence
-from context_graph.view.rows import Pane, Shown, shown_rows
+from context_graph.view.rows import TEXT_CHARS, Health, Line, Pane, Shown, to_json
 from context_graph.view.text import pane_lines
 from context_graph.view.units import counted, span
 from context_graph.wire.frames import Reply
@@ -25,9 +25,9 @@ _COMPACTION_TOKENS: Final = 400
 
 def _pane(call: Call) -> Reply:
     """Rows as JSON, and the same as lines of ``width`` columns."""
-    pane = Pane(_health(call), _shown(call))
+    pane = Pane(health=_health(call), shown=_shown(call))
     health, shown = pane_lines(pane, call.began_ms, call.count("width", 80, 1000))
-    return reply(orjson.dumps({**pane.to_json(), "lines": health, "shown_lines": shown}))
+    return reply(orjson.dumps({**to_json(pane), "lines": health, "shown_lines": shown}))
 
 
 def _shown(call: Call) -> list[Shown]:
@@ -43,20 +43,44 @@ def _shown(call: Call) -> list[Shown]:
         return None
 
     with memory.uncounted():
-        return shown_rows(context.memory_hooks.ledger.recent(_ENTRIES), content, limit=_SHOWN)
+        return _each_once(context.memory_hooks.ledger.recent(_ENTRIES), content)
 
 
-def _health(call: Call) -> list[tuple[str, str]]:
+def _each_once(entries: Iterable[Mapping[str, Any]], content: Callable[[str], str | None]) -> list[Shown]:
+    """The newest memories of the ledger's ``entries``, newest first, each once."""
+    found: dict[str, Shown] = {}
+    for entry in entries:
+        for one in entry["memories"]:
+            if one["id"] in found or len(found) == _SHOWN:
+                continue
+            text = content(one["id"])
+            found[one["id"]] = Shown(
+                memory_id=one["id"],
+                at_ms=entry["at_ms"],
+                cause=entry["event"],
+                relevance=one["score"],
+                tokens=one["tokens"],
+                used=one["used"],
+                text=" ".join((text or "").split())[:TEXT_CHARS],
+                is_forgotten=text is None,
+                session_id=entry["session_id"],
+            )
+    return list(found.values())
+
+
+def _health(call: Call) -> Health:
     found = look(call, quick=True)
     sessions, memory, now = found["sessions"], found["memory"], call.began_ms
     captured = memory.get("last_capture_ms")
-    rows = [
-        ("state", sentence(found, now, lambda: True)[1]),
-        ("captured", f"a session, {span(max(0, now - captured) / 1000)} ago" if captured else "none yet"),
-        ("this week", _week(memory)),
+    works, said = sentence(found, now, lambda: True)
+    lines = [
+        Line("state", said, not works),
+        Line("captured", f"a session, {span(max(0, now - captured) / 1000)} ago" if captured else "none yet"),
+        Line("this week", _week(memory)),
     ]
     parts = [part["error"] for part in (sessions, memory) if "error" in part]
-    return rows + [("problem", text) for text in (*parts, *found["problems"])]
+    lines += [Line("problem", text, True) for text in (*parts, *found["problems"])]
+    return Health(project=found["project"], works=works, sentence=said, lines=lines)
 
 
 def _week(memory: Mapping[str, Any]) -> str:

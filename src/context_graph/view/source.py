@@ -1,0 +1,85 @@
+"""Says where renderers get their rows from, and what a person can have done there.
+
+`cli/view_source.py` asks the owner. Nothing else is known to a renderer: it shows rows, and asks again when
+`follow` names a part that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from context_graph.view.rows import (
+    Gates,
+    Health,
+    Ledger,
+    Map,
+    MemoryDetail,
+    MemoryPage,
+    RunDetail,
+    RunRow,
+    SessionDetail,
+    SessionPage,
+)
+
+
+class Source(Protocol):
+    """One project's store. Every method may raise ContextGraphError, whose text says what is wrong."""
+
+    def health(self) -> Health: ...
+
+    def memories(
+        self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+    ) -> MemoryPage:
+        """Newest first, or the most relevant to ``query``; with ``forgotten`` the soft-deleted ones."""
+        ...
+
+    def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail: ...
+
+    def ledger(self, *, limit: int = 500, session_id: str = "") -> Ledger: ...
+
+    def sessions(self, *, cursor: str = "", limit: int = 200) -> SessionPage: ...
+
+    def session(self, session_id: str) -> SessionDetail: ...
+
+    def runs(self, *, limit: int = 100) -> Sequence[RunRow]: ...
+
+    def run(self, token: str, *, limit: int = 200) -> RunDetail: ...
+
+    def gates(self, *, limit: int = 500) -> Gates: ...
+
+    def map(self) -> Map: ...
+
+    def follow(self) -> Iterator[Sequence[str]]:
+        """The parts (`rows.PARTS`) that changed, each time the owner says so; ends when the owner is gone."""
+        ...
+
+    def close(self) -> None:
+        """End `follow`, from any thread."""
+        ...
+
+
+class Actions(Protocol):
+    """What a person can change from a view; each can be undone. Errors as of `Source`."""
+
+    def confirm(self, memory_id: str) -> str:
+        """It still holds: what it rests on is noted as it is now. Returns a sentence for the person."""
+        ...
+
+    def supersede(self, memory_id: str, text: str) -> str:
+        """Store ``text`` in its place."""
+        ...
+
+    def forget(self, memory_id: str) -> str: ...
+
+    def restore(self, memory_id: str) -> str: ...
+
+    def undo(self, token: str) -> str:
+        """Undo a consolidation."""
+        ...
+
+    def dry_run(self, mode: str) -> RunDetail:
+        """What a consolidation would do now."""
+        ...
+
+    def consolidate(self, mode: str) -> str: ...
