@@ -1,0 +1,115 @@
+"""The wire format: one change is one line of JSON with sorted keys. docs/formats.md describes the fields.
+
+A line is a promise to every machine that has read one: fields may be added under a new ``v``, never reused.
+"""
+
+from __future__ import annotations
+
+import re
+from _blake2 import blake2b
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from context_graph.errors import InvalidInputError
+from context_graph.sync.clock import MAX_CLOCK
+
+VERSION: Final = 1
+MAX_LINE_BYTES: Final = 2 << 20
+"""Of one change; a memory that needs more stays where it is."""
+MEMORY: Final = "memory"
+LINK: Final = "link"
+_KINDS: Final = frozenset({MEMORY, LINK})
+_MACHINE: Final = re.compile(r"[0-9a-f]{32}\Z")
+_MAX_FIELDS: Final = 32
+_MAX_MACHINES: Final = 1024
+_MAX_USES: Final = (1 << 32) - 1
+_MAX_SUBJECT: Final = 160
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one machine tells of one memory or link."""
+
+    v: int
+    machine: str
+    """Whose log it is in: 32 hex digits."""
+    seq: int
+    """Its place in that log, from 1 and without gaps."""
+    clock: int
+    by: str
+    """The machine that made the change; another than ``machine`` where one tells all that it knows."""
+    kind: str
+    """memory or link."""
+    subject: str
+    """A memory's UUID; of a link source UUID, target UUID and relationship, with slashes between."""
+    fields: dict[str, Any]
+    """Values at that clock. ``removed`` of a memory and its link-less end is final."""
+    uses: dict[str, tuple[int, int]] = {}
+    """Machine -> how often it used the memory so far, and Unix ms of the last time."""
+
+
+_DECODER: Final = msgspec.json.Decoder(Change)
+
+
+def is_machine(text: str) -> bool:
+    """Whether ``text`` can be a machine's id."""
+    return _MACHINE.match(text) is not None
+
+
+def canonical(value: Any) -> bytes:
+    """``value`` as JSON of which there is but one."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def digest(data: bytes) -> str:
+    """32 hex digits."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def encode(change: Change) -> bytes:
+    """The line of ``change``, without its end. Raises InvalidInputError if it is too long."""
+    line = canonical(msgspec.to_builtins(change))
+    if len(line) > MAX_LINE_BYTES:
+        raise InvalidInputError(f"{change.kind} {change.subject} has {len(line)} bytes, too much to be told")
+    return line
+
+
+def decode(line: bytes) -> Change:
+    """The change in ``line``, every part of its frame checked; what fields hold is not.
+
+    Raises InvalidInputError: It is none; the text says why and quotes nothing of it.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise InvalidInputError(f"a change of {len(line)} bytes")
+    try:
+        found = _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidInputError(f"no change: {str(error)[:120]}") from error
+    if found.v != VERSION:
+        raise InvalidInputError(f"a change of version {found.v}, this build reads {VERSION}")
+    fault = _fault(found)
+    if fault:
+        raise InvalidInputError(f"a change with {fault}")
+    return found
+
+
+def _fault(found: Change) -> str:
+    if not (is_machine(found.machine) and is_machine(found.by)):
+        return "no machine's id"
+    if not (1 <= found.seq <= MAX_CLOCK and 0 <= found.clock <= MAX_CLOCK):
+        return "a number out of range"
+    if found.kind not in _KINDS or not 1 <= len(found.subject) <= _MAX_SUBJECT:
+        return "no known kind or subject"
+    if len(found.fields) > _MAX_FIELDS:
+        return f"{len(found.fields)} fields"
+    return _uses_fault(found.uses)
+
+
+def _uses_fault(uses: Mapping[str, tuple[int, int]]) -> str:
+    if len(uses) > _MAX_MACHINES or not all(map(is_machine, uses)):
+        return "uses of no machine"
+    if not all(0 <= n <= _MAX_USES and 0 <= last <= MAX_CLOCK for n, last in uses.values()):
+        return "uses out of range"
+    return ""

@@ -1,0 +1,139 @@
+"""What carries logs of changes between machines, and one in memory. The conformance kit proves each of them.
+
+A transport knows logs and lines, not memories. Each machine appends to its own log alone; all read all.
+`tests/support/transports.py` is that kit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple, Protocol
+
+from context_graph.errors import ContextGraphError
+from context_graph.sync.change import Change, digest
+
+PAGE_LINES: Final = 256
+PAGE_BYTES: Final = 1 << 20
+"""A page ends behind the line that reaches this."""
+
+
+class Head(NamedTuple):
+    """The end of one machine's log."""
+
+    seq: int
+    digest: str
+    """Of its last line (`change.digest`)."""
+
+
+class Told(NamedTuple):
+    """A change and the line that it stands in."""
+
+    change: Change
+    line: bytes
+
+
+class Refusal(NamedTuple):
+    """Something that was not taken."""
+
+    where: str
+    why: str
+    """A sentence's end, which quotes nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some changes of one machine, in its order."""
+
+    told: Sequence[Told] = ()
+    refused: Sequence[Refusal] = ()
+    upto: int = 0
+    """All up to this number have been read; compaction may have dropped some of them."""
+    more: bool = False
+    """Whether there is more to be had now."""
+
+
+class ConflictError(ContextGraphError):
+    """This machine's log there is not what this store has written: it was restored or copied."""
+
+    code: ClassVar[str] = "sync_conflict"
+
+
+class TransportError(ContextGraphError):
+    """The place can't be reached or written; nothing was lost, and it can be tried again."""
+
+    code: ClassVar[str] = "sync_transport"
+
+
+class Transport(Protocol):
+    """The contract.
+
+    - A push that returned is durable and seen by every later pull. One that raised or died may have happened:
+      it is pushed again, and lines that are there already are not added twice.
+    - Each log is read in its machine's order, without gaps that compaction did not make.
+    - What is damaged is told as `Refusal`, never given out in part, and ends its log there.
+    - Every method takes bounded memory, whatever others wrote.
+    """
+
+    @property
+    def name(self) -> str:
+        """Of this place: 1 to 64 characters, by which a store notes what it has told and read there."""
+
+    def head(self, machine: str) -> Head | None:
+        """The end of that machine's log; None if it has none. Raises TransportError."""
+
+    def push(self, machine: str, told: Sequence[Told]) -> Head:
+        """Append to that machine's log, all or none; returns its new end.
+
+        Args:
+            told: With numbers that follow one another; some or all may be there already.
+
+        Raises:
+            ConflictError: They don't follow the end, or others are there under their numbers.
+            TransportError: It failed.
+        """
+
+    def machines(self) -> Sequence[str]:
+        """The machines that have a log, sorted. Raises TransportError."""
+
+    def pull(self, machine: str, after_seq: int) -> Page:
+        """At most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError."""
+
+
+class InMemory:
+    """Logs in this process: for tests, and the plainest form of the contract."""
+
+    def __init__(self, name: str = "memory") -> None:
+        self.name = name
+        self._logs: dict[str, list[Told]] = {}
+        self._lock = threading.Lock()
+
+    def head(self, machine: str) -> Head | None:
+        log = self._logs.get(machine)
+        return Head(len(log), digest(log[-1].line)) if log else None
+
+    def push(self, machine: str, told: Sequence[Told]) -> Head:
+        with self._lock:
+            log = self._logs.setdefault(machine, [])
+            for one in told:
+                at = one.change.seq
+                if at > len(log) + 1 or (at <= len(log) and log[at - 1].line != one.line):
+                    raise ConflictError(f"change {at} does not continue the log of {machine}")
+                if at == len(log) + 1:
+                    log.append(one)
+            return Head(len(log), digest(log[-1].line) if log else "")
+
+    def machines(self) -> Sequence[str]:
+        return sorted(machine for machine, log in self._logs.items() if log)
+
+    def pull(self, machine: str, after_seq: int) -> Page:
+        rows = self._logs.get(machine, [])[after_seq : after_seq + PAGE_LINES]
+        size = 0
+        for number, one in enumerate(rows, 1):
+            size += len(one.line)
+            if size >= PAGE_BYTES:
+                rows = rows[:number]
+                break
+        upto = rows[-1].change.seq if rows else after_seq
+        return Page(rows, (), upto, upto < len(self._logs.get(machine, [])))
