@@ -194,6 +194,7 @@ class RowsSource:
         self.follows += 1
         if not self.alive:
             raise OwnerUnavailableError("no owner listens")
+        yield rows.PARTS
         while (parts := self._changes.get()) is not None:
             yield parts
 
@@ -211,6 +212,10 @@ class RowsSource:
         self.alive = False
         self._changes.put(None)
 
+    def revive(self) -> None:
+        """Another owner is there."""
+        self.alive = True
+
     # Actions
 
     def _did(self, *words: str) -> str:
@@ -220,6 +225,9 @@ class RowsSource:
 
     def confirm(self, memory_id: str) -> str:
         return self._did("confirm", memory_id)
+
+    def take_back(self, memory_id: str) -> str:
+        return self._did("take_back", memory_id)
 
     def supersede(self, memory_id: str, text: str) -> str:
         return self._did("supersede", memory_id, text)

@@ -99,52 +99,62 @@ class ViewApp(App[None]):
             super().__init__()
             self.said = said
 
-    class Found(Message):
-        """It is there again."""
-
     def __init__(
         self,
         source: Source,
         actions: Actions,
         moment: Callable[[str], int],
         first: Callable[[], Health] | None = None,
+        theme: str = "",
     ) -> None:
         """A view of ``source``.
 
         Args:
             moment: Unix milliseconds of a time as people write it; raises InvalidInputError.
             first: Has the first rows of health, asked for while this was still being loaded.
+            theme: `dark` or `light`; "" for what the terminal says of itself, else dark.
         """
         super().__init__()
         self.source, self.actions, self.moment = source, actions, moment
         self.part = "health"
         self._first = first
         self._undo: Undo | None = None
+        self._tab_line = Static(self._tabs(), id="tabs", markup=False)
+        self._banner = Static(id="banner", markup=False)
+        self._said = Static(id="said", markup=False)
+        self.is_lost = False
+        """The owner has gone, and none is there yet."""
         self._follower: Follower | None = None
-        self.theme = "textual-light" if _is_light(os.environ.get("COLORFGBG", "")) else "textual-dark"
+        is_light = theme == "light" or (not theme and _is_light(os.environ.get("COLORFGBG", "")))
+        self.theme = "textual-light" if is_light else "textual-dark"
 
     def compose(self) -> ComposeResult:
-        yield Static(self._tabs(), id="tabs", markup=False)
-        yield Static(id="banner", markup=False)
+        yield self._tab_line
+        yield self._banner
         with Container(id="body"):
             yield HealthPane(self.source, self.actions, self._first)
-        yield Static(id="said", markup=False)
+        yield self._said
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         self._pane("health").reload()
-        self.call_after_refresh(self._follow)
+        self._pane("health").focus_first()
+
+    def answered(self) -> None:
+        """A screen was told its rows, or that there are none: an owner is there, or can't be had."""
+        if self._follower is None:
+            self._follow()
+        elif self.is_lost:
+            self._follower.try_now()
 
     def _follow(self) -> None:
-        """Not before the first picture: it needs no changes."""
+        """Not before the first answer: whoever asked for it has started the owner where none was."""
         self._follower = Follower(
             self.source,
             lambda parts: self._post(self.Changed(parts)),
             lambda said: self._post(self.Lost(said)),
-            lambda: self._post(self.Found()),
         )
         self._follower.start()
-        self._pane(self.part).focus_first()
 
     def _post(self, message: Message) -> None:
         if self.is_running:
@@ -176,7 +186,7 @@ class ViewApp(App[None]):
         for one in body.query(Pane):
             one.display = one.id == part
         self.part = part
-        self.query_one("#tabs", Static).update(self._tabs())
+        self._tab_line.update(self._tabs())
         pane = self._pane(part)
         if pane.is_stale:
             pane.reload()
@@ -218,22 +228,20 @@ class ViewApp(App[None]):
     # What changes
 
     def on_view_app_changed(self, event: Changed) -> None:
+        if self.is_lost:
+            self.is_lost = False
+            self._banner.display = False
         for pane in self.query(Pane):
             if pane.part in event.parts:
                 pane.changed()
 
     def on_view_app_lost(self, event: Lost) -> None:
+        self.is_lost = True
         why = f" ({one_line(event.said)})" if event.said else ""
-        banner = self.query_one("#banner", Static)
-        banner.update(
+        self._banner.update(
             f"The owner has gone{why}. These rows are the last it told; looking for it. F5 looks now."
         )
-        banner.display = True
-
-    def on_view_app_found(self, _: Found) -> None:
-        self.query_one("#banner", Static).display = False
-        for pane in self.query(Pane):
-            pane.changed()
+        self._banner.display = True
 
     # Actions
 
@@ -265,7 +273,7 @@ class ViewApp(App[None]):
 
     def say(self, words: str, *, wrong: bool = False) -> None:
         """One line above the keys."""
-        self.query_one("#said", Static).update(Text(one_line(words), style="bold red" if wrong else ""))
+        self._said.update(Text(one_line(words), style="bold red" if wrong else ""))
 
 
 def make_pane(part: str, source: Source, actions: Actions) -> Pane:

@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from context_graph.view.rows import GateRow, Gates, GateState
+from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.pane import Pane
 from context_graph.view.terminal.table import Column, Table
 from context_graph.view.terminal.words import ago, cell, short
@@ -28,9 +29,9 @@ class GatesPane(Pane):
     part: ClassVar[str] = "gates"
     keys = (("Tab", "from the states to the log, and back"),)
 
-    def compose(self) -> ComposeResult:
-        yield from super().compose()
-        yield Table[GateState](
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(source, actions)
+        self._states = Table[GateState](
             (
                 Column("REQUIREMENT", 20),
                 Column("BRANCH", 18, 60),
@@ -43,7 +44,7 @@ class GatesPane(Pane):
             empty="One moment …",
             id="states",
         )
-        yield Table[GateRow](
+        self._log = Table[GateRow](
             (
                 Column("AGE", 6),
                 Column("WHAT", 12),
@@ -58,11 +59,16 @@ class GatesPane(Pane):
             id="log",
         )
 
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self._states
+        yield self._log
+
     def load(self) -> None:
         self.rows(self.source.gates, self._put)
 
     def _put(self, found: Gates) -> None:
-        states, log = self.query_one("#states", Table), self.query_one("#log", Table)
+        states, log = self._states, self._log
         states.say("No requirements here: `context-graph-cli req init` sets some up.")
         log.say("No gate has refused or let anything through yet.")
         states.put(found.states)

@@ -22,17 +22,18 @@ class HealthPane(Pane):
         """``first`` has the rows that were asked for while the program was still being loaded."""
         super().__init__(source, actions)
         self._first = first
+        self.reader = Reader()
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield Reader()
+        yield self.reader
 
     def load(self) -> None:
         first, self._first = self._first, None
         self.rows(first or self.source.health, self._show)
 
     def _show(self, found: Health) -> None:
-        self.query_one(Reader).show(lambda _: health_page(found), top=False)
+        self.reader.show(lambda _: health_page(found), top=False)
 
 
 def health_page(found: Health) -> Page:

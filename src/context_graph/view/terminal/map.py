@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from context_graph.view.rows import GoalRow, Map
 from context_graph.view.safe import one_line
+from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.charts import columns, plane
 from context_graph.view.terminal.page import Page, Reader
 from context_graph.view.terminal.pane import Pane
@@ -24,16 +25,19 @@ class MapPane(Pane):
 
     part: ClassVar[str] = "map"
 
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(source, actions)
+        self.reader = Reader()
+
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield Reader()
+        yield self.reader
 
     def load(self) -> None:
         self.rows(self.source.map, self._put)
 
     def _put(self, found: Map) -> None:
-        reader = self.query_one(Reader)
-        reader.show(
+        self.reader.show(
             lambda width: map_page(found, width, min(_TALLEST, max(6, self.size.height - 6))), top=False
         )
 

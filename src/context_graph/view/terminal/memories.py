@@ -209,8 +209,9 @@ class MemoriesPane(ListPane):
 
     def action_confirm(self) -> None:
         if one := self._one():
-            self._act(one, "Confirm this memory: it still holds, and what it rests on is noted as it is now.",
-                      partial(self.actions.confirm, one.id), None)  # fmt: skip
+            undo = Undo("take that back", partial(self.actions.take_back, one.id))
+            words = "Confirm this memory: it still holds, and what it rests on is noted as it is now."
+            self._act(one, words, partial(self.actions.confirm, one.id), undo)
 
     def action_forget(self) -> None:
         if (one := self._one()) and not one.is_forgotten:

@@ -89,13 +89,14 @@ class Reader(VerticalScroll):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._words = Static(markup=False)
         self._build: Callable[[int], Page] | None = None
         self._page = Page()
         self._chosen = -1
         self._width = 0
 
     def compose(self) -> ComposeResult:
-        yield Static(markup=False)
+        yield self._words
 
     @property
     def plain(self) -> str:
@@ -129,7 +130,7 @@ class Reader(VerticalScroll):
         self._paint()
 
     def _paint(self) -> None:
-        self.query_one(Static).update(self._page.rendered(self._chosen))
+        self._words.update(self._page.rendered(self._chosen))
 
     def action_choose(self, step: int) -> None:
         """The next or previous link."""

@@ -51,6 +51,7 @@ class Pane(Container):
         self.is_stale = True
         self._is_loading = False
         self._waits = False
+        self._problem = Static(classes="problem", markup=False)
 
     @property
     def view(self) -> ViewApp:
@@ -58,7 +59,7 @@ class Pane(Container):
         return cast("ViewApp", self.app)
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="problem", markup=False)
+        yield self._problem
 
     def load(self) -> None:
         """Ask for its rows and show them; subclasses say which."""
@@ -91,10 +92,13 @@ class Pane(Container):
             self._is_loading = False
             self.problem("")
             then(found)
+            self.view.answered()
 
         def failed(words: str) -> None:
             self._is_loading = False
+            self.is_stale = True
             self.problem(words)
+            self.view.answered()
 
         self.ask(call, done, failed, "rows")
 
@@ -119,9 +123,8 @@ class Pane(Container):
 
     def problem(self, words: str) -> None:
         """Tell what is wrong above the rows, or with "" that nothing is."""
-        line = self.query_one(".problem", Static)
-        line.update(Text(words))
-        line.display = bool(words)
+        self._problem.update(Text(words))
+        self._problem.display = bool(words)
 
     def open_id(self, identity: str) -> None:
         """Open what has this id."""
@@ -148,13 +151,15 @@ class ListPane(Pane):
         super().__init__(source, actions)
         self._opened = ""
         """What the reader shows though the cursor may be elsewhere, as a link led there."""
+        self.table = Table[Any](self.columns, self.cells, self.id_of, empty="One moment …")
+        self.reader = Reader()
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield from self.above()
         with Container(classes="both"):
-            yield Table[Any](self.columns, self.cells, self.id_of, empty="One moment …")
-            yield Reader()
+            yield self.table
+            yield self.reader
 
     def above(self) -> ComposeResult:
         """What stands above table and reader."""
@@ -163,14 +168,6 @@ class ListPane(Pane):
     def cells(self, row: Any) -> Sequence[Text]:
         """The cells of a row, one for each column."""
         raise NotImplementedError
-
-    @property
-    def table(self) -> Table[Any]:
-        return self.query_one(Table)
-
-    @property
-    def reader(self) -> Reader:
-        return self.query_one(Reader)
 
     def read(self, identity: str) -> None:
         """Ask for what is shown of ``identity``; subclasses say how."""
