@@ -233,12 +233,14 @@ class RowsSource:
         return self._did("supersede", memory_id, text)
 
     def forget(self, memory_id: str) -> str:
+        said = self._did("forget", memory_id)
         self._set_forgotten(memory_id, True)
-        return self._did("forget", memory_id)
+        return said
 
     def restore(self, memory_id: str) -> str:
+        said = self._did("restore", memory_id)
         self._set_forgotten(memory_id, False)
-        return self._did("restore", memory_id)
+        return said
 
     def _set_forgotten(self, memory_id: str, forgotten: bool) -> None:
         self.memory_rows = [

@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
@@ -109,10 +110,11 @@ class Choice(ModalScreen[str]):
                 yield Static(Text(f"{word[0]}  {word}: {meaning}"))
             yield Static(Text("\nEsc: not", style="dim"))
 
-    def on_key(self, event: object) -> None:
-        key = getattr(event, "key", "")
-        found = next((word for word, _ in self.words if word[0] == key), "")
+    def on_key(self, event: Key) -> None:
+        found = next((word for word, _ in self.words if word[0] == event.key), "")
         if found:
+            event.stop()  # else the screen below takes it for a key of its own
+            event.prevent_default()
             self.dismiss(found)
 
     def action_leave(self) -> None:

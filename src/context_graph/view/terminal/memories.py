@@ -112,9 +112,8 @@ class MemoriesPane(ListPane):
         self._count()
 
     def _count(self) -> None:
-        kind = "forgotten " if self._forgotten else ""
-        of = f" match “{one_line(self._query)}”" if self._query else ""
-        self.table.note(f"{len(self.table.rows)} of {self._total} {kind}memories{of}")
+        kind = "forgotten" if self._forgotten else "like that" if self._query else "memories"
+        self.table.note(f"{len(self.table.rows)} of {self._total} {kind}")
 
     def on_table_near_end(self, event: Table.NearEnd) -> None:
         event.stop()

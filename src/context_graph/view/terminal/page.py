@@ -137,7 +137,8 @@ class Reader(VerticalScroll):
         count = len(self._page.links)
         if not count:
             return
-        self._chosen = 0 if self._chosen < 0 and step > 0 else (self._chosen + step) % count
+        none_yet = self._chosen < 0
+        self._chosen = (min(step, 0) if none_yet else self._chosen + step) % count
         self._paint()
         begin = self._page.links[self._chosen][1]
         lines = self._page.text[:begin].wrap(self.app.console, self._width)
