@@ -179,7 +179,8 @@ class ListPane(Pane):
 
     def on_table_moved(self, event: Table.Moved) -> None:
         event.stop()
-        self._opened = ""
+        if event.by_person:
+            self._opened = ""
         self.set_timer(_REST_S, self._rested)
 
     def _rested(self) -> None:

@@ -56,9 +56,9 @@ class Table(ScrollView, Generic[Row], can_focus=True):
     class Moved(Message):
         """The cursor is on another row."""
 
-        def __init__(self, table: Table[Any]) -> None:
+        def __init__(self, table: Table[Any], *, by_person: bool = True) -> None:
             super().__init__()
-            self.table = table
+            self.table, self.by_person = table, by_person
 
     class Opened(Moved):
         """Enter, or a click on the row under the cursor."""
@@ -96,7 +96,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         self.at = 0 if top else next(found, min(self.at, max(0, len(self.rows) - 1)))
         self._sized()
         if self.row is not None:
-            self.post_message(self.Moved(self))
+            self.post_message(self.Moved(self, by_person=False))
 
     def add(self, rows: Sequence[Row]) -> None:
         """More rows at the end."""
