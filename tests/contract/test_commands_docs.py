@@ -97,6 +97,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         "setup",
         "doctor",
         "status",
+        "view",
         "help",
         "completion",
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -29,11 +28,8 @@ def view(**given: Any) -> None:
         raise ConfigError(EXTRA)
     source = OwnerSource(given.get("db_path"))
     first = _asked(source.health)  # the owner answers while Textual is loaded
-    gc.disable()  # what is loaded stays: looking through it again and again costs a tenth of the start
     from context_graph.view.terminal.app import ViewApp
 
-    gc.freeze()
-    gc.enable()
     app = ViewApp(source, source, partial(moment, "the time"), first, given.get("theme") or "")
     app.run()
     if app.return_code:
