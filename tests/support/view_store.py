@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 from tests.support.cli import Cli
@@ -44,6 +45,7 @@ def call(tool: str, given: dict[str, Any], gave: object, use: str) -> dict[str, 
 
 def fill(cli: Cli) -> None:
     """Three memories, one of them hostile; a session with calls and a failure; a refused edit."""
+    subprocess.run(["git", "init", "-q", "-b", "feature/limits"], cwd=cli.project, check=True)
     for text in TEXTS:
         done = cli.run("memory", "store", text, "--rationale", "decided in review")
         assert done.returncode == 0, done.stderr

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -69,9 +68,7 @@ def test_each_screen_shows_what_happened(filled: Cli) -> None:
 
 def test_search_finds_by_meaning_and_forget_and_undo_reach_the_store(filled: Cli) -> None:
     def kept() -> list[str]:
-        return [
-            one["content"] for one in json.loads(filled.run("memory", "list", "--json").stdout)["memories"]
-        ]
+        return [one["content"] for one in json.loads(filled.run("memory", "list", "--json").stdout)["nodes"]]
 
     async def scenario(view: Driver) -> None:
         await view.press("2")
@@ -80,6 +77,7 @@ def test_search_finds_by_meaning_and_forget_and_undo_reach_the_store(filled: Cli
         await view.sees("port 8443 in staging", "like that")
         await view.press("f", "enter")
         await view.until(lambda: not any("8443" in one for one in kept()), "the store has forgotten it")
+        await view.sees("(z: restore it)")
         await view.press("z", "enter")
         await view.until(lambda: any("8443" in one for one in kept()), "the store has it again")
 
@@ -101,7 +99,7 @@ def test_a_dry_run_changes_nothing_and_a_run_can_be_undone(filled: Cli) -> None:
         assert not runs()
         await view.press("g", "enter")
         await view.until(runs, "it ran")
-        await view.sees("light", "undo")
+        await view.sees("(z: undo that run)")
         await view.press("z", "enter")
         await view.until(lambda: "undo" in runs(), "it is undone")
 
@@ -165,7 +163,10 @@ class Tmux:
         self.run("send-keys", *keys)
 
     def sees(self, *words: str) -> None:
-        wait_until(lambda: all(one in self.shown() for one in words), f"{words} in the terminal", 30)
+        try:
+            wait_until(lambda: all(one in self.shown() for one in words), f"{words} in the terminal", 30)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.shown()}") from None
 
     def shown(self) -> str:
         return self.run("capture-pane", "-p")
@@ -186,13 +187,19 @@ def test_the_command_in_a_real_terminal(tmux: Tmux, filled: Cli) -> None:
     tmux.sees("Working: last event", "1 Health", "q Quit")
     tmux.press("2")
     tmux.sees("port 8443", "AGE")
-    tmux.press("/", "API key", "Enter", "Enter")
+    tmux.press("/")
+    tmux.sees("Search memories")
+    tmux.press("API key")
+    tmux.sees("like that")
+    tmux.press("Enter", "Enter")
     tmux.sees("Rate limits count per API key", "decided in review", "About it")
     filled.run("memory", "store", "Releases go out on Tuesdays.")
     tmux.press("Escape")
-    time.sleep(0.2)  # an escape and a key at once are Alt and that key
+    tmux.sees("AGE", "like that")
     tmux.press("Escape")
-    tmux.sees("Releases go out on Tuesdays.")
+    tmux.sees("Releases go out on Tuesdays.", "4 of 4 memories")
+    tmux.press("1")
+    tmux.sees("Working: last event")
     tmux.press("q")
     tmux.sees("ended with 0")
 

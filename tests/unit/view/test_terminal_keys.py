@@ -64,7 +64,7 @@ def test_nothing_happens_without_a_yes_and_what_was_done_can_be_undone() -> None
         await view.sees_no("Forget this memory")
         assert source.done == []
         await view.press("f", "enter")
-        await view.sees("Done: forget. z: restore it.", "of 299 memories")
+        await view.sees("Done: forget. (z: restore it)", "of 299 memories")
         assert source.done == [("forget", FIRST)]
         await view.press("z")
         await view.sees("Undo the last action: restore it.")
@@ -204,7 +204,7 @@ def test_a_consolidation_is_tried_first_then_run_then_undone() -> None:
         await view.press("g")
         await view.sees("Run this deep consolidation now. It would have merged 2, pruned 1.")
         await view.press("enter")
-        await view.sees("Done: consolidate. z: undo that run.")
+        await view.sees("Done: consolidate. (z: undo that run)")
         assert source.done == [("consolidate", "deep")]
         await view.press("z", "enter")
         await view.sees("Done: undo.")

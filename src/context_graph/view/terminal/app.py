@@ -258,7 +258,7 @@ class ViewApp(App[None]):
     def _do(self, call: Callable[[], str], undo: Undo | None) -> None:
         def done(said: str) -> None:
             self._undo = undo
-            self.say(f"{said} {f'z: {undo.words}.' if undo else ''}".strip())
+            self.say(f"{said} (z: {undo.words})" if undo else said)
             for pane in self.query(Pane):
                 pane.changed()
 
