@@ -35,6 +35,12 @@ class Driver:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
+    async def answer(self, *keys: str) -> None:
+        """Press what asks first, and say yes."""
+        await self.press(*keys)
+        await self.sees("Enter: do it")
+        await self.press("enter")
+
     async def until(self, condition: Callable[[], object], what: str) -> None:
         """Let the view work until ``condition`` holds."""
         for _ in range(_TRIES):

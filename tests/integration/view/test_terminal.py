@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -75,10 +76,10 @@ def test_search_finds_by_meaning_and_forget_and_undo_reach_the_store(filled: Cli
         await view.sees("Rate limits count per API key")
         await view.press("slash", *"which port in staging", "enter")
         await view.sees("port 8443 in staging", "like that")
-        await view.press("f", "enter")
+        await view.answer("f")
         await view.until(lambda: not any("8443" in one for one in kept()), "the store has forgotten it")
         await view.sees("(z: restore it)")
-        await view.press("z", "enter")
+        await view.answer("z")
         await view.until(lambda: any("8443" in one for one in kept()), "the store has it again")
 
     look(scenario)
@@ -97,10 +98,10 @@ def test_a_dry_run_changes_nothing_and_a_run_can_be_undone(filled: Cli) -> None:
         await view.press("d", "l")
         await view.sees("A light consolidation would do this.")
         assert not runs()
-        await view.press("g", "enter")
+        await view.answer("g")
         await view.until(runs, "it ran")
         await view.sees("(z: undo that run)")
-        await view.press("z", "enter")
+        await view.answer("z")
         await view.until(lambda: "undo" in runs(), "it is undone")
 
     look(scenario)
@@ -160,7 +161,10 @@ class Tmux:
         return done.stdout
 
     def press(self, *keys: str) -> None:
-        self.run("send-keys", *keys)
+        """Keys at a person's pace: an escape and a key at once are Alt and that key."""
+        for key in keys:
+            self.run("send-keys", key)
+            time.sleep(0.25)
 
     def sees(self, *words: str) -> None:
         try:
@@ -212,6 +216,7 @@ def test_without_a_terminal_it_says_what_to_do(cli: Cli) -> None:
 
 WITHOUT = """
 import sys
+import time
 sys.modules["textual"] = sys.modules["jinja2"] = None
 from context_graph.cli.main import main
 main(sys.argv[1:])

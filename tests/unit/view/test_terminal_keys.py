@@ -63,7 +63,7 @@ def test_nothing_happens_without_a_yes_and_what_was_done_can_be_undone() -> None
         await view.press("escape")
         await view.sees_no("Forget this memory")
         assert source.done == []
-        await view.press("f", "enter")
+        await view.answer("f")
         await view.sees("Done: forget. (z: restore it)", "of 299 memories")
         assert source.done == [("forget", FIRST)]
         await view.press("z")
@@ -83,9 +83,9 @@ def test_confirm_can_be_taken_back() -> None:
     async def scenario(view: Driver) -> None:
         await view.press("2")
         await view.sees("Memory 0:")
-        await view.press("down", "c", "enter")
+        await view.answer("down", "c")
         await view.sees("Done: confirm.")
-        await view.press("z", "enter")
+        await view.answer("z")
         await view.sees("Done: take_back.")
         assert source.done == [("confirm", SECOND), ("take_back", SECOND)]
 
@@ -125,7 +125,7 @@ def test_the_forgotten_ones_are_listed_and_restored() -> None:
         await view.sees("not forgotten; x shows")
         await view.press("x")
         await view.sees("1 of 1 forgotten", "Memory 1:", "r restores it")
-        await view.press("r", "enter")
+        await view.answer("r")
         await view.sees("None is forgotten.")
         assert source.done == [("restore", SECOND)]
         await view.press("escape")
@@ -206,7 +206,7 @@ def test_a_consolidation_is_tried_first_then_run_then_undone() -> None:
         await view.press("enter")
         await view.sees("Done: consolidate. (z: undo that run)")
         assert source.done == [("consolidate", "deep")]
-        await view.press("z", "enter")
+        await view.answer("z")
         await view.sees("Done: undo.")
         assert source.done[1:] == [("undo", "feed0000")]
 
@@ -257,7 +257,7 @@ def test_a_refusal_is_told_and_leaves_nothing_to_undo() -> None:
     async def scenario(view: Driver) -> None:
         await view.press("2")
         await view.sees("Memory 0:")
-        await view.press("c", "enter")
+        await view.answer("c")
         await view.sees("the store is read-only")
         await view.press("z")
         await view.sees("There is nothing to undo.")

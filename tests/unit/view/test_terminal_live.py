@@ -74,7 +74,7 @@ def test_the_owner_dies_the_rows_stay_and_it_goes_on_when_another_is_there() -> 
         await view.sees("10 of 10 memories", "In full.")
         source.die()
         await view.sees("The owner has gone", "Memory 4:")
-        await view.press("down", "f", "enter")
+        await view.answer("down", "f")
         await view.sees("no owner listens")
         assert source.done == []
         source.memory_rows.insert(

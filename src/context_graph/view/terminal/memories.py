@@ -147,7 +147,7 @@ class MemoriesPane(ListPane):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.table.focus()
+        self.screen.set_focus(self.table)  # at once: the next key is the table's
 
     def back(self) -> bool:
         if super().back():
