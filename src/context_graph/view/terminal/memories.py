@@ -63,7 +63,7 @@ class MemoriesPane(ListPane):
     def __init__(self, source: Source, actions: Actions) -> None:
         super().__init__(source, actions)
         self._query, self._cursor, self._total = "", "", 0
-        self._forgotten = False
+        self._forgotten, self._to_top = False, False
         self._typing: Timer | None = None
         self._shown: MemoryDetail | None = None
 
@@ -86,7 +86,7 @@ class MemoriesPane(ListPane):
 
     def load(self) -> None:
         """The rows from the first to the page that the cursor is on."""
-        wanted = max(_PAGE, self.table.at + 1)
+        wanted = _PAGE if self._to_top else max(_PAGE, self.table.at + 1)
         self.rows(partial(self._pages, self._query, self._forgotten, wanted), self._put)
 
     def _pages(self, query: str, forgotten: bool, wanted: int) -> MemoryPage:
@@ -105,7 +105,8 @@ class MemoriesPane(ListPane):
             "Nothing like that." if self._query else "None is forgotten." if self._forgotten else self.empty
         )
         self.table.say(nothing)
-        self.table.put(page.rows)
+        self.table.put(page.rows, top=self._to_top)
+        self._to_top = False
         if not page.rows:
             self._shown = None
             self.reader.say("")
@@ -142,7 +143,7 @@ class MemoriesPane(ListPane):
 
     def _search(self, words: str) -> None:
         self._query = words.strip()
-        self.table.at = 0
+        self._to_top = True
         self.reload()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -166,7 +167,7 @@ class MemoriesPane(ListPane):
     def action_forgotten(self) -> None:
         """The forgotten ones, or the others again."""
         self._forgotten = not self._forgotten
-        self.table.at = 0
+        self._to_top = True
         self.reload()
 
     # Reading

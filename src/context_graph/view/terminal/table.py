@@ -88,7 +88,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
         return self.rows[self.at] if self.at < len(self.rows) else None
 
     def put(self, rows: Sequence[Row], *, top: bool = False) -> None:
-        """Other rows; the cursor stays on the row that it is on if that is among them."""
+        """Other rows; the cursor stays on its row if that is among them, or goes to the ``top``."""
         before = self.row
         key = None if before is None or top else self._key(before)
         self.rows = list(rows)
