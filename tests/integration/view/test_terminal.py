@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from context_graph.cli.view_source import OwnerSource
 from tests.support.cli import Cli
 from tests.support.owner_harness import wait_until
 from tests.support.terminal import WIDE, Driver
 from tests.support.view_store import SESSION, TEXTS, fill
 
 from context_graph.cli.moments import moment
+from context_graph.cli.view_source import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 
 

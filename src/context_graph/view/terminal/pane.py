@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,9 +17,6 @@ from context_graph.view.safe import one_line
 from context_graph.view.source import Actions, Source
 from context_graph.view.terminal.page import Reader
 from context_graph.view.terminal.table import Column, Table
-
-if TYPE_CHECKING:
-    from context_graph.view.terminal.app import ViewApp
 
 _SOON_S: Final = 0.3
 """While a session runs its store changes many times a second; a screen is drawn again this often at most."""
@@ -35,6 +32,20 @@ class Undo:
 
     words: str
     call: Callable[[], str]
+
+
+class View(Protocol):
+    """What a screen needs of the application."""
+
+    moment: Callable[[str], int]
+
+    def answered(self) -> None: ...
+
+    def say(self, words: str, *, wrong: bool = False) -> None: ...
+
+    def act(self, question: str, call: Callable[[], str], undo: Undo | None) -> None: ...
+
+    def refresh_bindings(self) -> None: ...
 
 
 class Pane(Container):
@@ -54,9 +65,9 @@ class Pane(Container):
         self._problem = Static(classes="problem", markup=False)
 
     @property
-    def view(self) -> ViewApp:
+    def view(self) -> View:
         """The application."""
-        return cast("ViewApp", self.app)
+        return cast("View", self.app)
 
     def compose(self) -> ComposeResult:
         yield self._problem
