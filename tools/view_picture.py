@@ -35,7 +35,7 @@ MEMORIES: Final = (
 )
 PICTURES: Final = {
     "view.svg": ((124, 30), ("2", "down", "down")),
-    "view-session.svg": ((100, 28), ("4", "enter")),
+    "view-session.svg": ((100, 28), ("4", "down", "enter")),
 }
 _TRIES: Final = 250
 

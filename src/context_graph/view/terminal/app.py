@@ -51,7 +51,7 @@ class ViewApp(App[None]):
     TITLE = "context-graph"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  # as Textual declares it
     CSS = """
-    #tabs { height: 1; background: $panel; }
+    #tabs { height: 1; background: $panel; link-style: none; link-color: $text; }
     #banner { background: $warning; color: $text; padding: 0 1; display: none; }
     #said { height: 1; padding: 0 1; color: $text-muted; }
     Pane { height: 1fr; }

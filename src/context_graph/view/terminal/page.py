@@ -17,7 +17,7 @@ from context_graph.view.terminal.words import cell, prose
 
 Target = tuple[str, str]
 """What a link leads to: `memory`, `session` or `run`, and its id."""
-_NAME_CELLS: Final = 12
+_NAME_CELLS: Final = 14
 
 
 class Page:
@@ -78,7 +78,7 @@ class Reader(VerticalScroll):
         Binding("N", "choose(-1)", "Previous link", show=False),
         Binding("enter", "follow", "Follow link", show=False),
     ]
-    DEFAULT_CSS = "Reader { padding: 0 1; } Reader Static { height: auto; }"
+    DEFAULT_CSS = "Reader { padding: 0 1; scrollbar-size-vertical: 1; } Reader Static { height: auto; }"
 
     class Followed(Message):
         """A link was followed."""

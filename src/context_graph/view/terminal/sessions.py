@@ -16,7 +16,6 @@ from context_graph.view.terminal.page import Page
 from context_graph.view.terminal.pane import ListPane
 from context_graph.view.terminal.table import Column, Table
 from context_graph.view.terminal.words import ago, cell, clock, moment, short
-from context_graph.view.units import counted
 
 _PAGE: Final = 200
 _LINES: Final = 5
@@ -103,9 +102,8 @@ def session_page(found: SessionDetail, width: int) -> Page:
     _time_line(page, found, width)
     page.head("About it")
     page.pair("session", row.id)
-    page.pair("last event", f"{moment(row.last_ms)}, {ago(row.last_ms)} ago; {counted(row.events, 'event')}")
-    if row.ic is not None:
-        page.pair("continuity", f"{row.ic:.2f} ({row.ic_level})" if row.ic_level else f"{row.ic:.2f}")
+    level = f", {row.ic_level}" if row.ic_level else ""
+    page.pair("last event", f"{moment(row.last_ms)}, {ago(row.last_ms)} ago{level}")
     for line in found.facts:
         page.pair(line.name, line.text, "red" if line.is_problem else "")
     if len(found.chain) > 1:

@@ -39,6 +39,7 @@ class Table(ScrollView, Generic[Row], can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"table--head", "table--cursor", "table--blurred"}
     DEFAULT_CSS = """
     Table { height: 1fr; background: $surface; overflow-x: hidden; overflow-y: auto; }
+    Table { scrollbar-size-vertical: 1; }
     Table > .table--head { text-style: bold; color: $text-muted; background: $panel; }
     Table > .table--cursor { background: $primary; color: $text; text-style: bold; }
     Table > .table--blurred { background: $primary 30%; }
