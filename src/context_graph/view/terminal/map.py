@@ -57,7 +57,7 @@ def map_page(found: Map, width: int, height: int) -> Page:
     if found.clusters:
         page.head("Clusters")
         for at, cluster in enumerate(found.clusters):
-            line = Text("● ", style=HUES[at % len(HUES)], end="").append_text(cell(cluster.label))
+            line = Text(end="").append("● ", HUES[at % len(HUES)]).append_text(cell(cluster.label))
             how = f"  {counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
             page.drawn(line.append(how, "dim"))
     if found.goals:

@@ -191,6 +191,8 @@ class Table(ScrollView, Generic[Row], can_focus=True):
             style += self.get_component_rich_style("table--cursor" if self.has_focus else "table--blurred")
         cells = self._cells(self.rows[at])
         chosen = [cells[self._columns.index(one)] for one, _ in shown]
+        if at == self.at:  # a colour for the background would be hard to read on the cursor
+            chosen = [Text(one.plain, end="") for one in chosen]
         return _strip(chosen, shown, width, style)
 
     def _shown(self, width: int) -> list[tuple[Column, int]]:
