@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.cli.view_source import OwnerSource
 from rich.console import Console
 
 from context_graph.cli.moments import moment
+from context_graph.cli.view_source import OwnerSource
 from context_graph.view.terminal.app import ViewApp
 from demo import CLI, Demo, drift, gate, today, yesterday
 
