@@ -90,7 +90,7 @@ class RowsSource:
     ) -> rows.MemoryPage:
         self._note("memories", query, forgotten, cursor, limit)
         if query in self.slow:
-            assert self.slow[query].wait(10)
+            assert self.slow[query].wait(200)
         found = [one for one in self.memory_rows if query in one.text and one.is_forgotten == forgotten]
         begin = int(cursor or 0)
         end = begin + limit
@@ -156,7 +156,8 @@ class RowsSource:
         ]
         chain = [row, *[one for one in self.session_rows if one.id == row.previous_id]]
         return rows.SessionDetail(
-            row=row, facts=(), points=points, marks=marks, chain=chain, events=events, damage=row.damage
+            row=row, facts=(), points=points, marks=marks, chain=chain, chain_end="missing" if len(chain) > 1 else "start",
+            events=events, damage=row.damage
         )
 
     def runs(self, *, limit: int = 100) -> Sequence[rows.RunRow]:
@@ -290,7 +291,8 @@ def filled(memories: int = 300) -> RowsSource:
             ic=0.9 - at / 10,
             ic_level="steady",
             previous_id=session_id(at + 1) if at < 8 else "",
-            relation="same work" if at < 8 else "",
+            relation=("continues", "new work")[at % 2] if at < 8 else "",
+            cross_session_ic=0.91 if at < 8 else None,
             damage="checksum is wrong" if at == 5 else "",
         )
         for at in range(9)

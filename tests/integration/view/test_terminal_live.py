@@ -121,3 +121,21 @@ def test_without_an_owner_it_looks_ever_less_often() -> None:
         follower.end()
     follower.join(10)
     assert not follower.is_alive()
+
+
+def test_nobody_waits_for_an_answer_after_quitting() -> None:
+    """The search answers after the view has ended; were it waited for, this would run out of time."""
+    source = filled(10)
+    source.slow["limiter"] = threading.Event()
+
+    async def scenario(view: Driver) -> None:
+        await view.press("2")
+        await view.sees("10 of 10 memories")
+        await view.press("slash", *"limiter")
+        await view.until(lambda: ("memories", "limiter", False, "", 200) in source.asked, "the search")
+        await view.press("enter")
+        await view.press("q")
+        await view.until(lambda: not view.app.is_running, "it ends")
+
+    driven(scenario, source)
+    source.slow["limiter"].set()

@@ -118,8 +118,8 @@ class MemoriesPane(ListPane):
 
     def on_table_near_end(self, event: Table.NearEnd) -> None:
         event.stop()
-        cursor, self._cursor = self._cursor, ""
-        if cursor:
+        if self._cursor and not self.is_loading:  # else it may be another search's
+            cursor, self._cursor = self._cursor, ""
             more = partial(self.source.memories, query=self._query, forgotten=self._forgotten)
             self.rows(partial(more, cursor=cursor, limit=_PAGE), self._more)
 

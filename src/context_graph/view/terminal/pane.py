@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
 
@@ -34,6 +36,35 @@ class Undo:
     call: Callable[[], str]
 
 
+async def in_thread(call: Callable[[], Found]) -> Found:
+    """What ``call`` returns or raises, run in a thread that nobody waits for when the view ends.
+
+    asyncio.to_thread would: a person who quits while a consolidation runs would wait for it.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Found] = loop.create_future()
+
+    def settle(found: Found | None, error: Exception | None) -> None:
+        if answer.done():  # a newer question has taken its place
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(cast("Found", found))
+
+    def run() -> None:
+        found, failed = None, None
+        try:
+            found = call()
+        except Exception as error:  # told to whoever waits for the answer
+            failed = error
+        with suppress(RuntimeError):  # the view has ended
+            loop.call_soon_threadsafe(settle, found, failed)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await answer
+
+
 class View(Protocol):
     """What a screen needs of the application."""
 
@@ -60,7 +91,7 @@ class Pane(Container):
         super().__init__(id=self.part)
         self.source, self.actions = source, actions
         self.is_stale = True
-        self._is_loading = False
+        self.is_loading = False
         self._waits = False
         self._problem = Static(classes="problem", markup=False)
 
@@ -85,7 +116,7 @@ class Pane(Container):
 
     def _load_again(self) -> None:
         self._waits = False
-        if self._is_loading:
+        if self.is_loading:
             self.changed()
         elif self.display and self.is_stale:
             self.reload()
@@ -97,16 +128,16 @@ class Pane(Container):
 
     def rows(self, call: Callable[[], Found], then: Callable[[Found], None]) -> None:
         """As `ask`, for the rows of the screen itself: an error is told above those that it has."""
-        self._is_loading = True
+        self.is_loading = True
 
         def done(found: Found) -> None:
-            self._is_loading = False
+            self.is_loading = False
             self.problem("")
             then(found)
             self.view.answered()
 
         def failed(words: str) -> None:
-            self._is_loading = False
+            self.is_loading = False
             self.is_stale = True
             self.problem(words)
             self.view.answered()
@@ -124,7 +155,7 @@ class Pane(Container):
 
         async def asked() -> None:
             try:
-                found = await asyncio.to_thread(call)
+                found = await in_thread(call)
             except (ContextGraphError, OSError, ValueError) as error:
                 failed(one_line(str(error)) or type(error).__name__)
             else:

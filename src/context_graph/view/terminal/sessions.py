@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
@@ -31,6 +32,13 @@ _SIGNS: Final = {
     "end": ("]", "dim"),
 }
 """Sign and colour of each kind of mark; where marks share a cell the first of these is shown."""
+_ENDS: Final = {
+    "missing": "the one before is not in the store",
+    "damaged": "the one before is damaged",
+    "cycle": "the one before is among these",
+    "limit": "and more before",
+}
+"""Why the chain ends, if not with the first session."""
 _NAMES: Final = {"consolidation": "dream", "injection": "memories shown"}
 
 
@@ -77,8 +85,8 @@ class SessionsPane(ListPane):
 
     def on_table_near_end(self, event: Table.NearEnd) -> None:
         event.stop()
-        cursor, self._cursor = self._cursor, ""
-        if cursor:
+        if self._cursor and not self.is_loading:  # else it may be another search's
+            cursor, self._cursor = self._cursor, ""
             self.rows(partial(self.source.sessions, cursor=cursor, limit=_PAGE), self._more)
 
     def _more(self, page: SessionPage) -> None:
@@ -106,16 +114,26 @@ def session_page(found: SessionDetail, width: int) -> Page:
     page.pair("last event", f"{moment(row.last_ms)}, {ago(row.last_ms)} ago{level}")
     for line in found.facts:
         page.pair(line.name, line.text, "red" if line.is_problem else "")
-    if len(found.chain) > 1:
-        page.head("It continues")
-        for one, before in zip(found.chain, found.chain[1:], strict=False):
-            said = f" ({one.relation})" if one.relation else ""
-            page.link(f"{short(one.id)} ←", f"{short(before.id)}{said} {before.goal}", ("session", before.id))
+    _chain(page, found)
     if found.events:
         page.head("Events, newest first")
         for event in found.events:
             _event(page, event)
     return page
+
+
+def _chain(page: Page, found: SessionDetail) -> None:
+    """The sessions before it; each link with what was measured between the two."""
+    end = _ENDS.get(found.chain_end, "")
+    if len(found.chain) < 2 and not end:
+        return
+    page.head("Sessions before it")
+    for one, before in pairwise(found.chain):
+        measured = "" if one.cross_session_ic is None else f" {one.cross_session_ic:.2f}"
+        goal = before.goal or before.id
+        page.link(f"{one.relation}{measured}:", f"{short(before.id)} {goal}", ("session", before.id))
+    if end:
+        page.line(end, "dim")
 
 
 def _event(page: Page, event: EventRow) -> None:
