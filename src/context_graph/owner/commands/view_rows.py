@@ -17,7 +17,7 @@ from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
 from context_graph.owner.commands.memory import body_of
-from context_graph.owner.commands.session import find_session
+from context_graph.owner.commands.session import find_session, status_view
 from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
 from context_graph.view.rows import Health, Pane, Shown, to_json
 from context_graph.view.text import pane_lines
@@ -41,7 +41,11 @@ def _health(call: Call) -> Reply:
 
 def _health_of(call: Call) -> Health:
     return health.health_of(
-        look(call, quick=True), call.began_ms, hooks_set_up=call.flag("hooks-set-up", True)
+        look(call, quick=True),
+        status_view(call.context, call.context.sessions.latest()),
+        call.gates.status_line(call.request).stdout.decode().strip(),
+        call.began_ms,
+        hooks_set_up=call.flag("hooks-set-up", True),
     )
 
 
