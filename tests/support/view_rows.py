@@ -156,8 +156,14 @@ class RowsSource:
         ]
         chain = [row, *[one for one in self.session_rows if one.id == row.previous_id]]
         return rows.SessionDetail(
-            row=row, facts=(), points=points, marks=marks, chain=chain, chain_end="missing" if len(chain) > 1 else "start",
-            events=events, damage=row.damage
+            row=row,
+            facts=(),
+            points=points,
+            marks=marks,
+            chain=chain,
+            chain_end="missing" if len(chain) > 1 else "start",
+            events=events,
+            damage=row.damage,
         )
 
     def runs(self, *, limit: int = 100) -> Sequence[rows.RunRow]:

@@ -332,3 +332,26 @@ def test_text_of_any_script_keeps_the_columns() -> None:
         assert {cell_len(line) for line in view.lines} == {80}
 
     driven(scenario, source)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted", "is_dark"),
+    [
+        ("", "", True),
+        ("15;0", "", True),
+        ("0;default;15", "", False),
+        ("0;15", "dark", True),
+        ("", "light", False),
+    ],
+)
+def test_it_is_as_dark_as_the_terminal_or_as_one_wants_and_t_changes_that(
+    said: str, wanted: str, is_dark: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLORFGBG", said)
+
+    async def scenario(view: Driver) -> None:
+        assert view.app.current_theme.dark is is_dark
+        await view.press("t")
+        await view.until(lambda: view.app.current_theme.dark is not is_dark, "the other theme")
+
+    driven(scenario, filled(3), theme=wanted)
