@@ -43,5 +43,7 @@ def health_page(found: Health) -> Page:
     page.line(found.project, "dim")
     page.line()
     for line in found.lines:
+        if line.name == "state":  # it is the sentence
+            continue
         page.pair(line.name, line.text, "red" if line.is_problem else "")
     return page
