@@ -19,7 +19,7 @@ from markupsafe import Markup
 from context_graph.view.report import charts, tables
 from context_graph.view.report.gather import MEMORIES, Report, day
 from context_graph.view.rows import TEXT_CHARS, RunRow, SessionDetail
-from context_graph.view.safe import shown
+from context_graph.view.safe import one_line, shown
 
 MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph report">'
 """What each report begins with."""
@@ -44,13 +44,15 @@ def render(found: Report) -> bytes:
 
 def _chars_for(found: Report, too_much: int) -> int:
     """How much of each memory's text leaves the file ``too_much`` bytes smaller."""
-    texts = [one.text for one in (*found.memories, *found.forgotten)]
-    whole = len(_embedded(texts).encode("utf-8", "backslashreplace"))
-    low, high = _LEAST_CHARS, TEXT_CHARS
+    texts = [one_line(one.text) for one in (*found.memories, *found.forgotten)]
+
+    def size(chars: int) -> int:
+        return len(_embedded([tables.cut(text, chars) for text in texts]).encode())
+
+    whole, low, high = size(TEXT_CHARS), _LEAST_CHARS, TEXT_CHARS
     while low < high:
         chars = (low + high + 1) // 2
-        size = len(_embedded([tables.cut(text, chars) for text in texts]).encode("utf-8", "backslashreplace"))
-        low, high = (chars, high) if whole - size >= too_much else (low, chars - 1)
+        low, high = (chars, high) if whole - size(chars) >= too_much else (low, chars - 1)
     return low
 
 

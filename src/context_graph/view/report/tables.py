@@ -115,6 +115,7 @@ def memories(found: Report, chars: int) -> Table:
     """Live memories and then the soft-deleted ones; of each text the first ``chars``."""
     columns = (
         Column("Memory", is_wide=True),
+        Column("Id"),
         Column("Stored", "time"),
         Column("Evidence", "state", is_repeated=True),
         Column("Source", is_repeated=True),
@@ -123,21 +124,18 @@ def memories(found: Report, chars: int) -> Table:
         Column("Shown", "number"),
         Column("Used", "number"),
         Column("Tags", is_repeated=True),
-        Column("Note", is_repeated=True),
-        Column("Id"),
     )
     rows = [_memory(one, chars) for one in (*found.memories, *found.forgotten)]
-    return Table(
-        name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=not found.forgotten
-    )
+    is_sorted = not found.forgotten
+    return Table(name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=is_sorted)
 
 
 def _memory(one: MemoryRow, chars: int) -> tuple[Cell, ...]:
-    note = "forgotten" if one.is_forgotten else "pinned" if one.is_pinned else ""
+    note = ", forgotten" if one.is_forgotten else ", pinned" if one.is_pinned else ""
     return (
-        cut(one_line(one.text), chars), _s(one.created_ms), one_line(one.standing), one_line(one.source),
-        round(one.importance, 2), one.recalled, one.shown, one.used, one_line(", ".join(one.tags)), note,
-        one_line(one.id[:_ID]),
+        cut(one_line(one.text), chars), one_line(one.id[:_ID]), _s(one.created_ms), one_line(one.standing),
+        one_line(one.source) + note, round(one.importance, 2), one.recalled, one.shown, one.used,
+        one_line(", ".join(one.tags)),
     )  # fmt: skip
 
 
