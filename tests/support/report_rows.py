@@ -63,8 +63,11 @@ class HandSource:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """Sessions and runs that can't be read, and why."""
     asked: list[str] = field(default_factory=list)
+    as_of_ms: int | None = None
+    """What the health was asked for last."""
 
-    def health(self) -> rows.Health:
+    def health(self, *, as_of_ms: int | None = None) -> rows.Health:
+        self.as_of_ms = as_of_ms
         return self.seen_health
 
     def memories(

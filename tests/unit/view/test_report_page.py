@@ -178,6 +178,15 @@ def test_since_bounds_all_that_has_a_time() -> None:
     assert "It shows what happened since 2026-11-16." in page(source, since)
 
 
+def test_the_health_counts_from_the_last_thing_in_the_store_whatever_the_span() -> None:
+    for since in (None, END_MS - DAY_MS, END_MS + DAY_MS):
+        source = some_rows(5)
+        assert gather(source, since).last_ms == source.as_of_ms == END_MS
+    assert "as of 2026-11-18 " in page(source, END_MS + DAY_MS)
+    empty = HandSource(rows.Health(project="/p", works=True, sentence="Ready."))
+    assert gather(empty).last_ms == 0 and empty.as_of_ms is None
+
+
 def test_memories_and_sessions_are_asked_for_in_pages() -> None:
     source = some_rows(1_800)
     assert len(gather(source).memories) == 1_800

@@ -22,6 +22,7 @@ _ROOM: Final = WIDTH - _LEFT - _RIGHT
 _BARS_HEIGHT, _LINE_HEIGHT, _LANE = 160, 120, 18
 _COLOURS: Final = 8
 _MARKS: Final = 150
+_SHORT_MS: Final = 600_000
 _TIP_CHARS: Final = 80
 _LANES: Final = (
     ("prompt", "prompts"),
@@ -57,7 +58,6 @@ class Bars(msgspec.Struct, frozen=True, kw_only=True):
     """A bar chart by day."""
 
     height: int
-    base: float
     bars: Sequence[Bar]
     ys: Sequence[Tick]
     xs: Sequence[Tick]
@@ -87,7 +87,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line over time."""
 
     height: int
-    base: float
     path: str
     """In SVG's terms; "" below two points."""
     dots: Sequence[Dot]
@@ -134,7 +133,7 @@ def bars(found: Sequence[Day]) -> Bars | None:
     ys = [Tick(_r(base - _BARS_HEIGHT * share), f"{top * share:,.0f}") for share in (0, 0.5, 1)]
     total = sum(one.tokens for one in found)
     said = f"{total:,} tokens on {counted(len(found), 'day')} from {found[0].day} to {found[-1].day}"
-    return Bars(height=base + 24, base=base, bars=drawn, ys=ys, xs=_days(first, count, step), said=said)
+    return Bars(height=base + 24, bars=drawn, ys=ys, xs=_days(first, count, step), said=said)
 
 
 def _days(first: int, count: int, step: float) -> list[Tick]:
@@ -163,13 +162,15 @@ def session_line(points: Sequence[Point], marks: Sequence[Mark]) -> Line | None:
     if not times:
         return None
     low = -1.0 if any(one.ic < 0 for one in points) else 0.0
-    lanes, bottom = _lanes(kept, min(times), max(times))
+    lanes, bottom = _lanes(kept, min(times), max(times), _LINE_HEIGHT if points else 0)
     values = [(one.at_ms, one.ic) for one in points]
-    said = f"Identity continuity from {stamp(min(times))} to {stamp(max(times))}"
+    said = f"From {stamp(min(times))} to {stamp(max(times))}"
     if points:
         least = min(one.ic for one in points)
         said += f": {points[0].ic:.2f} at first, {points[-1].ic:.2f} at the end, lowest {least:.2f}"
-    ticks = (low, 0.0, 0.5, 0.7, 1.0) if low else (0.0, 0.5, 0.7, 1.0)
+    else:
+        said += ": nothing measured yet"
+    ticks = () if not points else (low, 0.0, 0.5, 0.7, 1.0) if low else (0.0, 0.5, 0.7, 1.0)
     return _line(values, (min(times), max(times)), low, ticks, said, lanes, bottom)
 
 
@@ -206,19 +207,23 @@ def _line(
     wanted = tips is not None or len(places) == 1
     return Line(
         height=int(bottom + 22),
-        base=_TOP + _LINE_HEIGHT,
         path=path,
         dots=[Dot(x, y, tip) for (x, y), tip in zip(places, told, strict=True)] if wanted else (),
         ys=[Tick(height(value), f"{value:g}") for value in ticks],
-        xs=[Tick(_LEFT, stamp(times[0])), Tick(WIDTH - _RIGHT, stamp(times[1]))],
+        xs=[Tick(_LEFT, _end(times[0], times)), Tick(WIDTH - _RIGHT, _end(times[1], times))],
         lanes=lanes,
         said=said,
     )
 
 
-def _lanes(marks: Sequence[Mark], first: int, last: int) -> tuple[list[Lane], float]:
-    """The lanes that have marks, and where they end."""
-    y = float(_TOP + _LINE_HEIGHT)
+def _end(at_ms: int, times: tuple[int, int]) -> str:
+    """The label of an end of the axis: to the second where minutes would not tell the ends apart."""
+    return stamp(at_ms, seconds=times[1] - times[0] < _SHORT_MS)
+
+
+def _lanes(marks: Sequence[Mark], first: int, last: int, above: int) -> tuple[list[Lane], float]:
+    """The lanes that have marks, below a line that is ``above`` high, and where they end."""
+    y = float(_TOP + above)
     lanes = []
     for kind, label in _LANES:
         dots = [

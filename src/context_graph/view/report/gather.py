@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
@@ -45,7 +45,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int | None
     """Where its span begins; None for all that is kept."""
     last_ms: int
-    """When the newest thing in it happened; 0 for an empty store."""
+    """When the newest thing in the store happened; 0 for an empty one."""
     health: Health
     memories: Sequence[MemoryRow]
     memories_total: int
@@ -84,22 +84,23 @@ class _Gathering:
     def __init__(self, source: Source, since_ms: int | None) -> None:
         self._source, self._since_ms, self._begin = source, since_ms, since_ms or 0
         self._problems: list[tuple[str, str]] = []
+        self._last_ms = 0
 
     def report(self) -> Report:
         source = self._source
-        health = source.health()
         memories, total = self._memories(MEMORIES, is_forgotten=False)
         forgotten, _ = self._memories(min(_FORGOTTEN, MEMORIES - len(memories)), is_forgotten=True)
         sessions, sessions_total = self._sessions()
-        runs = self._runs()
-        found = Report(
+        runs, ledger, gates = self._runs(), self._ledger(), self._gates()
+        drawn = self._asked("map", source.map, Map())
+        return Report(
             since_ms=self._since_ms,
-            last_ms=0,
-            health=health,
+            last_ms=self._last_ms,
+            health=source.health(as_of_ms=self._last_ms or None),
             memories=memories,
             memories_total=total,
             forgotten=forgotten,
-            ledger=self._ledger(),
+            ledger=ledger,
             sessions=sessions,
             sessions_total=sessions_total,
             details=self._each(
@@ -113,11 +114,15 @@ class _Gathering:
                 [one.token for one in runs[:_RUN_DETAILS]],
                 lambda token: source.run(token, limit=_RUN_CHANGES),
             ),
-            gates=self._gates(),
-            map=self._asked("map", source.map, Map()),
+            gates=gates,
+            map=drawn,
             problems=self._problems,
         )
-        return msgspec.structs.replace(found, last_ms=max(_times(found), default=0))
+
+    def _kept(self, at_ms: int) -> bool:
+        """Whether something of that time belongs into the report; each thing in the store passes here."""
+        self._last_ms = max(self._last_ms, at_ms)
+        return at_ms >= self._begin
 
     def _memories(self, room: int, *, is_forgotten: bool) -> tuple[list[MemoryRow], int]:
         rows: list[MemoryRow] = []
@@ -126,7 +131,7 @@ class _Gathering:
             cursor, total = "", 0
             while len(rows) < room:
                 page = self._source.memories(forgotten=is_forgotten, cursor=cursor, limit=_PAGE)
-                kept = [one for one in page.rows if one.created_ms >= self._begin]
+                kept = [one for one in page.rows if self._kept(one.created_ms)]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total
                 if not cursor or (not is_forgotten and len(kept) < len(page.rows)):  # newest first
@@ -143,7 +148,7 @@ class _Gathering:
             cursor, total = "", 0
             while len(rows) < _SESSIONS:
                 page = self._source.sessions(cursor=cursor, limit=_PAGE)
-                kept = [one for one in page.rows if one.last_ms >= self._begin]
+                kept = [one for one in page.rows if self._kept(one.last_ms)]
                 rows.extend(kept)
                 cursor, total = page.next_cursor, page.total
                 if not cursor or len(kept) < len(page.rows):
@@ -156,19 +161,19 @@ class _Gathering:
     def _runs(self) -> list[RunRow]:
         none: Sequence[RunRow] = ()
         found = self._asked("consolidations", lambda: self._source.runs(limit=_RUNS), none)
-        return [one for one in found if one.at_ms >= self._begin]
+        return [one for one in found if self._kept(one.at_ms)]
 
     def _ledger(self) -> Ledger:
         found = self._asked("ledger", lambda: self._source.ledger(limit=_LEDGER), Ledger(rows=(), days=()))
         first = day(self._begin)
         return Ledger(
-            rows=[one for one in found.rows if one.at_ms >= self._begin],
+            rows=[one for one in found.rows if self._kept(one.at_ms)],
             days=[one for one in found.days if one.day >= first],
         )
 
     def _gates(self) -> Gates:
         found = self._asked("gates", lambda: self._source.gates(limit=_GATES), Gates(rows=(), states=()))
-        return Gates(rows=[one for one in found.rows if one.at_ms >= self._begin], states=found.states)
+        return Gates(rows=[one for one in found.rows if self._kept(one.at_ms)], states=found.states)
 
     def _each(self, what: str, names: Sequence[str], ask: Callable[[str], _T]) -> list[_T]:
         """The details of ``names`` that can be read."""
@@ -188,13 +193,3 @@ class _Gathering:
 def day(at_ms: int) -> str:
     """The day (UTC) of Unix milliseconds, as 2026-11-23."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d")
-
-
-def _times(found: Report) -> Iterator[int]:
-    """When everything in it happened."""
-    yield from (one.created_ms for one in (*found.memories, *found.forgotten))
-    yield from (one.last_ms for one in found.sessions)
-    yield from (one.at_ms for one in found.ledger.rows)
-    yield from (one.at_ms for one in found.runs)
-    yield from (one.at_ms for one in found.gates.rows)
-    yield found.map.at_ms or 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
@@ -22,6 +23,7 @@ PAGE: Final = 25
 """Rows of a page."""
 _ID: Final = 8
 """Digits of an id: commands accept as many."""
+_PARTS: Final = 4
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -88,9 +90,9 @@ def _coded(column: Column, cells: list[Cell]) -> tuple[list[Cell] | None, list[A
     return list(places), [places[cell] for cell in cells]
 
 
-def stamp(at_ms: int) -> str:
-    """A time (UTC) to the minute, as 2026-11-23 14:05."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+def stamp(at_ms: int, *, seconds: bool = False) -> str:
+    """A time (UTC) to the minute, as 2026-11-23 14:05, or with ``seconds``."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}")
 
 
 def _shown(cell: Cell, column: Column) -> str:
@@ -167,7 +169,9 @@ def ledger(found: Report) -> Table:
 
 
 def _parts(parts: Mapping[str, float]) -> str:
-    return one_line(", ".join(f"{name} {value:+.1f}" for name, value in parts.items()))
+    """The largest parts, which come first."""
+    told = [f"{name.replace('_', ' ')} {value:+.1f}" for name, value in islice(parts.items(), _PARTS)]
+    return one_line(", ".join(told) + (", …" if len(parts) > _PARTS else ""))
 
 
 def days(found: Report) -> Table:
