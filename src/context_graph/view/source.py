@@ -63,7 +63,14 @@ class Actions(Protocol):
     """What a person can change from a view; each can be undone. Errors as of `Source`."""
 
     def confirm(self, memory_id: str) -> str:
-        """It still holds: what it rests on is noted as it is now. Returns a sentence for the person."""
+        """It still holds: what it rests on is noted as it is now.
+
+        Returns a sentence for the person, as all of these do, with how to undo it.
+        """
+        ...
+
+    def take_back(self, memory_id: str) -> str:
+        """Undo the last `confirm`."""
         ...
 
     def supersede(self, memory_id: str, text: str) -> str:

@@ -25,7 +25,7 @@ _MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic"
 """What `session show` says of a session only once something was measured."""
 
 
-def _find_session(call: Call) -> LiveSession:
+def find_session(call: Call) -> LiveSession:
     """The session that a command means: --session-id (alias allowed), the environment's, else the latest.
 
     Raises SessionNotFoundError if there is none, naming what was looked for.
@@ -95,7 +95,7 @@ def _list(call: Call) -> Reply:
 
 
 def _show(call: Call) -> Reply:
-    return reply(orjson.dumps(_session_view(call.context, _find_session(call)), option=orjson.OPT_INDENT_2))
+    return reply(orjson.dumps(_session_view(call.context, find_session(call)), option=orjson.OPT_INDENT_2))
 
 
 def _export(call: Call) -> Reply:
@@ -103,7 +103,7 @@ def _export(call: Call) -> Reply:
     document = (
         store.export_all(cursor=call.option("cursor") or None)
         if call.flag("all")
-        else store.export(_find_session(call).snapshot.session_id)
+        else store.export(find_session(call).snapshot.session_id)
     )
     return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
@@ -122,7 +122,7 @@ def _import(call: Call) -> Reply:
 def _check(call: Call) -> Reply:
     """REQ-SESSION-14: words on stderr only, always exit 0."""
     try:
-        live = _find_session(call)
+        live = find_session(call)
     except (SessionNotFoundError, CorruptedIdentityError, InvalidInputError) as error:
         return reply(stderr=f"Warning: IC check failed: {error}")
     call.context.sessions.publish(live)
@@ -139,7 +139,7 @@ def _inject(call: Call) -> Reply:
     """REQ-SESSION-15: the four lines; compact and verbose beside them."""
     style = call.option("format", "standard")
     try:
-        live: LiveSession | None = _find_session(call)
+        live: LiveSession | None = find_session(call)
     except SessionNotFoundError:
         live = None
     metrics = live.metrics if live is not None and live.has_evidence else None
@@ -170,7 +170,7 @@ def _relation_text(measured: float | None) -> str:
 
 def _status(call: Call) -> Reply:
     try:
-        live: LiveSession | None = _find_session(call)
+        live: LiveSession | None = find_session(call)
     except SessionNotFoundError:
         if call.option("session-id"):
             raise
