@@ -40,9 +40,13 @@ def _health(call: Call) -> Reply:
 
 
 def _health_of(call: Call) -> Health:
-    return health.health_of(
-        look(call, quick=True), call.began_ms, hooks_set_up=call.flag("hooks-set-up", True)
-    )
+    """As of now or, where it works, as of the time that ``as-of`` names: the same whenever it is asked."""
+    hooks = call.flag("hooks-set-up", True)
+    found = health.health_of(look(call, quick=True), call.began_ms, hooks_set_up=hooks)
+    if not call.option("as-of") or not found.works:
+        return found
+    at_ms = call.count("as-of", 0, _AS_OF_MS)
+    return health.health_of(look(call, quick=True, now_ms=at_ms), at_ms, hooks_set_up=hooks)
 
 
 def _memories(call: Call) -> Reply:
