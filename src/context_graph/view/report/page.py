@@ -26,9 +26,9 @@ MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph rep
 MOST_BYTES: Final = 1_950_000
 _LEAST_CHARS: Final = 12
 _EVENTS: Final = 40
-_ESCAPES: Final = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_ESCAPES: Final = (
+    ("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"),
+)  # fmt: skip
 
 
 def render(found: Report) -> bytes:
@@ -123,7 +123,10 @@ def _asset(name: str) -> str:
 
 def _embedded(value: Any) -> str:
     """JSON that no parser of HTML takes for an end of the script or a comment."""
-    return msgspec.json.encode(value).decode("utf-8").translate(_ESCAPES)
+    text = msgspec.json.encode(value).decode("utf-8")
+    for found, escaped in _ESCAPES:
+        text = text.replace(found, escaped)
+    return text
 
 
 @cache
