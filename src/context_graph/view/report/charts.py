@@ -24,6 +24,7 @@ _COLOURS: Final = 8
 _MARKS: Final = 150
 _SHORT_MS: Final = 600_000
 _TIP_CHARS: Final = 80
+_LABEL_STEPS: Final = 3
 _LANES: Final = (
     ("prompt", "prompts"),
     ("injection", "memories shown"),
@@ -264,20 +265,24 @@ def scatter(found: Map) -> Scatter | None:
         for one in found.points
     ]
     labels: list[Label] = []
-    for one in found.clusters:
-        x, y = place(one.x, one.y)
-        labels.append(_free(x, y, one_line(f"{one.label} ({one.memories})"), labels))
-    said = f"{counted(len(dots), 'memory', 'memories')} in {counted(len(labels), 'cluster')}"
+    for one in sorted(found.clusters, key=lambda one: -one.memories):
+        label = _label(*place(one.x, one.y), one_line(f"{one.label} ({one.memories})"), labels)
+        labels += [label] if label else []
+    said = f"{counted(len(dots), 'memory', 'memories')} in {counted(len(found.clusters), 'cluster')}"
     return Scatter(height=height, dots=dots, labels=labels, said=said)
 
 
-def _free(x: float, y: float, text: str, taken: Sequence[Label]) -> Label:
-    """A label at or below its place where it covers no other."""
+def _label(x: float, y: float, text: str, taken: Sequence[Label]) -> Label | None:
+    """A label at its place or just below, where it covers no other; None if there is no room."""
     text = cut(text, 40)
-    while any(abs(one.y - y) < 15 and abs(one.x - x) < 3.6 * (len(text) + len(one.text)) for one in taken):
-        y = _r(y + 15)
     anchor = "start" if x < WIDTH / 4 else "end" if x > WIDTH * 3 / 4 else "middle"
-    return Label(x, y, text, anchor)
+    for step in range(_LABEL_STEPS):
+        low = _r(y + 15 * step)
+        if all(
+            abs(one.y - low) >= 15 or abs(one.x - x) >= 3.6 * (len(text) + len(one.text)) for one in taken
+        ):
+            return Label(x, low, text, anchor)
+    return None
 
 
 def _r(value: float) -> float:
