@@ -6,7 +6,7 @@ people look at it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -58,7 +58,7 @@ class Measured(msgspec.Struct, frozen=True):
     at_ms: int
     similarity: float
     level: str
-    shifts: Sequence[str] = ()
+    shifts: tuple[str, ...] = ()
 
 
 class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +67,10 @@ class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
     seq: int
     """The last commit that it knows."""
-    spots: Sequence[Spot] = ()
-    clusters: Sequence[Group] = ()
-    patterns: Sequence[Habit] = ()
-    drift: Sequence[Measured] = ()
+    spots: tuple[Spot, ...] = ()
+    clusters: tuple[Group, ...] = ()
+    patterns: tuple[Habit, ...] = ()
+    drift: tuple[Measured, ...] = ()
     """Oldest first."""
     version: int = _VERSION
 
@@ -98,11 +98,11 @@ def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
         raise DatabaseCorruptionError(f"the map of this store can't be read: {error}") from error
 
 
-def with_drift(kept: Sequence[Measured], now: Measured | None) -> Sequence[Measured]:
+def with_drift(kept: tuple[Measured, ...], now: Measured | None) -> tuple[Measured, ...]:
     """The measurements with ``now`` at the end, unless it says the same as the last."""
     if now is None or (kept and kept[-1] == msgspec.structs.replace(now, at_ms=kept[-1].at_ms)):
         return kept
-    return [*kept, now][-MAX_DRIFT:]
+    return (*kept, now)[-MAX_DRIFT:]
 
 
 def is_redrawn(kept: StoreMap | None, drawn: StoreMap) -> bool:

@@ -98,8 +98,8 @@ class _Search:
         self._request, self._store = request, store
         self._stages = stages
         self._kept_goals = decode_goals(store.meta(GOALS))
-        self._spots: Sequence[Spot] = ()
-        self._groups: Sequence[Group] = ()
+        self._spots: tuple[Spot, ...] = ()
+        self._groups: tuple[Group, ...] = ()
         self._areas: Sequence[Area] = ()
         self._snap = snap = snapshot.read(
             store,
@@ -207,11 +207,11 @@ class _Search:
         """Deep and rem: the map that people look at. A deep one keeps the last rem's patterns and drift."""
         plan, taken_ms = self.plan, self._snap.taken_ms
         kept = decode_map(self._store.meta(MAP))
-        patterns: Sequence[Habit] = () if kept is None else kept.patterns
+        patterns: tuple[Habit, ...] = () if kept is None else kept.patterns
         if plan.mode is Mode.REM:
-            patterns = [
+            patterns = tuple(
                 Habit(one.description, one.memory_count, round(one.confidence, 4)) for one in plan.patterns
-            ]
+            )
         measured, drift = None, plan.drift
         if drift is not None and drift.recent:
             measured = Measured(taken_ms, round(drift.similarity, 4), drift.level, drift.shifts)

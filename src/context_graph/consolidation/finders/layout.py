@@ -22,13 +22,15 @@ _MARGIN: Final = 0.04
 _DIGITS: Final = 3
 
 
-def lay_out(snap: Snapshot, rows: I64, clusters: Sequence[Cluster]) -> tuple[list[Spot], list[Group]]:
+def lay_out(
+    snap: Snapshot, rows: I64, clusters: Sequence[Cluster]
+) -> tuple[tuple[Spot, ...], tuple[Group, ...]]:
     """Where each of ``rows`` lies, at most MAX_POINTS of them, and each of the largest clusters.
 
     Cost: some 0.1 s for 10,000 memories.
     """
     if not len(rows):
-        return [], []
+        return (), ()
     shown = clusters[:MAX_CLUSTERS]
     members = [snap.rows_of(one.members) for one in shown]
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_POINTS)).astype(np.int64)]
@@ -45,15 +47,15 @@ def lay_out(snap: Snapshot, rows: I64, clusters: Sequence[Cluster]) -> tuple[lis
     of = np.full(len(snap), -1, np.int64)
     for number, own in enumerate(members):
         of[own] = number
-    spots = [
+    spots = (
         Spot(str(snap.ids[row]), x, y, int(of[row]))
         for row, (x, y) in zip(some.tolist(), _rounded(places), strict=True)
-    ]
-    groups = [
+    )
+    groups = (
         Group(one.label, len(one.members), round(one.coherence, _DIGITS), x, y)
         for one, (x, y) in zip(shown, _rounded(middles), strict=True)
-    ]
-    return spots, groups
+    )
+    return tuple(spots), tuple(groups)
 
 
 def _axes(points: F32) -> F32:

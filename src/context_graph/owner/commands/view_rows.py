@@ -12,6 +12,7 @@ import msgspec
 import orjson
 
 from context_graph.memory.writing import as_uuid
+from context_graph.model.memory import parse_time
 from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
@@ -27,7 +28,6 @@ _COMPACTION_TOKENS: Final = 400
 _MOST: Final = 1000
 """Rows of one answer: some 500 KB."""
 _MOST_ENTRIES: Final = 10_000
-_AS_OF_MS: Final = (1 << 63) - 1
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -63,7 +63,9 @@ def _memories(call: Call) -> Reply:
 
 def _memory(call: Call) -> Reply:
     as_of = call.option("as-of")
-    at_ms = call.count("as-of", 0, _AS_OF_MS) if as_of else None
+    at_ms = (
+        parse_time("as-of", int(as_of) if as_of.isascii() and as_of.isdigit() else as_of) if as_of else None
+    )
     return _rows(memories.memory_detail(call.context, call.option("id"), at_ms))
 
 
