@@ -41,9 +41,9 @@ class Call:
         return value
 
     def count(self, name: str, default: int, most: int) -> int:
-        """The number of option ``--name``: digits, from 1 to ``most``."""
+        """The number of option ``--name``: digits, from 1 to ``most`` (below 10 ** 9)."""
         text = self.option(name, str(default))
-        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
             raise InvalidInputError(f"--{name} {text[:60]!r} must be a number from 1 to {most}")
         return int(text)
 

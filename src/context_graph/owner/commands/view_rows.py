@@ -43,9 +43,9 @@ def _health_of(call: Call) -> Health:
     """As of now or, where it works, as of the time that ``as-of`` names: the same whenever it is asked."""
     hooks = call.flag("hooks-set-up", True)
     found = health.health_of(look(call, quick=True), call.began_ms, hooks_set_up=hooks)
-    if not call.option("as-of") or not found.works:
+    at_ms = _as_of(call)
+    if at_ms is None or not found.works:
         return found
-    at_ms = call.count("as-of", 0, _AS_OF_MS)
     return health.health_of(look(call, quick=True, now_ms=at_ms), at_ms, hooks_set_up=hooks)
 
 
@@ -62,11 +62,13 @@ def _memories(call: Call) -> Reply:
 
 
 def _memory(call: Call) -> Reply:
-    as_of = call.option("as-of")
-    at_ms = (
-        parse_time("as-of", int(as_of) if as_of.isascii() and as_of.isdigit() else as_of) if as_of else None
-    )
-    return _rows(memories.memory_detail(call.context, call.option("id"), at_ms))
+    return _rows(memories.memory_detail(call.context, call.option("id"), _as_of(call)))
+
+
+def _as_of(call: Call) -> int | None:
+    """Unix ms of the option ``as-of``; None without it."""
+    told = call.option("as-of")
+    return parse_time("as-of", int(told) if told.isascii() and told.isdigit() else told) if told else None
 
 
 class _Texts(msgspec.Struct):
