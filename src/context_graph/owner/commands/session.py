@@ -20,7 +20,6 @@ from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.store.sessions.sessions import SessionRow
 from context_graph.wire.frames import Reply
 
-_CHAIN_LIMIT = 20
 _MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")
 """What `session show` says of a session only once something was measured."""
 
@@ -95,7 +94,13 @@ def _list(call: Call) -> Reply:
 
 
 def _show(call: Call) -> Reply:
-    return reply(orjson.dumps(_session_view(call.context, find_session(call)), option=orjson.OPT_INDENT_2))
+    """The rows of `view.session`, and beside them every number of the session by its name."""
+    from context_graph.owner.view.sessions import session_detail  # with all that rows are made of
+    from context_graph.view.rows import to_json
+
+    live = find_session(call)
+    found = {**_session_view(call.context, live), **to_json(session_detail(call.context, live))}
+    return reply(orjson.dumps(found, option=orjson.OPT_INDENT_2))
 
 
 def _export(call: Call) -> Reply:
@@ -180,7 +185,6 @@ def _status(call: Call) -> Reply:
 
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     snapshot = live.snapshot
-    chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
     # A new session's defaults would read as measurements: IC 1.0, as healthy as can be.
     unknown = {} if live.has_evidence else dict.fromkeys(_MEASURED)
     return {
@@ -197,8 +201,6 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
         "ic_history": list(live.ic_history),
         "compactions": context.store.load_compactions(snapshot.session_id),
         "has_evidence": live.has_evidence,
-        "chain": [_row_view(row) for row in chain.sessions],
-        "chain_end": chain.end,
         "dreams_pending": len(context.store.dream_queue.pending()),
     }
 

@@ -27,7 +27,7 @@ from context_graph.view.rows import (
     SessionRow,
 )
 
-_CHAIN: Final = 50
+_CHAIN: Final = 20
 _MARKED: Final = frozenset({"denied", "blocked", "satisfied", "cleared", "paused"})
 """Entries of the gates' log that a line of time shows."""
 _GATE_ROWS: Final = 1000
@@ -60,6 +60,7 @@ def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
         ic_level="" if row.last_ic is None else str(classify_ic(row.last_ic)),
         previous_id=row.previous_session_id or "",
         relation=relation(row.cross_session_ic) if row.previous_session_id else "",
+        cross_session_ic=row.cross_session_ic if row.previous_session_id else None,
         damage=damage,
     )
 
@@ -82,6 +83,7 @@ def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
         points=points,
         marks=marks,
         chain=rows,
+        chain_end=chain.end,
         events=[_event_row(one) for one in reversed(events)],
         damage=damage,
     )
