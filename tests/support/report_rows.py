@@ -102,7 +102,8 @@ class HandSource:
     def run(self, token: str, *, limit: int = 200) -> rows.RunDetail:
         if token in self.unreadable:
             raise GraphQueryError(self.unreadable[token])
-        return next(one for one in self.seen_runs if one.row.token == token)
+        found = next(one for one in self.seen_runs if one.row.token == token)
+        return msgspec.structs.replace(found, changes=found.changes[:limit])
 
     def gates(self, *, limit: int = 500) -> rows.Gates:
         return rows.Gates(rows=self.seen_gates.rows[:limit], states=self.seen_gates.states)
@@ -189,6 +190,7 @@ def _session(number: int) -> rows.SessionDetail:
         points=[rows.Point(begin + at * 60_000, round(0.95 - (at * at % 37) / 80, 4)) for at in range(90)],
         marks=marks,
         chain=(row, msgspec.structs.replace(row, id=identifier("session", number + 1))),
+        chain_end="limit",
         events=[
             rows.EventRow(
                 at_ms=END_MS - at * 60_000,

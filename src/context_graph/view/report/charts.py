@@ -21,9 +21,8 @@ _LEFT, _RIGHT, _TOP = 110, 20, 12
 _ROOM: Final = WIDTH - _LEFT - _RIGHT
 _BARS_HEIGHT, _LINE_HEIGHT, _LANE = 160, 120, 18
 _COLOURS: Final = 8
-_MARKS: Final = 150
+_MARKS: Final = 100
 _SHORT_MS: Final = 600_000
-_TIP_CHARS: Final = 80
 _LABEL_STEPS: Final = 3
 _LANES: Final = (
     ("prompt", "prompts"),
@@ -156,14 +155,14 @@ def _round_up(value: int) -> int:
     return top
 
 
-def session_line(points: Sequence[Point], marks: Sequence[Mark]) -> Line | None:
+def session_line(points: Sequence[Point], marks: Sequence[Mark], chars: int) -> Line | None:
     """IC over time, with the marks below it; None without either."""
     kept = marks[-_MARKS:]
     times = [*(one.at_ms for one in points), *(one.at_ms for one in kept)]
     if not times:
         return None
     low = -1.0 if any(one.ic < 0 for one in points) else 0.0
-    lanes, bottom = _lanes(kept, min(times), max(times), _LINE_HEIGHT if points else 0)
+    lanes, bottom = _lanes(kept, (min(times), max(times)), _LINE_HEIGHT if points else 0, chars)
     values = [(one.at_ms, one.ic) for one in points]
     said = f"From {stamp(min(times))} to {stamp(max(times))}"
     if points:
@@ -222,17 +221,13 @@ def _end(at_ms: int, times: tuple[int, int]) -> str:
     return stamp(at_ms, seconds=times[1] - times[0] < _SHORT_MS)
 
 
-def _lanes(marks: Sequence[Mark], first: int, last: int, above: int) -> tuple[list[Lane], float]:
+def _lanes(marks: Sequence[Mark], times: tuple[int, int], above: int, chars: int) -> tuple[list[Lane], float]:
     """The lanes that have marks, below a line that is ``above`` high, and where they end."""
     y = float(_TOP + above)
     lanes = []
     for kind, label in _LANES:
         dots = [
-            Dot(
-                _across(one.at_ms, first, last),
-                0,
-                cut(one_line(f"{stamp(one.at_ms)}: {one.text}"), _TIP_CHARS),
-            )
+            Dot(_across(one.at_ms, *times), 0, f"{stamp(one.at_ms)}: {cut(one_line(one.text), chars)}")
             for one in marks
             if one.kind == kind
         ]
@@ -247,7 +242,7 @@ def _across(at_ms: int, first: int, last: int) -> float:
     return _r(_LEFT + _ROOM * (at_ms - first) / (last - first)) if last > first else _r(_LEFT + _ROOM / 2)
 
 
-def scatter(found: Map) -> Scatter | None:
+def scatter(found: Map, chars: int) -> Scatter | None:
     """The map: each memory in its cluster's colour, and the clusters' names; None without memories."""
     if not found.points:
         return None
@@ -259,7 +254,7 @@ def scatter(found: Map) -> Scatter | None:
     dots = [
         Dot(
             *place(one.x, one.y),
-            cut(one_line(one.text), _TIP_CHARS),
+            cut(one_line(one.text), chars),
             one.cluster % _COLOURS if one.cluster >= 0 else -1,
         )
         for one in found.points

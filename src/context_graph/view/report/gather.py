@@ -25,13 +25,13 @@ from context_graph.view.source import Source
 MEMORIES: Final = 10_000
 """Memories in one file, the newest; with them up to 500 that were forgotten, where there is room."""
 _FORGOTTEN: Final = 500
-_SESSIONS: Final = 1_000
-_SESSION_DETAILS: Final = 12
+_SESSIONS: Final = 500
+_SESSION_DETAILS: Final = 10
 _RUNS: Final = 100
-_RUN_DETAILS: Final = 20
-_RUN_CHANGES: Final = 60
-_LEDGER: Final = 1_000
-_GATES: Final = 500
+_RUN_DETAILS: Final = 10
+_RUN_CHANGES: Final = 40
+_LEDGER: Final = 500
+_GATES: Final = 300
 _PAGE: Final = 500
 """Of one request: a few hundred KB, which keep the owner from hooks for some 10 ms."""
 
@@ -73,7 +73,7 @@ def gather(source: Source, since_ms: int | None = None) -> Report:
     Raises:
         ContextGraphError: The health can't be read, or the owner is gone.
 
-    Cost: a request for every 500 memories or sessions, and one for each of some 30 details.
+    Cost: a request for every 500 memories or sessions, and one for each of some 20 details.
     """
     return _Gathering(source, since_ms).report()
 

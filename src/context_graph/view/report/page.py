@@ -24,39 +24,41 @@ from context_graph.view.safe import one_line, shown
 MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph report">'
 """What each report begins with."""
 MOST_BYTES: Final = 1_950_000
-_LEAST_CHARS: Final = 12
-_EVENTS: Final = 40
+_SIZES: Final = (
+    *((chars, MEMORIES) for chars in (TEXT_CHARS, 130, 110, 95, 80, 70, 60, 50, 40, 30, 20, 12)),
+    *((12, MEMORIES // share) for share in (2, 4, 8)),
+)
+"""How much of each text is shown, and how many memories: the first that leaves the file below the limit."""
+_EVENTS: Final = 30
+_TIP_CHARS: Final = 80
+_ENDS: Final = {
+    "missing": "The session before that is not in the store.",
+    "damaged": "The session before that is damaged.",
+    "cycle": "The session before that is one of these.",
+    "limit": "There are more before that.",
+}
+"""Why a chain ends, where it does not end at a first session."""
 _ESCAPES: Final = (
     ("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"),
 )  # fmt: skip
 
 
 def render(found: Report) -> bytes:
-    """The file, UTF-8: the same bytes for the same rows, and below 2 MB for 10,000 memories.
+    """The file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
 
-    Cost: some 0.2 s for 10,000 memories; twice that where their texts must be cut to fit.
+    Cost: some 0.1 s for 10,000 memories; four times that where texts must be cut to fit.
     """
-    page = _rendered(found, TEXT_CHARS)
-    if len(page) > MOST_BYTES:
-        page = _rendered(found, _chars_for(found, len(page) - MOST_BYTES))
-    return page
-
-
-def _chars_for(found: Report, too_much: int) -> int:
-    """How much of each memory's text leaves the file ``too_much`` bytes smaller."""
-    texts = [one_line(one.text) for one in (*found.memories, *found.forgotten)]
-
-    def size(chars: int) -> int:
-        return len(_embedded([tables.cut(text, chars) for text in texts]).encode())
-
-    whole, low, high = size(TEXT_CHARS), _LEAST_CHARS, TEXT_CHARS
+    page = _rendered(found, *_SIZES[0])
+    if len(page) <= MOST_BYTES:
+        return page
+    low, high = 1, len(_SIZES) - 1
     while low < high:
-        chars = (low + high + 1) // 2
-        low, high = (chars, high) if whole - size(chars) >= too_much else (low, chars - 1)
-    return low
+        at = (low + high) // 2
+        low, high = (low, at) if len(_rendered(found, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
+    return _rendered(found, *_SIZES[low])
 
 
-def _rendered(found: Report, chars: int) -> bytes:
+def _rendered(found: Report, chars: int, most: int) -> bytes:
     style, script = _asset("report.css"), _asset("report.js")
     text = _environment().get_template("page.html.j2").render(
         found=found,
@@ -66,23 +68,32 @@ def _rendered(found: Report, chars: int) -> bytes:
         name=found.health.project.rstrip("/").rpartition("/")[2] or found.health.project,
         since="" if found.since_ms is None else day(found.since_ms),
         chars=chars if chars < TEXT_CHARS else 0,
-        most=MEMORIES,
+        text_chars=chars,
+        most=most,
         events=_EVENTS,
-        tables={
-            "memories": tables.memories(found, chars),
-            **{make.__name__: make(found) for make in (
-                tables.ledger, tables.days, tables.sessions, tables.gates, tables.states, tables.goals,
-                tables.patterns, tables.clusters,
-            )},
-        },
+        ends=_ENDS,
+        tables=_tables(found, chars, most),
         charts={
             "days": charts.bars(found.ledger.days),
-            "map": charts.scatter(found.map),
+            "map": charts.scatter(found.map, min(chars, _TIP_CHARS)),
             "drift": charts.drift_line(found.map.drift),
         },
-        details=[(one, charts.session_line(one.points, one.marks), _session(one)) for one in found.details],
+        details=[
+            (one, charts.session_line(one.points, one.marks, min(chars, _TIP_CHARS)), _session(one))
+            for one in found.details
+        ],
     )  # fmt: skip
     return text.encode("utf-8", "backslashreplace")
+
+
+def _tables(found: Report, chars: int, most: int) -> dict[str, tables.Table]:
+    """Each table by its name."""
+    kinds = (
+        *(tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
+        *(tables.goals, tables.patterns, tables.clusters),
+    )
+    made = (tables.memories(found, most), *(make(found) for make in kinds))
+    return {one.name: one.cut_to(chars) for one in made}
 
 
 def _session(one: SessionDetail) -> str:
@@ -140,7 +151,10 @@ def _environment() -> jinja2.Environment:
         finalize=_finalized,
     )
     environment.filters.update(
-        stamp=tables.stamp, embedded=lambda table: Markup(_embedded(table.data())), counts=_counts
+        stamp=tables.stamp,
+        cut=lambda text, chars: tables.cut(one_line(text), chars),
+        embedded=lambda table: Markup(_embedded(table.data())),
+        counts=_counts,
     )
     return environment
 

@@ -60,6 +60,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         times = (at for at, one in enumerate(self.columns) if one.kind == "time")
         return next(times, -1) if self.is_sorted else -1
 
+    def cut_to(self, chars: int) -> Table:
+        """The same with the first ``chars`` of each text."""
+        rows = [[cut(cell, chars) if isinstance(cell, str) else cell for cell in row] for row in self.rows]
+        return msgspec.structs.replace(self, rows=rows)
+
     def first_rows(self) -> list[list[tuple[str, str]]]:
         """The first page: text and class of each cell."""
         return [
@@ -113,8 +118,8 @@ def _s(at_ms: int) -> int:
     return at_ms // 1000
 
 
-def memories(found: Report, chars: int) -> Table:
-    """Live memories and then the soft-deleted ones; of each text the first ``chars``."""
+def memories(found: Report, most: int) -> Table:
+    """The newest ``most`` memories, live ones and then the soft-deleted."""
     columns = (
         Column("Memory", is_wide=True),
         Column("Id"),
@@ -127,15 +132,15 @@ def memories(found: Report, chars: int) -> Table:
         Column("Used", "number"),
         Column("Tags", is_repeated=True),
     )
-    rows = [_memory(one, chars) for one in (*found.memories, *found.forgotten)]
+    rows = [_memory(one) for one in (*found.memories, *found.forgotten)[:most]]
     is_sorted = not found.forgotten
     return Table(name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=is_sorted)
 
 
-def _memory(one: MemoryRow, chars: int) -> tuple[Cell, ...]:
+def _memory(one: MemoryRow) -> tuple[Cell, ...]:
     note = ", forgotten" if one.is_forgotten else ", pinned" if one.is_pinned else ""
     return (
-        cut(one_line(one.text), chars), one_line(one.id[:_ID]), _s(one.created_ms), one_line(one.standing),
+        one_line(one.text), one_line(one.id[:_ID]), _s(one.created_ms), one_line(one.standing),
         one_line(one.source) + note, round(one.importance, 2), one.recalled, one.shown, one.used,
         one_line(", ".join(one.tags)),
     )  # fmt: skip
@@ -194,7 +199,8 @@ def sessions(found: Report) -> Table:
     )
     rows = [
         (
-            _s(one.last_ms), one_line(f"damaged: {one.damage}" if one.damage else one.goal), one.events,
+            _s(one.last_ms), one_line(f"damaged: {one.damage}" if one.damage else one.goal),
+            one.events,
             None if one.ic is None else round(one.ic, 2), one_line(one.ic_level),
             one_line(f"{one.previous_id[:_ID]} ({one.relation})" if one.previous_id else ""),
             one_line(one.id[:_ID]),
