@@ -30,6 +30,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     works: bool
     sentence: str
     lines: Sequence[Line] = ()
+    figures: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """The numbers behind the lines, for programs: identity, store, requirements, owner."""
 
 
 class MemoryRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -180,7 +180,7 @@ def _status(call: Call) -> Reply:
         if call.option("session-id"):
             raise
         live = None
-    return reply(orjson.dumps(_status_view(call.context, live), option=orjson.OPT_INDENT_2))
+    return reply(orjson.dumps(status_view(call.context, live), option=orjson.OPT_INDENT_2))
 
 
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
@@ -212,8 +212,9 @@ def _row_view(row: SessionRow) -> dict[str, object]:
     return view
 
 
-def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
-    view: dict[str, object] = {
+def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, Any]:
+    """Where a session stands; without one what waits in the store."""
+    view: dict[str, Any] = {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",
         "sessions": context.store.count(),

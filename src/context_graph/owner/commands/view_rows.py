@@ -17,7 +17,7 @@ from context_graph.operations.operation import about, read
 from context_graph.owner.commands.call import Call, reply
 from context_graph.owner.commands.maintenance import look
 from context_graph.owner.commands.memory import body_of
-from context_graph.owner.commands.session import find_session
+from context_graph.owner.commands.session import find_session, status_view
 from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
 from context_graph.view.rows import Health, Pane, Shown, to_json
 from context_graph.view.text import pane_lines
@@ -41,12 +41,16 @@ def _health(call: Call) -> Reply:
 
 def _health_of(call: Call) -> Health:
     """As of now or, where it works, as of the time that ``as-of`` names: the same whenever it is asked."""
+    identity = status_view(call.context, call.context.sessions.latest())
+    requirements = call.gates.status_line(call.request).stdout.decode().strip()
     hooks = call.flag("hooks-set-up", True)
-    found = health.health_of(look(call, quick=True), call.began_ms, hooks_set_up=hooks)
-    at_ms = _as_of(call)
-    if at_ms is None or not found.works:
-        return found
-    return health.health_of(look(call, quick=True, now_ms=at_ms), at_ms, hooks_set_up=hooks)
+
+    def then(now_ms: int) -> Health:
+        found = look(call, quick=True, now_ms=now_ms)
+        return health.health_of(found, identity, requirements, now_ms, hooks_set_up=hooks)
+
+    found, at_ms = then(call.began_ms), _as_of(call)
+    return found if at_ms is None or not found.works else then(at_ms)
 
 
 def _memories(call: Call) -> Reply:

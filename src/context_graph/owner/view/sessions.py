@@ -26,6 +26,7 @@ from context_graph.view.rows import (
     SessionPage,
     SessionRow,
 )
+from context_graph.view.units import counted
 
 _CHAIN: Final = 20
 _MARKED: Final = frozenset({"denied", "blocked", "satisfied", "cleared", "paused"})
@@ -144,7 +145,7 @@ def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -
         if one.session_id == session_id:
             told[one.at_ms] = told.get(one.at_ms, 0) + 1
     for at_ms, count in told.items():
-        yield Mark(at_ms, "injection", f"{count} {'memory' if count == 1 else 'memories'} shown")
+        yield Mark(at_ms, "injection", f"{counted(count, 'memory', 'memories')} shown")
 
 
 def _facts(live: LiveSession) -> Iterator[Line]:
@@ -152,7 +153,8 @@ def _facts(live: LiveSession) -> Iterator[Line]:
     prompts = kinds.get(EventKind.PROMPT_SUBMIT.value, 0)
     failed = kinds.get(EventKind.POST_TOOL_FAILURE.value, 0)
     calls = kinds.get(EventKind.POST_TOOL.value, 0) + failed
-    yield Line("events", f"{live.events_applied}: {prompts} prompts, {calls} tool calls, {failed} failed")
+    told = f"{counted(prompts, 'prompt')}, {counted(calls, 'tool call')}, {failed} failed"
+    yield Line("events", f"{live.events_applied}: {told}")
     if live.events_duplicate:
         yield Line("sent twice", str(live.events_duplicate))
     if live.has_evidence:
@@ -161,7 +163,7 @@ def _facts(live: LiveSession) -> Iterator[Line]:
             "continuity", f"{live.snapshot.last_ic:.2f}, lowest {min(live.ic_history, default=0.0):.2f}"
         )
         yield Line("consciousness", f"{metrics.consciousness:.2f} ({metrics.state.name.lower()})")
-        yield Line("r", f"{live.snapshot.integration:.2f}")
+        yield Line("synchrony", f"{live.snapshot.integration:.2f}")
     else:
         yield Line("continuity", "nothing measured yet")
 
