@@ -19,7 +19,7 @@ from rich.console import Console
 
 from demo import CLI, Demo, drift, gate, today, yesterday
 
-SIZE: Final = {"width": 1180, "height": 1270}
+SIZE: Final = {"width": 1260, "height": 1270}
 FILES: Final = ("src/gateway/rate_limiter.py", "src/gateway/retries.py")
 MEMORIES: Final = (
     ("Retries back off from 100 ms to 5 s with full jitter; the first is at once.", FILES[1]),

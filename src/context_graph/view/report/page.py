@@ -25,7 +25,7 @@ MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph rep
 """What each report begins with."""
 MOST_BYTES: Final = 1_950_000
 _SIZES: Final = (
-    *((chars, MEMORIES) for chars in (TEXT_CHARS, 130, 110, 95, 80, 70, 60, 50, 40, 30, 20, 12)),
+    *((chars, MEMORIES) for chars in (*range(TEXT_CHARS, 30, -5), 30, 20, 12)),
     *((12, MEMORIES // share) for share in (2, 4, 8)),
 )
 """How much of each text is shown, and how many memories: the first that leaves the file below the limit."""
@@ -46,7 +46,7 @@ _ESCAPES: Final = (
 def render(found: Report) -> bytes:
     """The file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
 
-    Cost: some 0.1 s for 10,000 memories; four times that where texts must be cut to fit.
+    Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
     """
     page = _rendered(found, *_SIZES[0])
     if len(page) <= MOST_BYTES:
