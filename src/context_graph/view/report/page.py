@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -48,17 +49,18 @@ def render(found: Report) -> bytes:
 
     Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
     """
-    page = _rendered(found, *_SIZES[0])
+    made = _tables(found)
+    page = _rendered(found, made, *_SIZES[0])
     if len(page) <= MOST_BYTES:
         return page
     low, high = 1, len(_SIZES) - 1
     while low < high:
         at = (low + high) // 2
-        low, high = (low, at) if len(_rendered(found, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
-    return _rendered(found, *_SIZES[low])
+        low, high = (low, at) if len(_rendered(found, made, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
+    return _rendered(found, made, *_SIZES[low])
 
 
-def _rendered(found: Report, chars: int, most: int) -> bytes:
+def _rendered(found: Report, made: Mapping[str, tables.Table], chars: int, most: int) -> bytes:
     style, script = _asset("report.css"), _asset("report.js")
     text = _environment().get_template("page.html.j2").render(
         found=found,
@@ -72,7 +74,7 @@ def _rendered(found: Report, chars: int, most: int) -> bytes:
         most=most,
         events=_EVENTS,
         ends=_ENDS,
-        tables=_tables(found, chars, most),
+        tables={name: one.cut_to(chars, most) for name, one in made.items()},
         charts={
             "days": charts.bars(found.ledger.days),
             "map": charts.scatter(found.map, min(chars, _TIP_CHARS)),
@@ -86,14 +88,13 @@ def _rendered(found: Report, chars: int, most: int) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _tables(found: Report, chars: int, most: int) -> dict[str, tables.Table]:
+def _tables(found: Report) -> dict[str, tables.Table]:
     """Each table by its name."""
     kinds = (
-        *(tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
+        *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
         *(tables.goals, tables.patterns, tables.clusters),
     )
-    made = (tables.memories(found, most), *(make(found) for make in kinds))
-    return {one.name: one.cut_to(chars) for one in made}
+    return {one.name: one for one in (make(found) for make in kinds)}
 
 
 def _session(one: SessionDetail) -> str:

@@ -60,9 +60,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         times = (at for at, one in enumerate(self.columns) if one.kind == "time")
         return next(times, -1) if self.is_sorted else -1
 
-    def cut_to(self, chars: int) -> Table:
-        """The same with the first ``chars`` of each text."""
-        rows = [[cut(cell, chars) if isinstance(cell, str) else cell for cell in row] for row in self.rows]
+    def cut_to(self, chars: int, most: int) -> Table:
+        """The first ``most`` rows, with the first ``chars`` of each text."""
+        rows = [
+            [cut(cell, chars) if isinstance(cell, str) else cell for cell in row] for row in self.rows[:most]
+        ]
         return msgspec.structs.replace(self, rows=rows)
 
     def first_rows(self) -> list[list[tuple[str, str]]]:
@@ -118,8 +120,8 @@ def _s(at_ms: int) -> int:
     return at_ms // 1000
 
 
-def memories(found: Report, most: int) -> Table:
-    """The newest ``most`` memories, live ones and then the soft-deleted."""
+def memories(found: Report) -> Table:
+    """Live memories, then the soft-deleted ones."""
     columns = (
         Column("Memory", is_wide=True),
         Column("Id"),
@@ -132,7 +134,7 @@ def memories(found: Report, most: int) -> Table:
         Column("Used", "number"),
         Column("Tags", is_repeated=True),
     )
-    rows = [_memory(one) for one in (*found.memories, *found.forgotten)[:most]]
+    rows = [_memory(one) for one in (*found.memories, *found.forgotten)]
     is_sorted = not found.forgotten
     return Table(name="memories", caption="Memories", columns=columns, rows=rows, is_sorted=is_sorted)
 
