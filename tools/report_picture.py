@@ -17,30 +17,10 @@ from typing import Final
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 
-from demo import CLI, Demo, drift, gate, today, yesterday
+from demo import CLI, Demo
+from view_picture import fill
 
 SIZE: Final = {"width": 1260, "height": 1270}
-FILES: Final = ("src/gateway/rate_limiter.py", "src/gateway/retries.py")
-MEMORIES: Final = (
-    ("Retries back off from 100 ms to 5 s with full jitter; the first is at once.", FILES[1]),
-    ("The bucket refills by the clock of the gateway, never by that of the client.", FILES[0]),
-    ("Staging listens on port 8443; the certificate is renewed on the first of a month.", ""),
-    ("Releases go out on Tuesdays, after the migration has run on the replica.", ""),
-)
-
-
-def fill(demo: Demo) -> None:
-    """The demo's sessions, and some memories with the files they rest on, of which one has changed since."""
-    for name in FILES:
-        path = demo.project / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("class TokenBucket:\n    pass\n")
-    yesterday(demo)
-    for text, file in MEMORIES:
-        demo.run("memory", "store", text, *(("--evidence", file) if file else ()))
-    (demo.project / FILES[1]).write_text("class Retries:\n    pass\n")
-    drift(demo, today(demo))
-    gate(demo)
 
 
 def draw(report: Path, folder: Path) -> None:

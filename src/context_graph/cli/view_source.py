@@ -15,6 +15,7 @@ from context_graph.config import checkout_top, locate, project_dir
 from context_graph.doctor.findings import NOTE
 from context_graph.errors import ContextGraphError
 from context_graph.view.rows import (
+    PARTS,
     Gates,
     Health,
     Ledger,
@@ -97,6 +98,7 @@ class OwnerSource:
 
     def follow(self) -> Iterator[Sequence[str]]:
         self._following = Following(locate(self._db_path))
+        yield PARTS  # what changed before it was followed is not known
         yield from self._following
 
     def close(self) -> None:
@@ -108,7 +110,7 @@ class OwnerSource:
     def confirm(self, memory_id: str) -> str:
         found = self._done("memory.confirm", {"id": memory_id})
         standing = found.get("standing")
-        return f"{_short(found)} is confirmed{f': {standing}' if standing else ''}; z takes that back"
+        return f"{_short(found)} is confirmed{f': {standing}' if standing else ''}"
 
     def take_back(self, memory_id: str) -> str:
         return f"{_short(self._done('memory.confirm', {'id': memory_id, 'take_back': True}))} is as it was"

@@ -55,7 +55,10 @@ class Source(Protocol):
     def map(self) -> Map: ...
 
     def follow(self) -> Iterator[Sequence[str]]:
-        """The parts (`rows.PARTS`) that changed, each time the owner says so; ends when the owner is gone."""
+        """The parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.
+
+        Ends, or raises, when the owner is gone. Starts none.
+        """
         ...
 
     def close(self) -> None:

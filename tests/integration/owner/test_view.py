@@ -131,7 +131,7 @@ def test_a_confirmed_memory_rests_on_its_files_as_they_are_and_that_is_taken_bac
     one = store(cli, PORT, evidence="app.toml")
     (cli.project / "app.toml").write_text("port = 8443\nhost = 'staging'\n")
     assert source.memory(one).row.standing == "changed since: app.toml"
-    assert source.confirm(one) == f"{one[:8]} is confirmed: verified; z takes that back"
+    assert source.confirm(one) == f"{one[:8]} is confirmed: verified"
     seen = source.memory(one)
     assert seen.row.standing_kind == "verified" and "confirmed" in {line.name for line in seen.facts}
     assert source.take_back(one) == f"{one[:8]} is as it was"
@@ -280,10 +280,15 @@ class _Following(threading.Thread):
         self._source = source
         self.told: list[str] = []
         self.lines = 0
+        self.began = threading.Event()
         self.start()
+        assert self.began.wait(20)
 
     def run(self) -> None:
-        for parts in self._source.follow():
+        changes = iter(self._source.follow())
+        assert tuple(next(changes)) == PARTS, "what changed before is not known"
+        self.began.set()
+        for parts in changes:
             self.told += parts
             self.lines += 1
 
@@ -321,7 +326,6 @@ def test_a_busy_store_is_told_of_in_few_lines_and_other_stores_not_at_all(
 ) -> None:
     cli.start_owner()
     following = _Following(source)
-    time.sleep(0.2)
     lines = "\n".join(
         json.dumps({"content": f"note {number}", "rationale": "made for a test"}) for number in range(200)
     )
