@@ -96,6 +96,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         "restore",
         "setup",
         "doctor",
+        "report",
         "status",
         "view",
         "help",

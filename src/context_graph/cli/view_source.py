@@ -34,6 +34,7 @@ from context_graph.wire.client import Following
 
 _ASK_S: Final = 15.0
 _SHORT: Final = 8
+_DISK: Final = "disk"
 _JOB_S: Final = 0.2
 T = TypeVar("T")
 
@@ -55,10 +56,13 @@ class OwnerSource:
 
     # Source
 
-    def health(self) -> Health:
+    def health(self, *, as_of_ms: int | None = None) -> Health:
         """The owner's lines, then those about the client and the disk."""
         are_set_up, lines = _surroundings(self._db_path)
-        found = self._rows("view.health", {"hooks-set-up": "true" if are_set_up else "false"}, Health)
+        asked = {"hooks-set-up": "true" if are_set_up else "false", "as-of": _text(as_of_ms)}
+        found = self._rows("view.health", asked, Health)
+        if as_of_ms is not None:
+            lines = [one for one in lines if one.name != _DISK]
         return msgspec.structs.replace(found, lines=[*found.lines, *lines])
 
     def memories(
@@ -68,7 +72,7 @@ class OwnerSource:
         return self._rows("view.memories", asked, MemoryPage)
 
     def memory(self, memory_id: str, *, as_of_ms: int | None = None) -> MemoryDetail:
-        asked = {"id": memory_id, "as-of": "" if as_of_ms is None else str(as_of_ms)}
+        asked = {"id": memory_id, "as-of": _text(as_of_ms)}
         return self._rows("view.memory", asked, MemoryDetail)
 
     def ledger(self, *, limit: int = 500, session_id: str = "") -> Ledger:
@@ -178,6 +182,10 @@ class OwnerSource:
         raise RefusedError(job.get("error") or f"the run was {job['state']}; nothing was changed")
 
 
+def _text(at_ms: int | None) -> str:
+    return "" if at_ms is None else str(at_ms)
+
+
 def _short(found: Mapping[str, Any]) -> str:
     return str(found["id"])[:_SHORT]
 
@@ -244,7 +252,7 @@ def _surroundings(db_path: str | None) -> tuple[bool, list[Line]]:
     lines = [
         Line("hooks", f"set up for {counted(len(events), 'event')}" if events else "none are set up here"),
         Line("Claude's memory", f"{state}, {counted(own['files'], 'file')}, {size(own['bytes'])}"),
-        Line("disk", f"{size(use['store_bytes'])} for this project{free}"),
+        Line(_DISK, f"{size(use['store_bytes'])} for this project{free}"),
     ]
     for one in (*findings, *hooks.findings, *found, *more):
         text = f"{one.what}; {one.cure}" if one.cure else one.what

@@ -13,7 +13,7 @@ def shown(text: str) -> str:
 
     A memory or a project's file may hold such characters: they could write the clipboard or hide a line.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable():  # nothing of what is escaped below is
         return text
     return "".join(map(_visible, text))
 

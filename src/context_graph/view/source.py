@@ -26,7 +26,11 @@ from context_graph.view.rows import (
 class Source(Protocol):
     """One project's store. Every method may raise ContextGraphError, whose text says what is wrong."""
 
-    def health(self) -> Health: ...
+    def health(self, *, as_of_ms: int | None = None) -> Health:
+        """With ``as_of_ms`` ages and counts end there, and what belongs to this moment, as free space, is
+        left out; whether it works is judged now.
+        """
+        ...
 
     def memories(
         self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200

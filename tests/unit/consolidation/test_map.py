@@ -38,6 +38,10 @@ def test_memories_of_one_cluster_lie_nearer_to_each_other_than_to_others() -> No
     clustered = of >= 0
     distances = np.linalg.norm(places[clustered][:, None] - centres[None], axis=2)
     assert (distances.argmin(axis=1) == of[clustered]).mean() > 0.8
+    for number, centre in enumerate(centres):
+        own = places[of == number]
+        assert (own.min(axis=0) <= centre).all() and (centre <= own.max(axis=0)).all(), "a name lies within"
+    assert places.max(axis=0) == pytest.approx([0.96, 0.96], abs=0.01), "the whole sheet is used"
     assert lay_out(snap, rows, found) == (spots, groups)
 
 

@@ -41,7 +41,7 @@ def lay_out(
     axes = _axes(centres if len(shown) > 2 else space[some])
     places, middles = space[some] @ axes, centres @ axes
     for axis in range(axes.shape[1]):
-        anchors = middles[:, axis] if len(shown) > 2 else places[:, axis]
+        anchors = (middles if len(shown) > 2 else places)[:, axis].copy()  # the columns are written below
         middles[:, axis] = _evened(middles[:, axis], anchors, places[:, axis])
         places[:, axis] = _evened(places[:, axis], anchors, places[:, axis])
     of = np.full(len(snap), -1, np.int64)

@@ -40,13 +40,17 @@ def _health(call: Call) -> Reply:
 
 
 def _health_of(call: Call) -> Health:
-    return health.health_of(
-        look(call, quick=True),
-        status_view(call.context, call.context.sessions.latest()),
-        call.gates.status_line(call.request).stdout.decode().strip(),
-        call.began_ms,
-        hooks_set_up=call.flag("hooks-set-up", True),
-    )
+    """As of now or, where it works, as of the time that ``as-of`` names: the same whenever it is asked."""
+    identity = status_view(call.context, call.context.sessions.latest())
+    requirements = call.gates.status_line(call.request).stdout.decode().strip()
+    hooks = call.flag("hooks-set-up", True)
+
+    def then(now_ms: int) -> Health:
+        found = look(call, quick=True, now_ms=now_ms)
+        return health.health_of(found, identity, requirements, now_ms, hooks_set_up=hooks)
+
+    found, at_ms = then(call.began_ms), _as_of(call)
+    return found if at_ms is None or not found.works else then(at_ms)
 
 
 def _memories(call: Call) -> Reply:
@@ -62,11 +66,13 @@ def _memories(call: Call) -> Reply:
 
 
 def _memory(call: Call) -> Reply:
-    as_of = call.option("as-of")
-    at_ms = (
-        parse_time("as-of", int(as_of) if as_of.isascii() and as_of.isdigit() else as_of) if as_of else None
-    )
-    return _rows(memories.memory_detail(call.context, call.option("id"), at_ms))
+    return _rows(memories.memory_detail(call.context, call.option("id"), _as_of(call)))
+
+
+def _as_of(call: Call) -> int | None:
+    """Unix ms of the option ``as-of``; None without it."""
+    told = call.option("as-of")
+    return parse_time("as-of", int(told) if told.isascii() and told.isdigit() else told) if told else None
 
 
 class _Texts(msgspec.Struct):
