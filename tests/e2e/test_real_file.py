@@ -31,6 +31,8 @@ MENDING: list[Any] = [
     "Rounded each line. I decided to round half up, as the tax office asks.",
 ]
 LOOKING: list[Any] = [
+    # As long as any model takes to its first call: the index of files is built meanwhile.
+    {"tool": "Bash", "input": {"command": "sleep 0.5", "description": "Wait"}},
     {"tool": "Read", "input": {"file_path": "@PROJECT@/invoice.py"}},
     "It rounds half up.",
 ]

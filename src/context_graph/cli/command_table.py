@@ -353,6 +353,28 @@ STATUS: Final = Command(
         JSON,
     ),
 )
+VIEW: Final = Command(
+    "",
+    "view",
+    "Look at everything in the terminal",
+    """Show health, memories, ledger, sessions, consolidations, gates and map of this project in the terminal.
+
+    It is live while a session runs. 1 to 7 choose the screen, ? shows the keys, q ends it. Whatever changes
+    something asks first and can be undone. Needs the extra `view`; docs/view.md says how to get it.
+
+    Exit codes: 0 ended by the person; 1 no terminal, the extra is missing, or a wrong option.
+
+    Example: context-graph-cli view
+    """,
+    (
+        Option(
+            "--theme",
+            "dark or light. Default: as the terminal says of itself in $COLORFGBG, else dark.",
+            choices=("dark", "light"),
+        ),
+        DB_PATH,
+    ),
+)
 OWNER_STATUS: Final = Command(
     "owner",
     "status",
@@ -373,7 +395,7 @@ DIRECT: Final = {
     (one.group, one.word): one
     for one in (
         *(RESTORE_IDENTITY, PERSIST_IDENTITY, CHECK_IDENTITY, INJECT_CONTEXT),
-        *(STATUS, OWNER_STATUS),
+        *(STATUS, VIEW, OWNER_STATUS),
     )
 }
 """What plain words call without Typer: seed 000's four hook commands, and what people ask often."""

@@ -39,6 +39,7 @@ _GROUPS: Final = {
 _COMMANDS: Final = {
     "setup": "Set a project up for Claude Code, or take it out again",
     "doctor": "Try hooks and memory tools out, and say what is wrong",
+    "report": "Write everything into one HTML file",
     "backup": "Copy this project's store while it is in use",
     "restore": "Put a backup in the store's place",
     "repair": "Salvage a damaged store",
@@ -97,7 +98,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     """
     import typer  # 40 ms: not before it is known that a command is Typer's
 
-    from context_graph.cli.command_table import MCP, STATUS, typer_command
+    from context_graph.cli.command_table import MCP, STATUS, VIEW, typer_command
 
     app = typer.Typer(
         name=PROGRAM,
@@ -108,7 +109,7 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     _add_version(app)
-    known = {*_GROUPS, *_COMMANDS, MCP.word, STATUS.word, *_ABOUT_ITSELF}
+    known = {*_GROUPS, *_COMMANDS, MCP.word, STATUS.word, VIEW.word, *_ABOUT_ITSELF}
     wanted = {called} if called in known else known
     for name, words in _GROUPS.items():
         if name in wanted:
@@ -116,8 +117,9 @@ def build_app(called: str = "", command: str = "") -> typer.Typer:
     for name, words in _COMMANDS.items():
         if name in wanted:
             app.command(name, short_help=words)(_load_command(name))
-    if STATUS.word in wanted:
-        typer_command(app, STATUS, _work_of(STATUS))
+    for one in (STATUS, VIEW):
+        if one.word in wanted:
+            typer_command(app, one, _work_of(one))
     if MCP.word in wanted:
         typer_command(app, MCP, serve)
     for name, words in _ABOUT_ITSELF.items():
@@ -174,6 +176,8 @@ def _load_command(name: str) -> Callable[..., None]:
         from context_graph.cli.setup import setup as command
     elif name == "doctor":
         from context_graph.cli.doctor import doctor as command
+    elif name == "report":
+        from context_graph.cli.report import report as command
     elif name in _ABOUT_ITSELF:
         from context_graph.cli.about_itself import completion_command, help_command
 
@@ -251,6 +255,10 @@ def run_directly(words: Sequence[str]) -> bool:
 
 def _work_of(command: Command) -> Callable[..., None]:
     """The function of a command of the table ``DIRECT``."""
+    if command.word == "view":
+        from context_graph.cli.view import view
+
+        return view
     if command.word == "status":
         from context_graph.cli.owner_view import owner_status
         from context_graph.cli.status import status

@@ -110,8 +110,8 @@ def _compaction(one: Mapping[str, Any]) -> str:
 
 def chain_text(chain: Sequence[Mapping[str, Any]], end: str) -> str:
     """The sessions before this one, newest first; each link with what was measured between the two."""
-    links = "".join(f" <- {before['session_id']}{_link(after)}" for after, before in pairwise(chain))
-    links = f"{chain[0]['session_id']}{links}" if chain else ""
+    links = "".join(f" <- {before['id']}{_link(after)}" for after, before in pairwise(chain))
+    links = f"{chain[0]['id']}{links}" if chain else ""
     return columns([("chain", f"{links}{_CHAIN_ENDS.get(end, '')}")])
 
 

@@ -9,30 +9,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from context_graph.cli.tables import columns, width
+from context_graph.view.safe import shown as shown
 
-_KEPT = "\n\t"
 _NAME, _WRONG, _PLAIN = "\x1b[1;36m", "\x1b[1;31m", "\x1b[0m"
 _LEAST_ROOM = 20
-_TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-
-
-def shown(text: str) -> str:
-    """``text`` with what steers a terminal or turns the direction of reading in its escaped form (`\\x1b`).
-
-    A memory or a project's file may hold such characters: they could write the clipboard or hide a line.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    code = ord(character)
-    if (code < 0x20 and character not in _KEPT) or 0x7F <= code < 0xA0:
-        return f"\\x{code:02x}"
-    if character in _TURNING or 0xD800 <= code < 0xE000:
-        return f"\\u{code:04x}"
-    return character
 
 
 def show(rows: Sequence[tuple[str, str]]) -> None:

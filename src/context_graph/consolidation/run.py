@@ -18,6 +18,16 @@ import numpy as np
 from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
 from context_graph.consolidation.finders import connections, duplicates, salience
+from context_graph.consolidation.map import (
+    MAP,
+    Habit,
+    Measured,
+    StoreMap,
+    decode_map,
+    encode_map,
+    is_redrawn,
+    with_drift,
+)
 from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
 from context_graph.consolidation.plan import GOALS, Mode, NewLink, Plan, decode_goals, encode_goals
 from context_graph.consolidation.prepare import prepare
@@ -32,6 +42,7 @@ from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.areas import Area
+    from context_graph.consolidation.map import Group, Spot
     from context_graph.consolidation.plan import Goal
 
 _KIB: Final = 1024
@@ -87,6 +98,8 @@ class _Search:
         self._request, self._store = request, store
         self._stages = stages
         self._kept_goals = decode_goals(store.meta(GOALS))
+        self._spots: tuple[Spot, ...] = ()
+        self._groups: tuple[Group, ...] = ()
         self._areas: Sequence[Area] = ()
         self._snap = snap = snapshot.read(
             store,
@@ -109,6 +122,8 @@ class _Search:
                 self._replay()
                 self._aim()
             self._measure()
+            if mode is not Mode.LIGHT:
+                self._draw()
         self.plan.notes = tuple(self._notes())
 
     def discover(self, wanted: GoalSearch) -> None:
@@ -137,10 +152,11 @@ class _Search:
 
     def _connect(self) -> None:
         """Deep and rem: cluster what remains, and link inside clusters."""
-        from context_graph.consolidation.finders import causal, clusters
+        from context_graph.consolidation.finders import causal, clusters, layout
 
         snap, rows, plan = self._snap, self._remaining(), self.plan
         plan.clusters = tuple(clusters.find(snap, rows, progress=self._stages.begin("clusters")))
+        self._spots, self._groups = layout.lay_out(snap, rows, plan.clusters)
         links = causal.links(snap, plan.clusters, rows, progress=self._stages.begin("links"))
         plan.links = _first_of_each(links)
         snap.release(*SPACES)
@@ -186,6 +202,29 @@ class _Search:
         progress = self._stages.begin("connections")
         found = connections.changed(snap, provider, self._remaining(), plan.links, progress=progress)
         plan.connections = tuple(found)
+
+    def _draw(self) -> None:
+        """Deep and rem: the map that people look at. A deep one keeps the last rem's patterns and drift."""
+        plan, taken_ms = self.plan, self._snap.taken_ms
+        kept = decode_map(self._store.meta(MAP))
+        patterns: tuple[Habit, ...] = () if kept is None else kept.patterns
+        if plan.mode is Mode.REM:
+            patterns = tuple(
+                Habit(one.description, one.memory_count, round(one.confidence, 4)) for one in plan.patterns
+            )
+        measured, drift = None, plan.drift
+        if drift is not None and drift.recent:
+            measured = Measured(taken_ms, round(drift.similarity, 4), drift.level, drift.shifts)
+        drawn = StoreMap(
+            at_ms=taken_ms,
+            seq=plan.seq,
+            spots=self._spots,
+            clusters=self._groups,
+            patterns=patterns,
+            drift=with_drift(() if kept is None else kept.drift, measured),
+        )
+        if is_redrawn(kept, drawn):
+            self.facts[MAP] = encode_map(drawn)
 
     def _provider(self) -> EmbeddingProvider | None:
         """The store's, by which its memories' words are told apart; None for one that this process lacks."""

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from context_graph.doctor.findings import ERROR, NOTE, WARNING, Finding
 from context_graph.errors import UsageError
-from context_graph.gates.commands.command_context import CommandContext
-from context_graph.gates.commands.upkeep import doctor
 
 _VERSION_S: Final = 20.0
 _VERSION: Final = re.compile(r"\d{1,9}+\.\d{1,9}+\.\d{1,9}+\S*")
@@ -111,6 +109,9 @@ def _size(path: Path) -> int:
 
 def governance(folder: Path, root: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], list[Finding]]:
     """The state of the project's requirements. Having none is no problem."""
+    from context_graph.gates.commands.command_context import CommandContext  # 25 ms: not for `disk_use`
+    from context_graph.gates.commands.upkeep import doctor
+
     try:
         context = CommandContext(str(folder), env, cache_dir=f"{root}/cache/requirements", pid=os.getppid())
     except UsageError as error:

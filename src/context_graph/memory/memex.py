@@ -22,8 +22,9 @@ from uuid import UUID, uuid4
 
 from context_graph.config import data_root
 from context_graph.config.settings import MemoryConfig
-from context_graph.errors import InvalidParamsError, StoreError
+from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.memory import editing, runs
+from context_graph.memory.confirming import confirmed, unconfirmed
 from context_graph.memory.core import Core, now_ms
 from context_graph.memory.editing import Forgotten
 from context_graph.memory.embed import EmbeddingProvider
@@ -268,6 +269,26 @@ class Memex(Reading):
                 editing.update_nodes(core, [node])
             core.did(Deed.ACCEPTED)
             return node
+
+    def confirm(self, node_id: UUID | str, folder: str | None, *, take_back: bool = False) -> MemoryNode:
+        """Note that a memory still holds: it rests on its files as they are now, and no review asks for it.
+
+        Args:
+            folder: In the checkout where the files are; None leaves what it rests on as it is.
+            take_back: Undo the last confirmation instead.
+
+        Raises:
+            GraphQueryError: It is not in the store; or there is no confirmation to take back.
+        """
+        wanted = as_uuid("node_id", node_id)
+        with self._core.operation("update", writes=True) as core:
+            node = core.live(wanted)
+            changed = unconfirmed(node) if take_back else confirmed(node, self.evidence, folder, now_ms())
+            if changed is None:
+                raise GraphQueryError(f"memory {wanted} was not confirmed; there is nothing to take back")
+            editing.update_nodes(core, [changed])
+            core.did(Deed.ACCEPTED)
+            return changed
 
     def touch(self, ids: Iterable[UUID | str], followed: Iterable[GraphEdge] = ()) -> None:
         """Count a use of each memory: access count and time of last access. Unknown ids are skipped.

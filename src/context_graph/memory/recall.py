@@ -95,6 +95,22 @@ class Recall:
     followed: tuple[GraphEdge, ...] = field(default=(), compare=False)
     """Edges that were followed from one of these memories to another."""
 
+    def led_to(self) -> dict[str, list[UUID]]:
+        """Memory -> the edges followed to it: of an edge's two ends the one that answers less."""
+        place = {one.node.id: number for number, one in enumerate(self.nodes)}
+        led: dict[str, list[UUID]] = {}
+        for edge in self.followed:
+            end = max(edge.source_id, edge.target_id, key=place.__getitem__)
+            led.setdefault(str(end), []).append(edge.id)
+        return led
+
+    def worth(self) -> dict[str, dict[str, float]]:
+        """Memory -> what its relevance is made of, in log-odds (`relevance.worth`)."""
+        return {
+            str(one.node.id): relevance.worth(relevance.kind_of(one.node.content), one.parts)
+            for one in self.nodes
+        }
+
 
 _Judged = tuple[int, float, dict[str, float]]
 """A row, its relevance, and what that is made of."""

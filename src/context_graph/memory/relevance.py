@@ -153,6 +153,17 @@ def probability(kind: Kind, signs: Mapping[str, float]) -> float:
     return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, score))))
 
 
+def worth(kind: Kind, signs: Mapping[str, float]) -> dict[str, float]:
+    """What each sign adds to the log-odds of `probability`, the largest first, without what adds nothing.
+
+    ``signs`` may hold other values too; {} where it has none of NAMES.
+    """
+    if not signs.keys() >= set(NAMES):
+        return {}
+    added = {name: round(a * signs[name], 2) for name, a in zip(NAMES, _WEIGHTS[kind], strict=True)}
+    return dict(sorted(((name, one) for name, one in added.items() if one), key=lambda item: -abs(item[1])))
+
+
 def floor_unasked(floor: float, kind: Kind) -> float:
     """The least relevance of a memory that nobody asked for, from a text's; 0 lets all pass, 1 none."""
     if not 0.0 < floor < 1.0:

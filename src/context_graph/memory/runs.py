@@ -91,6 +91,16 @@ def find_run(store: GraphStore, token: UUID | str | None) -> Run:
         if last is None:
             raise GraphQueryError("no consolidation of this store is left to be undone")
         return last
+    found = run_named(store, token)
+    if found.undone_by is not None:
+        raise GraphQueryError(
+            f"consolidation {found.token} was undone already; undo {found.undone_by} to have it again"
+        )
+    return found
+
+
+def run_named(store: GraphStore, token: UUID | str) -> Run:
+    """The run of that token or its unique beginning, undone or not. Raises as `find_run`."""
     digits = str(token).replace("-", "").lower()
     if not 4 <= len(digits) <= 32 or not set(digits) <= set("0123456789abcdef"):
         raise InvalidParamsError.of("token", f"is {str(token)!r:.80}, must be a run's token or its beginning")
@@ -100,10 +110,6 @@ def find_run(store: GraphStore, token: UUID | str | None) -> Run:
     if len(found) > 1:
         raise InvalidParamsError.of(
             "token", f"{token} begins the tokens of {len(found)} runs; give more of it"
-        )
-    if found[0].undone_by is not None:
-        raise GraphQueryError(
-            f"consolidation {found[0].token} was undone already; undo {found[0].undone_by} to have it again"
         )
     return found[0]
 

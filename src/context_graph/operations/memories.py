@@ -355,6 +355,22 @@ class Forget(Called, kw_only=True):
     pinned: Annotated[bool, about("Forget it although it is pinned; only if the user asked for it.")] = False
 
 
+@operation("memory.confirm", short="Confirm that a memory still holds")
+class Confirm(Called, kw_only=True):
+    """Confirm that a memory still holds, although files it rests on have changed.
+
+    From now on it rests on those files as they are, and counts as verified until they change again.
+
+    Exit codes: 0; 1 no such memory, the id fits several, or there is no confirmation to take back; 2 the
+    database is corrupt.
+
+    Example: context-graph-cli memory confirm 5f3c1a2b
+    """
+
+    node_id: Annotated[str, node_named(NODE_ID, wire="id")]
+    take_back: Annotated[bool, about("Undo the last confirmation instead.")] = False
+
+
 @operation(
     "memory.restore",
     short="Restore a forgotten memory",
@@ -433,43 +449,3 @@ class Get(Shown, kw_only=True):
 )
 class Identity(Called):
     """Show the numbers of a session's identity."""
-
-
-@operation("memory.export")
-class Export(Called):
-    """Give one page of an export."""
-
-    format: Annotated[Literal["jsonl", "markdown"], about("What memories are written as.")] = "jsonl"
-    embeddings: Annotated[bool, about("The vectors too.")] = False
-    cursor: Annotated[str, text("Where the page begins.", 4096, 0)] = ""
-
-
-@operation("memory.import")
-class Import(Called):
-    """Take one step of an import: begin, check and write its parts, list its faults, end."""
-
-    phase: Annotated[Literal["begin", "check", "checked", "write", "end"], about("The step.")] = "begin"
-    token: Annotated[str, text("The token from begin; all other steps need it.", 4096)] | None = None
-    overwrite: Annotated[bool, about("Replace memories whose id is here already.")] = False
-    files: Annotated[list[Any], about("A part: Markdown files, {name, text}.")] | None = None
-    lines: Annotated[list[Any], about("A part: lines of JSONL.")] | None = None
-    first_line: Annotated[int, about("Number of the first of them.", ge=1, le=1 << 62)] = 1
-
-
-@operation("memory.reindex")
-class Reindex(Called, kw_only=True):
-    """Compute embeddings again for a moment; the caller repeats it until it is done."""
-
-    provider: Annotated[str, text("What makes the embeddings.", 4096)]
-
-
-@operation("memory.stats", short="Counts, cache, index, embedding, injections")
-class Stats(Called):
-    """Show counts, cache, index, embedding and injections of this project's memory.
-
-    Exit codes: 0; 1 the store can't be used; 2 the database is corrupt.
-
-    Example: context-graph-cli memory stats --json
-    """
-
-    prometheus: Annotated[bool, about("Print the metrics in Prometheus' text format.")] = False

@@ -39,8 +39,9 @@ from context_graph.model.memory import (
     check_content,
     iso_time,
 )
-from context_graph.operations import consolidations, memories, views
+from context_graph.operations import consolidations, memories, transfer, views
 from context_graph.operations.context import Answer, Context
+from context_graph.operations.naming import check_not_pinned, memory_named, text_of
 from context_graph.operations.operation import Called
 
 _TEXT_BASE64_CHARS: Final = (4 * MAX_CONTENT_CHARS + 2) // 3 * 4
@@ -53,11 +54,6 @@ _AS_GIVEN: Final = tuple(
 )
 """Fields of a memory that are stored as given."""
 _STEPS_S: Final = 0.05
-_MIN_CHARS: Final = 4
-"""Of a shortened id: a single letter would fit some memory by chance, and forget it."""
-_HEX: Final = frozenset("0123456789abcdef")
-_SHOWN: Final = 8
-_SHOWN_CHARS: Final = 60
 _imports: Final = Imports()
 
 
@@ -253,6 +249,13 @@ def _forget(context: Context, given: memories.Forget) -> Answer:
     return Answer(found, quotes=told.tombstone.reason != given.reason)  # of who forgot it before
 
 
+def _confirm(context: Context, given: memories.Confirm) -> Answer:
+    memex, project = context.host.memory(), context.host.project
+    wanted = memory_named(memex, given.node_id)
+    node = memex.confirm(wanted, project, take_back=given.take_back)
+    return Answer({**views.record_view(node), **views.standing_view(node, _standing(context, memex, [node]))})
+
+
 def _restore(context: Context, given: memories.Restore) -> Answer:
     memex = context.host.memory()
     node = memex.restore(memory_named(memex, given.node_id))
@@ -282,7 +285,7 @@ def _link(context: Context, given: memories.Link) -> Answer:
         )
     found = {**views.linked_view(edge, context.verbosity), **_masked(masked)}
     if context.verbosity is None:  # whoever typed the beginnings of two ids sees what they mean
-        found |= {"source_text": _text(memex, source), "target_text": _text(memex, target)}
+        found |= {"source_text": text_of(memex, source), "target_text": text_of(memex, target)}
     return Answer(found)
 
 
@@ -300,7 +303,7 @@ def _identity(context: Context, given: memories.Identity) -> Answer:
     return Answer(latest)
 
 
-def _export(context: Context, given: memories.Export) -> Answer:
+def _export(context: Context, given: transfer.Export) -> Answer:
     memex = context.host.memory()
     total = memex.count()
     if given.format == "markdown":
@@ -311,7 +314,7 @@ def _export(context: Context, given: memories.Export) -> Answer:
     return Answer(found)
 
 
-def _import(context: Context, given: memories.Import) -> Answer:
+def _import(context: Context, given: transfer.Import) -> Answer:
     store = context.host.store_name
     if given.phase == "begin":
         work = Import(context.host.memory(), overwrite=given.overwrite)
@@ -329,7 +332,7 @@ def _import(context: Context, given: memories.Import) -> Answer:
     return Answer(work.report())
 
 
-def _import_part(work: Import, given: memories.Import) -> None:
+def _import_part(work: Import, given: transfer.Import) -> None:
     checks = given.phase == "check"
     if given.files is not None:
         (work.check_files if checks else work.write_files)(given.files)
@@ -339,7 +342,7 @@ def _import_part(work: Import, given: memories.Import) -> None:
         raise InvalidInputError("an import's part has lines or files")
 
 
-def _reindex(context: Context, given: memories.Reindex) -> Answer:
+def _reindex(context: Context, given: transfer.Reindex) -> Answer:
     """Reindex for a moment, then answer: the command comes again, and hooks are served in between."""
     wanted = provider(given.provider)
     memex, done, until = context.host.memory(), 0, time.monotonic() + _STEPS_S
@@ -350,7 +353,7 @@ def _reindex(context: Context, given: memories.Reindex) -> Answer:
             return Answer({"memories": done, "at": step.at, "total": step.total, "done": step.done})
 
 
-def _stats(context: Context, given: memories.Stats) -> Answer:
+def _stats(context: Context, given: transfer.Stats) -> Answer:
     memex = context.host.memory()
     if given.prometheus:
         return Answer(text=memex.prometheus())
@@ -403,59 +406,7 @@ def _history(context: Context, given: consolidations.History) -> Answer:
     memex = context.host.memory()
     wanted = memory_named(memex, given.node_id)
     versions = [views.version_view(one) for one in memex.history(wanted, given.limit)]
-    return Answer({"id": str(wanted), "content": _text(memex, wanted), "versions": versions})
-
-
-def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
-    """The id that ``text`` means: a whole one, or a unique beginning of at least four characters.
-
-    ``node_1a2b3c4d`` and ``[node_1a2b3c4d]``, as inject_context writes ids, are accepted too.
-
-    Raises:
-        InvalidParamsError: Not an id, too short, or it fits several memories, which are listed.
-        GraphQueryError: No memory fits.
-    """
-    start = text.strip().removeprefix("[").removesuffix("]").removeprefix("node_")
-    digits = start.replace("-", "")
-    if not set(digits.lower()) <= _HEX or len(digits) > 32:
-        raise InvalidParamsError.of(parameter, f"is {text!r:.80}, must be a UUID or its first digits")
-    if len(digits) < _MIN_CHARS:
-        raise InvalidParamsError.of(
-            parameter,
-            f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
-        )
-    found = memex.ids_with_prefix(start, _SHOWN + 1)
-    if not found:
-        raise GraphQueryError(f"no memory {text!r} in this store")
-    if len(found) > 1:
-        listed = "; ".join(_line(memex, one) for one in found[:_SHOWN])
-        more = "; …" if len(found) > _SHOWN else ""
-        raise InvalidParamsError.of(
-            parameter, f"{text!r} fits several memories: {listed}{more}; give more of it"
-        )
-    return found[0]
-
-
-def check_not_pinned(memex: Memex, node_id: UUID) -> None:
-    """Refuse to forget a pinned memory that is not forgotten yet."""
-    stored = memex.stored(node_id)
-    if stored is not None and stored.node.pinned and not stored.deleted:
-        raise InvalidParamsError.of(
-            "node_id",
-            f"is {_line(memex, node_id)}, which is pinned; "
-            "ask the user, and only if they agree give pinned: true (--pinned)",
-        )
-
-
-def _line(memex: Memex, node_id: UUID) -> str:
-    return f'{node_id} "{_text(memex, node_id)}"'
-
-
-def _text(memex: Memex, node_id: UUID) -> str:
-    """The beginning of a memory's text, on one line."""
-    stored = memex.stored(node_id)
-    content = "" if stored is None else " ".join(stored.node.content.split())
-    return content if len(content) <= _SHOWN_CHARS else content[:_SHOWN_CHARS] + "…"
+    return Answer({"id": str(wanted), "content": text_of(memex, wanted), "versions": versions})
 
 
 _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
@@ -468,13 +419,14 @@ _RUNS: Final[dict[type[Called], Callable[[Context, Any], Answer]]] = {
     memories.Status: _status,
     memories.SetVerbosity: _set_verbosity,
     memories.Forget: _forget,
+    memories.Confirm: _confirm,
     memories.Restore: _restore,
     memories.Link: _link,
     memories.Identity: _identity,
-    memories.Export: _export,
-    memories.Import: _import,
-    memories.Reindex: _reindex,
-    memories.Stats: _stats,
+    transfer.Export: _export,
+    transfer.Import: _import,
+    transfer.Reindex: _reindex,
+    transfer.Stats: _stats,
     consolidations.Consolidate: _consolidate,
     consolidations.Goals: _goals,
     consolidations.JobStatus: _job_status,

@@ -32,5 +32,5 @@ def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bo
     today = store["memory"].get("shown_since", 0)
     waiting = store["spool_pending"]
     late = f" {counted(waiting, 'event')} not recorded yet." if waiting else ""
-    seen = f"last event {span(max(0, ago) / 1000)} ago"
+    seen = f"last event {span(ago / 1000)} ago" if ago >= 1000 else "last event just now"
     return True, f"Working: {seen}, {held}, {today} shown today.{late}"

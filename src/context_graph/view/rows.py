@@ -30,6 +30,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     works: bool
     sentence: str
     lines: Sequence[Line] = ()
+    figures: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """The numbers behind the lines, for programs: identity, store, requirements, owner."""
 
 
 class MemoryRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +174,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     ic_level: str = ""
     previous_id: str = ""
     relation: str = ""
-    """To the session before: same work, related, or other work."""
+    """To the session before: continues, new work, unknown; "" without one."""
+    cross_session_ic: float | None = None
+    """Measured likelihood that it goes on with the work of the session before, in [0, 1]."""
     damage: str = ""
     """Why its record can't be read; "" if it can."""
 
@@ -223,7 +227,9 @@ class SessionDetail(msgspec.Struct, frozen=True, kw_only=True):
     marks: Sequence[Mark]
     """Oldest first."""
     chain: Sequence[SessionRow]
-    """Itself, the session it continues, and so on."""
+    """Itself, the session it continues, and so on, at most 20."""
+    chain_end: str
+    """Why that ends: start, missing, damaged, cycle or limit."""
     events: Sequence[EventRow]
     """Newest first; a session keeps some 500."""
     damage: str = ""

@@ -26,7 +26,11 @@ from context_graph.view.rows import (
 class Source(Protocol):
     """One project's store. Every method may raise ContextGraphError, whose text says what is wrong."""
 
-    def health(self) -> Health: ...
+    def health(self, *, as_of_ms: int | None = None) -> Health:
+        """With ``as_of_ms`` ages and counts end there, and what belongs to this moment, as free space, is
+        left out; whether it works is judged now.
+        """
+        ...
 
     def memories(
         self, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
@@ -51,7 +55,10 @@ class Source(Protocol):
     def map(self) -> Map: ...
 
     def follow(self) -> Iterator[Sequence[str]]:
-        """The parts (`rows.PARTS`) that changed, each time the owner says so; ends when the owner is gone."""
+        """The parts (`rows.PARTS`) that changed: at once all, then each time the owner says so.
+
+        Ends, or raises, when the owner is gone. Starts none.
+        """
         ...
 
     def close(self) -> None:
@@ -63,7 +70,14 @@ class Actions(Protocol):
     """What a person can change from a view; each can be undone. Errors as of `Source`."""
 
     def confirm(self, memory_id: str) -> str:
-        """It still holds: what it rests on is noted as it is now. Returns a sentence for the person."""
+        """It still holds: what it rests on is noted as it is now.
+
+        Returns a sentence for the person, as all of these do, with how to undo it.
+        """
+        ...
+
+    def take_back(self, memory_id: str) -> str:
+        """Undo the last `confirm`."""
         ...
 
     def supersede(self, memory_id: str, text: str) -> str:

@@ -451,7 +451,8 @@ def test_status_shows_the_session_and_its_line(project: Cli) -> None:
     shown = project.run("status").stdout
     assert "continuity 0." in shown or "continuity 1." in shown
     found = json.loads(project.run("status", "--json").stdout)
-    assert found["identity"]["session_id"] == "s-1" and found["store"]["sessions"]["count"] == 1
+    assert found["figures"]["identity"]["session_id"] == "s-1"
+    assert found["figures"]["store"]["sessions"]["count"] == 1
     brief = project.run("consciousness", "brief", "--session-id", "s-1").stdout
     asked = json.dumps({"session_id": "s-1", "cwd": str(project.project)})
     assert project.run("status", "--line", stdin=asked).stdout == brief, "no requirements, no word of them"

@@ -138,7 +138,7 @@ def test_an_event_by_http_is_the_event_that_a_hook_sends(cli: Cli) -> None:
         ("view.pane", {"params": []}, 400, "params must be an object"),
         ("view.pane", [], 400, "must be a JSON object"),
         ("view.pane", b"{", 400, "not JSON"),
-        ("mcp.attach", {"project": "/tmp"}, 400, "MCP is not served over HTTP"),
+        ("mcp.attach", {"project": "/tmp"}, 400, "mcp.attach is not served over HTTP"),
     ],
 )
 def test_what_is_wrong_is_said(cli: Cli, verb: str, given: object, status: int, text: str) -> None:

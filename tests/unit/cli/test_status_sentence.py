@@ -38,7 +38,7 @@ def test_events_of_today_are_enough_to_say_that_it_works() -> None:
     assert summary(found(ago_ms=180_000), never) == (True, said)
     assert summary(found(ago_ms=180_000, spool=3), never) == (True, f"{said} 3 events not recorded yet.")
     one = found(ago_ms=0, live=1, shown_since=0)
-    assert summary(one, never) == (True, "Working: last event 0 s ago, 1 memory, 0 shown today.")
+    assert summary(one, never) == (True, "Working: last event just now, 1 memory, 0 shown today.")
 
 
 @pytest.mark.parametrize(

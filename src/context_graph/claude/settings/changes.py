@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.whole_file import replacing
 
 _MARK: Final = "\ufeff"
 
@@ -126,15 +125,5 @@ def _apply(change: Change) -> None:
         return
     os.makedirs(path.parent, exist_ok=True)
     mode = os.stat(path).st_mode & 0o7777 if path.exists() else change.mode
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
-            out.write(change.after)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with replacing(path, mode=mode, is_durable=True) as out:
+        out.write(change.after.encode())

@@ -27,7 +27,15 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
 
     Example: context-graph-cli memory edit 5f3c1a2b --content "Staging listens on 9443"
     """
-    old = ask_memory("memory.show", {"id": given["id"]}, db_path)
+    old = editable(ask_memory("memory.show", {"id": given["id"]}, db_path))
+    content = text_given("content", given["content"]) if "content" in given else _in_editor(old["content"])
+    if content == old["content"]:
+        return {**old, "unchanged": True}
+    return ask_memory("memory.store", successor_of(old, content), db_path)
+
+
+def editable(old: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``old``, as `memory show` gives it, if its text may be changed; InvalidInputError says why not."""
     short = old["id"][:_ID_CHARS]
     if "tombstone" in old:
         raise InvalidInputError(f"{short} is forgotten; `context-graph-cli memory restore {short}` first")
@@ -35,11 +43,12 @@ def edit(verb: str, given: dict[str, Any], db_path: str | None) -> Any:
         raise InvalidInputError(
             f"{short} is a session's summary, which hooks write; store what you want to keep beside it"
         )
-    content = text_given("content", given["content"]) if "content" in given else _in_editor(old["content"])
-    if content == old["content"]:
-        return {**old, "unchanged": True}
-    kept = {name: old.get(name) for name in _COPIED}
-    return ask_memory("memory.store", {**kept, "content": content, "supersedes": [old["id"]]}, db_path)
+    return old
+
+
+def successor_of(old: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """What `memory.store` takes to store ``content`` in the place of ``old``."""
+    return {**{name: old.get(name) for name in _COPIED}, "content": content, "supersedes": [old["id"]]}
 
 
 def edited_text(found: Mapping[str, Any]) -> str:

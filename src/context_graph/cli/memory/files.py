@@ -21,6 +21,7 @@ from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted
 from context_graph.cli.terminal import Advance, bar, shown
 from context_graph.errors import ContextGraphError, InvalidInputError
+from context_graph.whole_file import replacing
 
 _PAGE_S: Final = 60.0
 _PAGE_BYTES: Final = 512 * 1024
@@ -264,17 +265,8 @@ def _write_file(path: Path | None, pages: Iterator[dict[str, Any]]) -> int:
     if path.exists() and not path.is_file():
         with open(path, "wb") as out:
             return _write_pages(out, pages)
-    path = Path(os.path.realpath(path))
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            count = _write_pages(out, pages)
-        os.replace(draft, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        raise
-    return count
+    with replacing(path) as out:
+        return _write_pages(out, pages)
 
 
 def _write_pages(out: IO[bytes], pages: Iterator[dict[str, Any]]) -> int:

@@ -79,6 +79,10 @@ TABLE: Final[dict[str, tuple[tuple[str, str, str], ...]]] = {
         ("--reason", "reason", "text"),
         ("--pinned", "pinned", "flag"),
     ),
+    "confirm": (
+        ("ID", "id", "word"),
+        ("--take-back", "take_back", "flag"),
+    ),
     "restore": (
         ("ID", "id", "word"),
     ),

@@ -148,6 +148,15 @@ def forget_text(found: Mapping[str, Any]) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def confirmed_text(found: Mapping[str, Any]) -> str:
+    """What a confirmation changed, or that it was taken back."""
+    short, standing = found["id"][:_ID_CHARS], found.get("standing")
+    how = f": {standing}" if standing else ""
+    if "confirmed" in found.get("metadata", {}):
+        return f"{short} is confirmed{how}; `context-graph-cli memory confirm {short} --take-back` undoes it"
+    return f"{short} is as it was before it was confirmed{how}"
+
+
 def edge_text(edge: Mapping[str, Any]) -> str:
     """A link on one line."""
     ends = f"{edge['source_id'][:_ID_CHARS]} -{edge['relationship_type']}-> {edge['target_id'][:_ID_CHARS]}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any, Final
 from context_graph.claude.transcripts import OURS, folder_of
 from context_graph.config import checkout_top, working_dir
 from context_graph.errors import InvalidInputError
+from context_graph.whole_file import replacing
 
 _INDEX: Final = "MEMORY.md"
 _LINE: Final = f"- [What context-graph remembers]({OURS}): decisions and findings, dated; rewritten by it"
@@ -85,14 +84,5 @@ def _add_line(index: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the place, then move it there; a link stays a link."""
-    path = Path(os.path.realpath(path))
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        os.replace(draft, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        raise
+    with replacing(path) as out:
+        out.write(text.encode())

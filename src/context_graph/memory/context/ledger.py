@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -72,6 +72,8 @@ class Injected:
     """What was shown of it; only its distinctive words are kept."""
     edges: tuple[UUID, ...] = ()
     """Edges that the recall followed to it."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What its relevance was made of (`relevance.worth`); {} where a rule chose it."""
 
 
 @dataclass(slots=True)
@@ -160,10 +162,7 @@ class Ledger:
             "event": event,
             "prompt_id": prompt_id,
             "tokens": tokens,
-            "memories": [
-                {"id": one.node_id, "score": round(one.score, 4), "tokens": one.tokens, "used": ""}
-                for one in memories
-            ],
+            "memories": [_entry_of(one) for one in memories],
         }
         self._unwritten[number] = entry
         totals["injections"] += 1
@@ -357,6 +356,11 @@ class Ledger:
             stored = self._records.totals()
             self._totals = Counter(orjson.loads(stored) if stored else {})
         return self._totals
+
+
+def _entry_of(one: Injected) -> dict[str, Any]:
+    found = {"id": one.node_id, "score": round(one.score, 4), "tokens": one.tokens, "used": ""}
+    return {**found, "parts": dict(one.parts)} if one.parts else found
 
 
 def distinctive_words(text: str, asked: str) -> dict[str, int]:

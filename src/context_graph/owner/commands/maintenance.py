@@ -54,13 +54,13 @@ def _look(call: Call) -> Reply:
     return reply(orjson.dumps(look(call, quick=call.flag("quick"))))
 
 
-def look(call: Call, *, quick: bool) -> dict[str, Any]:
+def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any]:
     """The store's health. A part that fails reports that in its place; the others are still reported.
 
     ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
-    is from when on memories that were shown are counted, by default a day.
+    is from when on memories that were shown are counted, by default a day. ``now_ms`` is where its spans end.
     """
-    context, now_ms = call.context, call.began_ms
+    context, now_ms = call.context, call.began_ms if now_ms is None else now_ms
     context.settle()
     settings = call.settings
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -20,12 +20,11 @@ from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.store.sessions.sessions import SessionRow
 from context_graph.wire.frames import Reply
 
-_CHAIN_LIMIT = 20
 _MEASURED: Final = ("consciousness", "differentiation", "integration", "last_ic", "reflection")
 """What `session show` says of a session only once something was measured."""
 
 
-def _find_session(call: Call) -> LiveSession:
+def find_session(call: Call) -> LiveSession:
     """The session that a command means: --session-id (alias allowed), the environment's, else the latest.
 
     Raises SessionNotFoundError if there is none, naming what was looked for.
@@ -95,7 +94,13 @@ def _list(call: Call) -> Reply:
 
 
 def _show(call: Call) -> Reply:
-    return reply(orjson.dumps(_session_view(call.context, _find_session(call)), option=orjson.OPT_INDENT_2))
+    """The rows of `view.session`, and beside them every number of the session by its name."""
+    from context_graph.owner.view.sessions import session_detail  # with all that rows are made of
+    from context_graph.view.rows import to_json
+
+    live = find_session(call)
+    found = {**_session_view(call.context, live), **to_json(session_detail(call.context, live))}
+    return reply(orjson.dumps(found, option=orjson.OPT_INDENT_2))
 
 
 def _export(call: Call) -> Reply:
@@ -103,7 +108,7 @@ def _export(call: Call) -> Reply:
     document = (
         store.export_all(cursor=call.option("cursor") or None)
         if call.flag("all")
-        else store.export(_find_session(call).snapshot.session_id)
+        else store.export(find_session(call).snapshot.session_id)
     )
     return reply(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
@@ -122,7 +127,7 @@ def _import(call: Call) -> Reply:
 def _check(call: Call) -> Reply:
     """REQ-SESSION-14: words on stderr only, always exit 0."""
     try:
-        live = _find_session(call)
+        live = find_session(call)
     except (SessionNotFoundError, CorruptedIdentityError, InvalidInputError) as error:
         return reply(stderr=f"Warning: IC check failed: {error}")
     call.context.sessions.publish(live)
@@ -139,7 +144,7 @@ def _inject(call: Call) -> Reply:
     """REQ-SESSION-15: the four lines; compact and verbose beside them."""
     style = call.option("format", "standard")
     try:
-        live: LiveSession | None = _find_session(call)
+        live: LiveSession | None = find_session(call)
     except SessionNotFoundError:
         live = None
     metrics = live.metrics if live is not None and live.has_evidence else None
@@ -170,17 +175,16 @@ def _relation_text(measured: float | None) -> str:
 
 def _status(call: Call) -> Reply:
     try:
-        live: LiveSession | None = _find_session(call)
+        live: LiveSession | None = find_session(call)
     except SessionNotFoundError:
         if call.option("session-id"):
             raise
         live = None
-    return reply(orjson.dumps(_status_view(call.context, live), option=orjson.OPT_INDENT_2))
+    return reply(orjson.dumps(status_view(call.context, live), option=orjson.OPT_INDENT_2))
 
 
 def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]:
     snapshot = live.snapshot
-    chain = context.store.chain(snapshot.session_id, limit=_CHAIN_LIMIT)
     # A new session's defaults would read as measurements: IC 1.0, as healthy as can be.
     unknown = {} if live.has_evidence else dict.fromkeys(_MEASURED)
     return {
@@ -197,8 +201,6 @@ def _session_view(context: StoreContext, live: LiveSession) -> dict[str, object]
         "ic_history": list(live.ic_history),
         "compactions": context.store.load_compactions(snapshot.session_id),
         "has_evidence": live.has_evidence,
-        "chain": [_row_view(row) for row in chain.sessions],
-        "chain_end": chain.end,
         "dreams_pending": len(context.store.dream_queue.pending()),
     }
 
@@ -210,8 +212,9 @@ def _row_view(row: SessionRow) -> dict[str, object]:
     return view
 
 
-def _status_view(context: StoreContext, live: LiveSession | None) -> dict[str, object]:
-    view: dict[str, object] = {
+def status_view(context: StoreContext, live: LiveSession | None) -> dict[str, Any]:
+    """Where a session stands; without one what waits in the store."""
+    view: dict[str, Any] = {
         "store": str(context.folder),
         "project": str(context.project) if context.project else "",
         "sessions": context.store.count(),

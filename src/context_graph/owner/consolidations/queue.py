@@ -467,6 +467,7 @@ class Consolidations:
             context = self._stores.open_place(job.place)
             last = self._last_run(job.place.store)
             follow_up(job, result, execution.goals, context, last, self._log)
+            context.tell_followers()
             return float(context.settings.dream_cooldown_s)
 
         try:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from uuid import UUID
 
 from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
@@ -408,7 +407,8 @@ class MemoryHooks:
         )
         if shown.shown and self._has_memory():
             by_id = {quote.node_id: quote for quote in quotes}
-            led = _led_to(found) if found is not None else {}
+            led = found.led_to() if found is not None else {}
+            why = found.worth() if found is not None else {}
             memories = [
                 Injected(
                     node_id,
@@ -416,6 +416,7 @@ class MemoryHooks:
                     tokens,
                     by_id[node_id].content,
                     tuple(led.get(node_id, ())),
+                    why.get(node_id, {}),
                 )
                 for node_id, tokens in shown.shown
             ]
@@ -470,16 +471,6 @@ class MemoryHooks:
         except (ContextGraphError, OSError) as error:
             self._log.error("memory %s: %s", what, error)
             return None
-
-
-def _led_to(found: Recall) -> dict[str, list[UUID]]:
-    """Memory -> the edges followed to it: of an edge's two ends the one that answers the prompt less."""
-    place = {one.node.id: number for number, one in enumerate(found.nodes)}
-    led: dict[str, list[UUID]] = {}
-    for edge in found.followed:
-        end = max(edge.source_id, edge.target_id, key=place.__getitem__)
-        led.setdefault(str(end), []).append(edge.id)
-    return led
 
 
 def _context_of(event: HookEvent) -> str:

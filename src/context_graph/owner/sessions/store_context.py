@@ -7,7 +7,7 @@ import os
 from collections import OrderedDict
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
@@ -43,6 +43,18 @@ _SAME_ID_MAX = 4
 """Sessions that may have one tool use id: a gateway or model may number them, in each session from 1."""
 
 
+class Follower(Protocol):
+    """Somebody who looks at the store while it changes."""
+
+    def look(self) -> None:
+        """Called after each call that may have changed something."""
+        ...
+
+    def leave(self) -> None:
+        """Called when the store is closed."""
+        ...
+
+
 class StoreContext:
     """The open store in ``folder``, which is opened or created. Not thread-safe.
 
@@ -76,6 +88,8 @@ class StoreContext:
         self._standings: OrderedDict[str, tuple[Told, int]] = OrderedDict()
         """Of sessions with calls: where they stand, and at how many calls in a row."""
         self.spool_rejected = 0
+        self.followers: set[Follower] = set()
+        """Those who want to know of each change."""
         self._brief = BriefCache(folder / "brief.bin")
         self.log = log
         self._redactor = redactor
@@ -174,6 +188,12 @@ class StoreContext:
         self.sessions.settle()
         if self._memory is not None:
             self.chores.do("purge", "the purge of what was forgotten long ago", self._memory.purge_if_due)
+        self.tell_followers()
+
+    def tell_followers(self) -> None:
+        """Let everybody who follows the store look for changes. Cost: nothing where nobody does."""
+        for follower in tuple(self.followers):
+            follower.look()
 
     def drain_spool(self) -> None:
         """Apply what hooks left while no owner answered; cheap when there is nothing."""
@@ -205,6 +225,7 @@ class StoreContext:
     def close(self) -> None:
         """Settle and close; what `checkpoint` has not written is replayed when a session is loaded."""
         self.settle()
+        self._let_followers_go()
         self.sessions.clear()
         if self._memory is not None:
             self._memory.close()
@@ -213,6 +234,7 @@ class StoreContext:
 
     def abandon(self) -> None:
         """Close without writing: after a failed write memory may be ahead of the disk."""
+        self._let_followers_go()
         self.sessions.clear()
         self._memory = None
         self._brief.close()
@@ -220,6 +242,10 @@ class StoreContext:
             self.store.close()
         except StoreError as error:
             self.log.error("closing %s: %s", self.folder.name, error)
+
+    def _let_followers_go(self) -> None:
+        for follower in tuple(self.followers):
+            follower.leave()
 
     def _apply_record(self, record: SpoolRecord) -> None:
         """Apply one line of the spool, unless it is set aside: the lines behind it must not wait for ever."""

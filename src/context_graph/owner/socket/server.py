@@ -40,12 +40,14 @@ from context_graph.wire.run_folder import forget_silence
 if TYPE_CHECKING:
     from context_graph.mcp.endpoint import Endpoint
     from context_graph.owner.service import OwnerService
+    from context_graph.owner.sessions.store_context import StoreContext
 
 EXIT_BUSY: Final = 75
 """Exit code in the reply to a client beyond ``max_clients``; its hook sees SPOOL_IT and keeps the event."""
 _HELD_BYTES: Final = 64 * 1024 * 1024
 """Unfinished frames of all clients together."""
 _ATTACH: Final = "mcp.attach"
+_FOLLOW: Final = "view.follow"
 """The verb after which a connection speaks JSON-RPC, a line a message."""
 _EVERYBODY: Final = 1 << 16
 """More than a listener's queue can hold."""
@@ -176,8 +178,8 @@ class OwnerServer:
     def _serve_http(self, request: Request, received: int) -> Reply:
         """Answer a request that came by HTTP; never raises. Nothing can be attached to here."""
         began = time.perf_counter()
-        if request.verb == _ATTACH:
-            return Reply(1, 0, stderr=b"context-graph: MCP is not served over HTTP\n")
+        if request.verb in (_ATTACH, _FOLLOW):
+            return Reply(1, 0, stderr=f"context-graph: {request.verb} is not served over HTTP\n".encode())
         reply, after, _ = self._reply(request)
         took_ms = (time.perf_counter() - began) * 1000.0
         self._note(request, reply, took_ms=took_ms, received=received, sent=len(reply.stdout))
@@ -248,6 +250,22 @@ class OwnerServer:
         endpoint = self._service.mcp_host().endpoint(request)
         name = request.store.name if request.store is not None else "-"
         return lambda connected, rest: self._adopt(connected, endpoint, rest, plain=False, name=name)
+
+    def _follower_of(self, request: Request) -> Upgrade:
+        context = self._service.open_store(request)
+        return lambda connected, rest: self._follow(connected, context)
+
+    def _follow(self, connected: socket.socket, context: StoreContext) -> None:
+        from context_graph.owner.socket.follow import FollowConnection
+        from context_graph.owner.view.marks import changes
+
+        connected.setblocking(False)
+        made = FollowConnection(
+            connected, self, self._loop, changed=changes(context), ended=context.followers.discard
+        )
+        context.followers.add(made)
+        self._connections.add(made)
+        made.start()
 
     def _adopt(
         self, connected: socket.socket, endpoint: Endpoint, rest: bytes, *, plain: bool, name: str
@@ -326,6 +344,9 @@ class OwnerServer:
             if request.verb == _ATTACH:
                 greeting = _json({"pid": os.getpid(), "version": __version__})
                 return greeting, None, self._upgrade_for(request)
+            if request.verb == _FOLLOW:
+                greeting = _json({"pid": os.getpid(), "version": __version__})
+                return greeting, None, self._follower_of(request)
             return self._service.handle(request), self._settle, None
         except ContextGraphError as error:
             flags = SPOOL_IT if isinstance(error, (StoreError, OwnerError)) else 0

@@ -43,6 +43,8 @@ class EventLog:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.written = 0
+        """Events that this log has stored since it was opened."""
 
     def append(
         self, session_id: str, *, event: HookEvent, seq: int, dedupe_key: str, capture: bool = False
@@ -77,6 +79,12 @@ class EventLog:
         for key, record in self._engine.scan(EVENTS, first, end):
             yield int.from_bytes(key[len(prefix) :], "big"), records.decode_event(key, record)
 
+    def last_number(self, session_id: str) -> int:
+        """The number of the session's last event, its starts included; 0 for none. Cost: one look-up."""
+        prefix = layout.event_prefix(session_id)
+        found = self._engine.scan(EVENTS, layout.after(prefix), prefix, reverse=True)
+        return next((int.from_bytes(key[len(prefix) :], "big") for key, _ in found), 0)
+
     def captures_due(self) -> list[str]:
         """The sessions whose memory is to be refreshed: `append` said so, `captured` did not yet."""
         prefix = layout.CAPTURE_PREFIX
@@ -89,6 +97,7 @@ class EventLog:
 
     def put(self, batch: Batch, session_id: str, event: HookEvent, seq: int, dedupe_key: str) -> None:
         """Add the event to ``batch``; of those before it more than EVENTS_KEPT go, once in a while."""
+        self.written += 1
         key = layout.event_key(session_id, seq)
         batch.put(EVENTS, key, records.encode_event(key, event))
         batch.put(EVENTS, layout.applied_key(session_id, dedupe_key), seq.to_bytes(8, "big"))
@@ -160,6 +169,8 @@ class RequirementLog:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._next: int | None = None
+        self.written = 0
+        """Entries that this log has stored since it was opened."""
 
     def append(self, entries: Sequence[Mapping[str, object]], *, once: str = "") -> None:
         """Store ``entries`` as one batch, in their order; durable on return.
@@ -182,6 +193,7 @@ class RequirementLog:
                 batch.delete_range(EVENTS, requirement_log_key(0), requirement_log_key(number - KEPT + 1))
         self._engine.write(batch)
         self._next = seq + len(entries)
+        self.written += len(entries)
 
     def entries(
         self, *, limit: int = 50, session_id: str = "", requirement: str = ""

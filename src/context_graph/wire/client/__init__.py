@@ -6,6 +6,7 @@ at ``request``.
 
 from __future__ import annotations
 
+from context_graph.wire.client.follow import Following
 from context_graph.wire.client.request import request
 from context_graph.wire.client.silent import Silent, look_at
 from context_graph.wire.client.spawn import (
@@ -18,6 +19,7 @@ from context_graph.wire.client.spawn import (
 )
 
 __all__ = [
+    "Following",
     "Silent",
     "find_launcher",
     "find_owner_command",

@@ -48,7 +48,7 @@ def request(
     """
     end = time.monotonic() + timeout_s
     env = os.environ if env is None else env
-    asked = _request(verb, params, body, location, timeout_s, env)
+    asked = made_request(verb, params, body, location, timeout_s, env)
     frame = encode_request(asked)
     yielded = False
     while True:
@@ -109,7 +109,7 @@ def silent(root: Path, error: DeadlineExceededError) -> DeadlineExceededError:
     return DeadlineExceededError(f"{seen.text()}; {seen.cure()}")
 
 
-def _request(
+def made_request(
     verb: str,
     params: Mapping[str, object],
     body: bytes,

@@ -1,0 +1,115 @@
+"""Holds the map of a store: where its memories lie beside each other in two dimensions, and what they show.
+
+A deep or rem run draws it and keeps it as a fact about the store (docs/formats.md). Nothing is decided by it:
+people look at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from context_graph.errors import DatabaseCorruptionError
+
+MAP: Final = "map"
+"""Name of the fact (`GraphStore.meta`)."""
+MAX_POINTS: Final = 2000
+"""Memories on it; of more, some at equal distances in time."""
+MAX_CLUSTERS: Final = 200
+"""The largest ones."""
+MAX_DRIFT: Final = 200
+"""Measurements of drift that are kept, the newest: one for each rem run that measured another one."""
+_VERSION: Final = 1
+
+
+class Spot(msgspec.Struct, frozen=True, array_like=True):
+    """One memory; x and y in [0, 1]."""
+
+    id: str
+    x: float
+    y: float
+    cluster: int
+    """Index in `StoreMap.clusters`; -1 for none."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """One cluster, at the middle of its members."""
+
+    label: str
+    memories: int
+    coherence: float
+    x: float
+    y: float
+
+
+class Habit(msgspec.Struct, frozen=True):
+    """One pattern."""
+
+    text: str
+    memories: int
+    confidence: float
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Drift, as one run measured it (`plan.Drift`)."""
+
+    at_ms: int
+    similarity: float
+    level: str
+    shifts: tuple[str, ...] = ()
+
+
+class StoreMap(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    at_ms: int
+    seq: int
+    """The last commit that it knows."""
+    spots: tuple[Spot, ...] = ()
+    clusters: tuple[Group, ...] = ()
+    patterns: tuple[Habit, ...] = ()
+    drift: tuple[Measured, ...] = ()
+    """Oldest first."""
+    version: int = _VERSION
+
+
+def encode_map(drawn: StoreMap) -> dict[str, Any]:
+    """The fact: JSON-able, at most some 150 KB."""
+    found: dict[str, Any] = msgspec.to_builtins(drawn)
+    return found
+
+
+def decode_map(fact: Mapping[str, Any] | None) -> StoreMap | None:
+    """What `encode_map` was given; None without such a fact.
+
+    Raises DatabaseCorruptionError if it can't be read or is of a later version; nothing is guessed.
+    """
+    if fact is None:
+        return None
+    if fact.get("version") != _VERSION:
+        raise DatabaseCorruptionError(
+            f"the map of this store is of version {fact.get('version')!r}; this build reads {_VERSION}"
+        )
+    try:
+        return msgspec.convert(fact, StoreMap)
+    except msgspec.ValidationError as error:
+        raise DatabaseCorruptionError(f"the map of this store can't be read: {error}") from error
+
+
+def with_drift(kept: tuple[Measured, ...], now: Measured | None) -> tuple[Measured, ...]:
+    """The measurements with ``now`` at the end, unless it says the same as the last."""
+    if now is None or (kept and kept[-1] == msgspec.structs.replace(now, at_ms=kept[-1].at_ms)):
+        return kept
+    return (*kept, now)[-MAX_DRIFT:]
+
+
+def is_redrawn(kept: StoreMap | None, drawn: StoreMap) -> bool:
+    """Whether anything but the time differs, so that a run with nothing to do writes nothing.
+
+    The first map of a store needs something to show: a cluster, a pattern or drift.
+    """
+    if kept is None:
+        return bool(drawn.clusters or drawn.patterns or drawn.drift)
+    return msgspec.structs.replace(drawn, at_ms=kept.at_ms, seq=kept.seq) != kept

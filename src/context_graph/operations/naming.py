@@ -1,0 +1,67 @@
+"""Finds the memory that a person or model means by the beginning of an id."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from context_graph.errors import GraphQueryError, InvalidParamsError
+from context_graph.memory.memex import Memex
+
+_MIN_CHARS: Final = 4
+"""Of a shortened id: a single letter would fit some memory by chance, and forget it."""
+_HEX: Final = frozenset("0123456789abcdef")
+_SHOWN: Final = 8
+_SHOWN_CHARS: Final = 60
+
+
+def memory_named(memex: Memex, text: str, parameter: str = "node_id") -> UUID:
+    """The id that ``text`` means: a whole one, or a unique beginning of at least four characters.
+
+    ``node_1a2b3c4d`` and ``[node_1a2b3c4d]``, as inject_context writes ids, are accepted too.
+
+    Raises:
+        InvalidParamsError: Not an id, too short, or it fits several memories, which are listed.
+        GraphQueryError: No memory fits.
+    """
+    start = text.strip().removeprefix("[").removesuffix("]").removeprefix("node_")
+    digits = start.replace("-", "")
+    if not set(digits.lower()) <= _HEX or len(digits) > 32:
+        raise InvalidParamsError.of(parameter, f"is {text!r:.80}, must be a UUID or its first digits")
+    if len(digits) < _MIN_CHARS:
+        raise InvalidParamsError.of(
+            parameter,
+            f"is {text!r}, too short to name a memory; give at least {_MIN_CHARS} of its characters",
+        )
+    found = memex.ids_with_prefix(start, _SHOWN + 1)
+    if not found:
+        raise GraphQueryError(f"no memory {text!r} in this store")
+    if len(found) > 1:
+        listed = "; ".join(_line(memex, one) for one in found[:_SHOWN])
+        more = "; …" if len(found) > _SHOWN else ""
+        raise InvalidParamsError.of(
+            parameter, f"{text!r} fits several memories: {listed}{more}; give more of it"
+        )
+    return found[0]
+
+
+def check_not_pinned(memex: Memex, node_id: UUID) -> None:
+    """Refuse to forget a pinned memory that is not forgotten yet."""
+    stored = memex.stored(node_id)
+    if stored is not None and stored.node.pinned and not stored.deleted:
+        raise InvalidParamsError.of(
+            "node_id",
+            f"is {_line(memex, node_id)}, which is pinned; "
+            "ask the user, and only if they agree give pinned: true (--pinned)",
+        )
+
+
+def _line(memex: Memex, node_id: UUID) -> str:
+    return f'{node_id} "{text_of(memex, node_id)}"'
+
+
+def text_of(memex: Memex, node_id: UUID) -> str:
+    """The beginning of a memory's text, on one line."""
+    stored = memex.stored(node_id)
+    content = "" if stored is None else " ".join(stored.node.content.split())
+    return content if len(content) <= _SHOWN_CHARS else content[:_SHOWN_CHARS] + "…"

@@ -1,0 +1,174 @@
+"""Answers the verbs `view.*` with rows (`context_graph.view.rows`) as JSON.
+
+`view.pane` and `view.compaction` are the plugin's: its pane, and its part in a compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final
+
+import msgspec
+import orjson
+
+from context_graph.memory.writing import as_uuid
+from context_graph.model.memory import parse_time
+from context_graph.operations.operation import about, read
+from context_graph.owner.commands.call import Call, reply
+from context_graph.owner.commands.maintenance import look
+from context_graph.owner.commands.memory import body_of
+from context_graph.owner.commands.session import find_session, status_view
+from context_graph.owner.view import gates, health, ledger, map, memories, runs, sessions
+from context_graph.view.rows import Health, Pane, Shown, to_json
+from context_graph.view.text import pane_lines
+from context_graph.wire.frames import Reply
+
+_SHOWN: Final = 8
+_COMPACTION_TOKENS: Final = 400
+_MOST: Final = 1000
+"""Rows of one answer: some 500 KB."""
+_MOST_ENTRIES: Final = 10_000
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def _rows(found: Any) -> Reply:
+    return reply(_ENCODER.encode(found))
+
+
+def _health(call: Call) -> Reply:
+    return _rows(_health_of(call))
+
+
+def _health_of(call: Call) -> Health:
+    """As of now or, where it works, as of the time that ``as-of`` names: the same whenever it is asked."""
+    identity = status_view(call.context, call.context.sessions.latest())
+    requirements = call.gates.status_line(call.request).stdout.decode().strip()
+    hooks = call.flag("hooks-set-up", True)
+
+    def then(now_ms: int) -> Health:
+        found = look(call, quick=True, now_ms=now_ms)
+        return health.health_of(found, identity, requirements, now_ms, hooks_set_up=hooks)
+
+    found, at_ms = then(call.began_ms), _as_of(call)
+    return found if at_ms is None or not found.works else then(at_ms)
+
+
+def _memories(call: Call) -> Reply:
+    return _rows(
+        memories.memory_page(
+            call.context,
+            query=call.option("query"),
+            forgotten=call.flag("forgotten"),
+            cursor=call.option("cursor"),
+            limit=call.count("limit", 200, _MOST),
+        )
+    )
+
+
+def _memory(call: Call) -> Reply:
+    return _rows(memories.memory_detail(call.context, call.option("id"), _as_of(call)))
+
+
+def _as_of(call: Call) -> int | None:
+    """Unix ms of the option ``as-of``; None without it."""
+    told = call.option("as-of")
+    return parse_time("as-of", int(told) if told.isascii() and told.isdigit() else told) if told else None
+
+
+class _Texts(msgspec.Struct):
+    ids: Annotated[list[str], about("The memories.")]
+
+
+def _texts(call: Call) -> Reply:
+    """Id -> the beginning of that memory's text, soft-deleted or not, of those that are there."""
+    asked = read(_Texts, body_of(call), call.request.verb).ids[:_MOST]
+    text = memories.text_of(call.context.memory)
+    with call.context.memory.uncounted():
+        found = {one: text(as_uuid("ids", one)) for one in asked}
+    return _rows({one: told for one, told in found.items() if told})
+
+
+def _ledger(call: Call) -> Reply:
+    limit = call.count("limit", 500, _MOST_ENTRIES)
+    return _rows(ledger.ledger_of(call.context, limit=limit, session_id=call.option("session-id")))
+
+
+def _sessions(call: Call) -> Reply:
+    limit = call.count("limit", 200, _MOST)
+    return _rows(sessions.session_page(call.context, cursor=call.option("cursor"), limit=limit))
+
+
+def _session(call: Call) -> Reply:
+    return _rows(sessions.session_detail(call.context, find_session(call)))
+
+
+def _runs(call: Call) -> Reply:
+    return _rows(runs.run_rows(call.context, limit=call.count("limit", 100, _MOST)))
+
+
+def _run(call: Call) -> Reply:
+    limit = call.count("limit", 200, _MOST_ENTRIES)
+    return _rows(runs.run_detail(call.context, call.option("token"), limit=limit))
+
+
+def _gates(call: Call) -> Reply:
+    return _rows(gates.gates_of(call.context, limit=call.count("limit", 500, _MOST_ENTRIES)))
+
+
+def _map(call: Call) -> Reply:
+    return _rows(map.map_of(call.context))
+
+
+def _pane(call: Call) -> Reply:
+    """Rows as JSON, and the same as lines of ``width`` columns."""
+    pane = Pane(health=_health_of(call), shown=list(_each_once(call)))
+    lines, shown = pane_lines(pane, call.began_ms, call.count("width", 80, 1000))
+    return reply(orjson.dumps({**to_json(pane), "lines": lines, "shown_lines": shown}))
+
+
+def _each_once(call: Call) -> Iterator[Shown]:
+    """The memories that were put before the model last, newest first, each once."""
+    context = call.context
+    if not context.memory_count() and context.memory_seq() is None:
+        return
+    seen: set[str] = set()
+    with context.memory.uncounted():
+        for one in ledger.shown_rows(context):
+            if len(seen) == _SHOWN:
+                return
+            if one.memory_id not in seen:
+                seen.add(one.memory_id)
+                yield one
+
+
+def _compaction(call: Call) -> Reply:
+    """What a summary of this session must not lose; "" if there is nothing."""
+    from context_graph.memory.context.after_compaction import facts_of, instructions_of
+    from context_graph.memory.embed import default_provider
+
+    session_id = call.request.session_env
+    work = call.context.memory_hooks.works.work(session_id, own=True) if session_id else None
+    if work is None:
+        return reply(b"{}")
+    said = call.gates.status_line(call.request).stdout.decode().strip()
+    said = "" if said.startswith("no requirements") else said
+    count = default_provider().count_tokens
+    text = instructions_of(facts_of(work), said, budget=_COMPACTION_TOKENS, count=count)
+    return reply(orjson.dumps({"instructions": text}))
+
+
+HANDLERS: Final[dict[str, Callable[[Call], Reply]]] = {
+    "health": _health,
+    "memories": _memories,
+    "memory": _memory,
+    "texts": _texts,
+    "ledger": _ledger,
+    "sessions": _sessions,
+    "session": _session,
+    "runs": _runs,
+    "run": _run,
+    "gates": _gates,
+    "map": _map,
+    "pane": _pane,
+    "compaction": _compaction,
+}

@@ -1,0 +1,92 @@
+"""The rows that say whether context-graph works in a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from context_graph.view.health import sentence
+from context_graph.view.rows import Health, Line
+from context_graph.view.units import counted, span
+
+
+def health_of(
+    found: Mapping[str, Any],
+    identity: Mapping[str, Any],
+    requirements: str,
+    now_ms: int,
+    *,
+    hooks_set_up: bool = True,
+) -> Health:
+    """The health of one store.
+
+    Whether hooks are set up is the client's side of it, which the commands look at.
+
+    Args:
+        found: What `doctor.look` says of it.
+        identity: Where the latest session stands, as `consciousness status` tells it.
+        requirements: The line of the gates for the status bar.
+    """
+    works, said = sentence(found, now_ms, lambda: hooks_set_up)
+    sessions, memory = found["sessions"], found["memory"]
+    lines = [
+        Line("state", said, not works),
+        Line("session", _session(identity, sessions, now_ms)),
+        Line("identity", _identity(identity)),
+        Line("requirements", requirements),
+        Line("memories", _memories(memory, now_ms)),
+        Line("this week", _week(memory)),
+        Line("waiting", _waiting(found, identity, memory)),
+        *(Line("problem", text, True) for text in _problems(found)),
+    ]
+    figures = {"identity": identity, "store": found, "requirements": requirements}
+    return Health(project=found["project"], works=works, sentence=said, lines=lines, figures=figures)
+
+
+def _problems(found: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong, in sentences."""
+    parts = [part["error"] for part in (found["sessions"], found["memory"]) if "error" in part]
+    return [*parts, *found["problems"]]
+
+
+def _week(memory: Mapping[str, Any]) -> str:
+    """What was put before the model in the last seven days."""
+    shown = memory.get("week_injections", 0)
+    return f"{memory.get('week_tokens', 0)} tokens of memories, shown on {counted(shown, 'occasion')}"
+
+
+def _session(identity: Mapping[str, Any], sessions: Mapping[str, Any], now_ms: int) -> str:
+    if "session_id" not in identity:
+        return "none yet: no hook has recorded anything here"
+    last = sessions.get("last_event_ms")
+    ago = f", the last event {span(max(0, now_ms - last) / 1000)} ago" if last else ""
+    of = f" of {sessions['count']}" if "count" in sessions else ""
+    return f"{identity['session_id'][:8]}{of}, {counted(identity['events_applied'], 'event')}{ago}"
+
+
+def _identity(identity: Mapping[str, Any]) -> str:
+    state = identity.get("consciousness_state")
+    if not state:
+        return "nothing measured yet"
+    return (
+        f"continuity {state['identity_continuity']:.2f} ({identity['ic_classification']}), "
+        f"consciousness {state['consciousness']:.2f} ({identity['state'].lower()})"
+    )
+
+
+def _memories(memory: Mapping[str, Any], now_ms: int) -> str:
+    if not memory.get("live"):
+        return "none yet"
+    last = memory.get("last_capture_ms")
+    captured = f", a session captured {span(max(0, now_ms - last) / 1000)} ago" if last else ""
+    used = f", {memory['used']} of {memory['memories']} shown were used" if memory.get("memories") else ""
+    return f"{memory['live']}{captured}{used}"
+
+
+def _waiting(store: Mapping[str, Any], identity: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
+    counts = (
+        (store["spool_pending"], "spooled event", "spooled events"),
+        (memory.get("captures_due", 0), "session to capture", "sessions to capture"),
+        (len(identity.get("dreams_pending", ())), "consolidation", "consolidations"),
+    )
+    return ", ".join(counted(*one) for one in counts if one[0]) or "nothing"

@@ -1,0 +1,231 @@
+"""Rows of memories: pages, a search, and one memory with its links and history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from context_graph.errors import GraphQueryError
+from context_graph.memory.confirming import CONFIRMED
+from context_graph.memory.evidence import KEY as EVIDENCE
+from context_graph.memory.evidence import TOOL_S, Verdict
+from context_graph.memory.history import Version
+from context_graph.memory.memex import Memex
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode, iso_time
+from context_graph.operations.naming import memory_named
+from context_graph.owner.sessions.store_context import StoreContext
+from context_graph.view.rows import (
+    TEXT_CHARS,
+    Change,
+    FieldChange,
+    Line,
+    Link,
+    MemoryDetail,
+    MemoryPage,
+    MemoryRow,
+)
+
+_FOUND: Final = 100
+"""Memories that a search finds at most."""
+_CHANGES: Final = 100
+_VALUE_CHARS: Final = 400
+_QUERY_CHARS: Final = 4096
+_INTERNAL: Final = frozenset({EVIDENCE, CONFIRMED, "capture"})
+"""Metadata that has rows of its own, or that only programs read."""
+
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def one_line(text: str, chars: int = TEXT_CHARS) -> str:
+    """The beginning of ``text`` on one line."""
+    found = " ".join(text[: 4 * chars].split())
+    return found if len(found) <= chars else found[: chars - 1] + "…"
+
+
+def memory_page(
+    context: StoreContext, *, query: str = "", forgotten: bool = False, cursor: str = "", limit: int = 200
+) -> MemoryPage:
+    """One page of memories, newest first; of a ``query`` the best, most relevant first, on one page.
+
+    Cost: some 20 us a memory, and up to TOOL_S for looking at the files that they rest on.
+    """
+    if not context.memory_count() and context.memory_seq() is None:
+        return MemoryPage(rows=(), total=0)
+    memex = context.memory
+    with memex.uncounted():
+        if forgotten:
+            return _forgotten_page(memex, context, cursor, limit)
+        if query.strip():
+            found = memex.recall(query[:_QUERY_CHARS], top_k=min(limit, _FOUND)).nodes
+            relevance = {one.node.id: one.score for one in found}
+            rows = _rows(context, [one.node for one in found], relevance)
+            return MemoryPage(rows=rows, total=len(rows))
+        page = memex.list(cursor or None, limit)
+        return MemoryPage(
+            rows=_rows(context, page.nodes), total=memex.count(), next_cursor=page.next_cursor or ""
+        )
+
+
+def _forgotten_page(memex: Memex, context: StoreContext, cursor: str, limit: int) -> MemoryPage:
+    stones = (one for one in memex.tombstones(UUID(cursor) if cursor else None) if one.soft)
+    some = list(islice(stones, limit + 1))
+    uses = context.memory_hooks.ledger.by_memory()
+    rows = []
+    for stone in some[:limit]:
+        stored = memex.stored(stone.id)
+        if stored is not None:
+            rows.append(memory_row(stored.node, uses, None, is_forgotten=True))
+    following = str(some[limit - 1].id) if len(some) > limit else ""
+    total = int(memex.metrics()["deleted"])
+    return MemoryPage(rows=rows, total=total, next_cursor=following)
+
+
+def _rows(
+    context: StoreContext, nodes: Sequence[MemoryNode], relevance: Mapping[UUID, float] | None = None
+) -> list[MemoryRow]:
+    verdicts = context.memory.standing(nodes, _folder(context), within_s=TOOL_S)
+    uses = context.memory_hooks.ledger.by_memory()
+    told = relevance or {}
+    return [
+        memory_row(node, uses, verdict, relevance=told.get(node.id))
+        for node, verdict in zip(nodes, verdicts, strict=True)
+    ]
+
+
+def memory_row(
+    node: MemoryNode,
+    uses: Counts,
+    verdict: Verdict | None,
+    *,
+    relevance: float | None = None,
+    is_forgotten: bool = False,
+) -> MemoryRow:
+    """The row of one memory; ``uses`` as `Ledger.by_memory`."""
+    counts = uses.get(str(node.id), {})
+    return MemoryRow(
+        id=str(node.id),
+        text=one_line(node.content),
+        created_ms=node.created_at_ms,
+        source=node.source,
+        importance=node.importance,
+        recalled=node.access_count,
+        shown=counts.get("injected", 0),
+        used=counts.get("used", 0),
+        standing="" if verdict is None else verdict.text(),
+        standing_kind="" if verdict is None else verdict.standing.value.split()[0],
+        tags=node.tags,
+        session_id=node.session_id or "",
+        is_pinned=node.pinned,
+        is_forgotten=is_forgotten,
+        relevance=relevance,
+    )
+
+
+def memory_detail(context: StoreContext, named: str, as_of_ms: int | None = None) -> MemoryDetail:
+    """One memory, now or as it was; ``named`` is its id or a unique beginning of it.
+
+    Raises GraphQueryError if there is none, InvalidParamsError for an id that fits several.
+    """
+    memex = context.memory
+    with memex.uncounted():
+        wanted = memory_named(memex, named)
+        stored = memex.stored(wanted)
+        if stored is None:
+            raise GraphQueryError(f"no memory {named!r:.80} in this store")
+        node, is_forgotten = stored.node, stored.deleted
+        edges: Sequence[GraphEdge] = () if is_forgotten else memex.edges(wanted)
+        if as_of_ms is not None:
+            then = memex.as_of(wanted, as_of_ms)
+            if then is None:
+                raise GraphQueryError(f"memory {named} was not in this store at that time")
+            node, is_forgotten, edges = then.node, then.deleted, then.edges
+        verdict = memex.standing([node], _folder(context), within_s=TOOL_S, asks_git=True)[0]
+        uses = context.memory_hooks.ledger.by_memory()
+        return MemoryDetail(
+            row=memory_row(node, uses, verdict, is_forgotten=is_forgotten),
+            content=node.content,
+            rationale=node.rationale,
+            facts=list(_facts(memex, node)),
+            links=[_link(edge, wanted, text_of(memex)) for edge in edges],
+            changes=[_change(one, wanted) for one in memex.history(wanted, _CHANGES)],
+            as_of_ms=as_of_ms,
+        )
+
+
+def text_of(memex: Memex) -> Callable[[UUID], str]:
+    """Looks up the beginning of a memory's text, soft-deleted or not; "" where there is none."""
+
+    def found(memory_id: UUID) -> str:
+        stored = memex.stored(memory_id)
+        return "" if stored is None else one_line(stored.node.content)
+
+    return found
+
+
+def _facts(memex: Memex, node: MemoryNode) -> Iterator[Line]:
+    evidence = node.metadata.get(EVIDENCE)
+    files = evidence.get("files") if isinstance(evidence, Mapping) else None
+    if isinstance(files, Mapping):
+        yield Line("rests on", ", ".join(sorted(map(str, files))))
+    stone = memex.tombstone(node.id)
+    if stone is not None:
+        yield Line("forgotten because", stone.reason or "no reason was given")
+    for name in ("project", "agent_id"):
+        value = getattr(node, name)
+        if value:
+            yield Line(name.removesuffix("_id"), value)
+    note = node.metadata.get(CONFIRMED)
+    if isinstance(note, Mapping):
+        yield Line("confirmed", iso_time(int(note.get("at_ms", 0))))
+    yield Line("quadrant", node.johari_quadrant.value)
+    for name, value in node.metadata.items():
+        if name not in _INTERNAL:
+            yield Line(name, as_text(value))
+
+
+def _link(edge: GraphEdge, own: UUID, text: Callable[[UUID], str]) -> Link:
+    other = edge.target_id if edge.source_id == own else edge.source_id
+    return Link(
+        id=str(edge.id),
+        relation=edge.relationship_type,
+        is_outgoing=edge.source_id == own,
+        other_id=str(other),
+        other_text=text(other),
+        weight=round(edge.effective_weight(), 4),
+    )
+
+
+def _change(version: Version, own: UUID) -> Change:
+    edge = version.edge
+    other = "" if edge is None else str(edge.target_id if edge.source_id == own else edge.source_id)
+    return Change(
+        at_ms=version.at_ms or 0,
+        what=version.what,
+        fields=list(field_changes(version.before, version.after)),
+        reason=version.reason,
+        run="" if version.run is None else str(version.run),
+        other_id=other,
+    )
+
+
+def field_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[FieldChange]:
+    """Each field that changed, with both values as text."""
+    for name in dict.fromkeys((*before, *after)):
+        yield FieldChange(name, as_text(before.get(name)), as_text(after.get(name)))
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a person reads it, cut to what fits a cell."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+
+
+def _folder(context: StoreContext) -> str | None:
+    return None if context.project is None else str(context.project)

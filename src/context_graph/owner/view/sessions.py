@@ -1,0 +1,181 @@
+"""Rows of sessions, and one session's line of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from context_graph.errors import ContextGraphError, CorruptedIdentityError
+from context_graph.identity.across import relation
+from context_graph.identity.continuity import classify_ic
+from context_graph.identity.live import MEASURED, LiveSession
+from context_graph.model import EventKind, HookEvent
+from context_graph.owner.sessions.store_context import StoreContext
+from context_graph.owner.view.gates import gate_rows
+from context_graph.owner.view.ledger import shown_rows
+from context_graph.owner.view.memories import one_line
+from context_graph.owner.view.runs import run_rows
+from context_graph.store.sessions import sessions
+from context_graph.view.rows import (
+    EventRow,
+    Line,
+    Mark,
+    Point,
+    SessionDetail,
+    SessionPage,
+    SessionRow,
+)
+from context_graph.view.units import counted
+
+_CHAIN: Final = 20
+_MARKED: Final = frozenset({"denied", "blocked", "satisfied", "cleared", "paused"})
+"""Entries of the gates' log that a line of time shows."""
+_GATE_ROWS: Final = 1000
+
+
+def session_page(context: StoreContext, *, cursor: str = "", limit: int = 200) -> SessionPage:
+    """One page of sessions, newest first. Cost: some 0.1 ms a session, for its first kept prompt."""
+    rows, following = context.store.list_sessions(limit, cursor or None)
+    return SessionPage(
+        rows=[session_row(context, one) for one in rows],
+        total=context.store.count(),
+        next_cursor=following or "",
+    )
+
+
+def session_row(context: StoreContext, row: sessions.SessionRow) -> SessionRow:
+    log, goal, events, damage = context.store.event_log, "", 0, row.damaged
+    try:
+        events = log.last_number(row.session_id)
+        prompts = (one for one in log.after(row.session_id, 0) if one.is_prompt)
+        goal = next((one_line(one.input_text) for one in islice(prompts, 1)), "")
+    except ContextGraphError as error:
+        damage = damage or str(error)
+    return SessionRow(
+        id=row.session_id,
+        last_ms=row.timestamp_ms,
+        events=events,
+        goal=goal,
+        ic=row.last_ic,
+        ic_level="" if row.last_ic is None else str(classify_ic(row.last_ic)),
+        previous_id=row.previous_session_id or "",
+        relation=relation(row.cross_session_ic) if row.previous_session_id else "",
+        cross_session_ic=row.cross_session_ic if row.previous_session_id else None,
+        damage=damage,
+    )
+
+
+def session_detail(context: StoreContext, live: LiveSession) -> SessionDetail:
+    """One session: its identity continuity over time, what happened, and the sessions before it."""
+    session_id = live.snapshot.session_id
+    events, damage = _events(context, session_id)
+    chain = context.store.chain(session_id, limit=_CHAIN)
+    rows = [session_row(context, one) for one in chain.sessions]
+    points = list(_points(events, live.ic_history))
+    begin = events[0].at_ms if events else 0
+    marks = sorted(
+        (*_event_marks(events), *_other_marks(context, session_id, begin, live.snapshot.timestamp_ms)),
+        key=lambda one: one.at_ms,
+    )
+    return SessionDetail(
+        row=rows[0],
+        facts=list(_facts(live)),
+        points=points,
+        marks=marks,
+        chain=rows,
+        chain_end=chain.end,
+        events=[_event_row(one) for one in reversed(events)],
+        damage=damage,
+    )
+
+
+def _events(context: StoreContext, session_id: str) -> tuple[list[HookEvent], str]:
+    """The events that are kept, oldest first, up to the first that can't be read, and why it can't."""
+    found: list[HookEvent] = []
+    try:
+        found.extend(context.store.event_log.after(session_id, 0))  # keeps what came before an error
+    except CorruptedIdentityError as error:
+        return found, str(error)
+    return found, ""
+
+
+def _points(events: Sequence[HookEvent], history: Iterable[float]) -> Iterator[Point]:
+    """Each value with the time of its event: the last ones belong to the last results that say anything."""
+    values = list(history)
+    measured = [
+        one
+        for one in events
+        if one.kind in MEASURED and not one.is_delegated and (one.input_text or one.output_text)
+    ]
+    count = min(len(values), len(measured))
+    for event, value in zip(measured[len(measured) - count :], values[len(values) - count :], strict=True):
+        yield Point(event.at_ms, round(value, 4))
+
+
+def _event_marks(events: Iterable[HookEvent]) -> Iterator[Mark]:
+    for one in events:
+        if one.agent_id:
+            continue
+        if one.is_prompt:
+            yield Mark(one.at_ms, "prompt", one_line(one.input_text))
+        elif one.kind is EventKind.POST_TOOL_FAILURE or one.success is False:
+            yield Mark(
+                one.at_ms, "failure", one_line(f"{one.tool_name}: {one.output_text or one.input_text}")
+            )
+        elif one.kind is EventKind.PRE_COMPACT:
+            yield Mark(one.at_ms, "compaction", "the context was compacted")
+        elif one.kind is EventKind.SESSION_START:
+            yield Mark(one.at_ms, "start", one.source)
+        elif one.kind is EventKind.SESSION_END:
+            yield Mark(one.at_ms, "end", one.reason)
+
+
+def _other_marks(context: StoreContext, session_id: str, begin: int, end: int) -> Iterator[Mark]:
+    for gate in gate_rows(context, limit=_GATE_ROWS, session_id=session_id):
+        if gate.kind in _MARKED:
+            yield Mark(gate.at_ms, "gate", f"{gate.kind}: {', '.join(gate.requirements)}")
+    for run in run_rows(context):
+        if begin <= run.at_ms <= end:
+            yield Mark(run.at_ms, "consolidation", run.mode)
+    if not context.memory_count():
+        return
+    told: dict[int, int] = {}
+    for one in shown_rows(context):
+        if one.session_id == session_id:
+            told[one.at_ms] = told.get(one.at_ms, 0) + 1
+    for at_ms, count in told.items():
+        yield Mark(at_ms, "injection", f"{counted(count, 'memory', 'memories')} shown")
+
+
+def _facts(live: LiveSession) -> Iterator[Line]:
+    kinds = live.events_by_kind
+    prompts = kinds.get(EventKind.PROMPT_SUBMIT.value, 0)
+    failed = kinds.get(EventKind.POST_TOOL_FAILURE.value, 0)
+    calls = kinds.get(EventKind.POST_TOOL.value, 0) + failed
+    told = f"{counted(prompts, 'prompt')}, {counted(calls, 'tool call')}, {failed} failed"
+    yield Line("events", f"{live.events_applied}: {told}")
+    if live.events_duplicate:
+        yield Line("sent twice", str(live.events_duplicate))
+    if live.has_evidence:
+        metrics = live.metrics
+        yield Line(
+            "continuity", f"{live.snapshot.last_ic:.2f}, lowest {min(live.ic_history, default=0.0):.2f}"
+        )
+        yield Line("consciousness", f"{metrics.consciousness:.2f} ({metrics.state.name.lower()})")
+        yield Line("synchrony", f"{live.snapshot.integration:.2f}")
+    else:
+        yield Line("continuity", "nothing measured yet")
+
+
+def _event_row(event: HookEvent) -> EventRow:
+    kind: Any = event.kind.value
+    text = event.output_text if event.kind is EventKind.STOP else event.input_text or event.output_text
+    return EventRow(
+        at_ms=event.at_ms,
+        kind=kind,
+        tool=event.tool_name,
+        text=one_line(text or event.source or event.reason),
+        failed=event.kind is EventKind.POST_TOOL_FAILURE or event.success is False,
+        agent_id=event.agent_id,
+    )

@@ -1,0 +1,165 @@
+"""Lays a report out as one HTML file that loads nothing and runs nothing but its own script.
+
+The policy in the file names script and style by their hashes. Texts reach the page through Jinja's escaping
+and the script through JSON that it writes into text nodes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from context_graph.view.report import charts, tables
+from context_graph.view.report.gather import MEMORIES, Report, day
+from context_graph.view.rows import TEXT_CHARS, RunRow, SessionDetail
+from context_graph.view.safe import one_line, shown
+
+MARK: Final = b'<!doctype html>\n<html lang="en" data-made-by="context-graph report">'
+"""What each report begins with."""
+MOST_BYTES: Final = 1_950_000
+_SIZES: Final = (
+    *((chars, MEMORIES) for chars in (*range(TEXT_CHARS, 30, -5), 30, 20, 12)),
+    *((12, MEMORIES // share) for share in (2, 4, 8)),
+)
+"""How much of each text is shown, and how many memories: the first that leaves the file below the limit."""
+_EVENTS: Final = 30
+_TIP_CHARS: Final = 80
+_ENDS: Final = {
+    "missing": "The session before that is not in the store.",
+    "damaged": "The session before that is damaged.",
+    "cycle": "The session before that is one of these.",
+    "limit": "There are more before that.",
+}
+"""Why a chain ends, where it does not end at a first session."""
+_ESCAPES: Final = (
+    ("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"),
+)  # fmt: skip
+
+
+def render(found: Report) -> bytes:
+    """The file, UTF-8: the same bytes for the same rows, and below 2 MB whatever they hold.
+
+    Cost: some 0.1 s for 10,000 memories; six times that where texts must be cut to fit.
+    """
+    made = _tables(found)
+    page = _rendered(found, made, *_SIZES[0])
+    if len(page) <= MOST_BYTES:
+        return page
+    low, high = 1, len(_SIZES) - 1
+    while low < high:
+        at = (low + high) // 2
+        low, high = (low, at) if len(_rendered(found, made, *_SIZES[at])) <= MOST_BYTES else (at + 1, high)
+    return _rendered(found, made, *_SIZES[low])
+
+
+def _rendered(found: Report, made: Mapping[str, tables.Table], chars: int, most: int) -> bytes:
+    style, script = _asset("report.css"), _asset("report.js")
+    text = _environment().get_template("page.html.j2").render(
+        found=found,
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        name=found.health.project.rstrip("/").rpartition("/")[2] or found.health.project,
+        since="" if found.since_ms is None else day(found.since_ms),
+        chars=chars if chars < TEXT_CHARS else 0,
+        text_chars=chars,
+        most=most,
+        events=_EVENTS,
+        ends=_ENDS,
+        tables={name: one.cut_to(chars, most) for name, one in made.items()},
+        charts={
+            "days": charts.bars(found.ledger.days),
+            "map": charts.scatter(found.map, min(chars, _TIP_CHARS)),
+            "drift": charts.drift_line(found.map.drift),
+        },
+        details=[
+            (one, charts.session_line(one.points, one.marks, min(chars, _TIP_CHARS)), _session(one))
+            for one in found.details
+        ],
+    )  # fmt: skip
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _tables(found: Report) -> dict[str, tables.Table]:
+    """Each table by its name."""
+    kinds = (
+        *(tables.memories, tables.ledger, tables.days, tables.sessions, tables.gates, tables.states),
+        *(tables.goals, tables.patterns, tables.clusters),
+    )
+    return {one.name: one for one in (make(found) for make in kinds)}
+
+
+def _session(one: SessionDetail) -> str:
+    """The headline of a session."""
+    row = one.row
+    level = f", IC {row.ic:.2f} ({row.ic_level})" if row.ic is not None else ""
+    return f"{tables.stamp(row.last_ms)}: {row.goal or 'no prompt'}{level}"
+
+
+def _counts(row: RunRow) -> str:
+    """What a run did, in figures."""
+    return ", ".join(f"{count} {name}" for name, count in row.counts.items() if count) or "nothing changed"
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing may load, run, be sent or be made of text but our own style and script."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _embedded(value: Any) -> str:
+    """JSON that no parser of HTML takes for an end of the script or a comment."""
+    text = msgspec.json.encode(value).decode("utf-8")
+    for found, escaped in _ESCAPES:
+        text = text.replace(found, escaped)
+    return text
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters.update(
+        stamp=tables.stamp,
+        cut=lambda text, chars: tables.cut(one_line(text), chars),
+        embedded=lambda table: Markup(_embedded(table.data())),
+        counts=_counts,
+    )
+    return environment
+
+
+def _finalized(value: Any) -> Any:
+    """Each text that the page shows passes here: what turns the direction of reading is shown, not obeyed."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,0 +1,114 @@
+"""The screen of the ledger: what was put before the model, why, whether it was used, and tokens a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from rich.text import Text
+
+from context_graph.view.rows import Day, Ledger, Shown
+from context_graph.view.terminal.charts import bar
+from context_graph.view.terminal.page import Page
+from context_graph.view.terminal.pane import ListPane
+from context_graph.view.terminal.table import Column
+from context_graph.view.terminal.words import ago, cell, moment, short
+from context_graph.view.units import counted
+
+
+class LedgerPane(ListPane):
+    """The ledger, newest first."""
+
+    part: ClassVar[str] = "ledger"
+    columns = (
+        Column("AGE", 6),
+        Column("CAUSE", 9),
+        Column("REL", 5),
+        Column("TOKENS", 6, 60),
+        Column("USED", 10),
+        Column("TEXT"),
+    )
+    empty = "Nothing was put before the model yet."
+    keys = (("n, Enter", "in the text: choose a link, follow it"),)
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._days: Sequence[Day] = ()
+
+    def cells(self, row: Shown) -> Sequence[Text]:
+        used = cell(row.used, "green") if row.used else cell("no sign", "dim")
+        return (
+            cell(ago(row.at_ms)),
+            cell(row.cause),
+            cell(f"{row.relevance:.2f}" if row.relevance else "rule"),
+            cell(str(row.tokens)),
+            used,
+            cell(row.text or "(forgotten)", "dim" if row.is_forgotten else ""),
+        )
+
+    def id_of(self, row: Shown) -> str:
+        return f"{row.at_ms} {row.memory_id}"
+
+    def load(self) -> None:
+        self.rows(self.source.ledger, self._put)
+
+    def _put(self, found: Ledger) -> None:
+        self._days = found.days
+        self.table.say(self.empty)
+        self.table.put(found.rows)
+        if not found.rows:
+            self.reader.show(lambda width: days_page(found.days, width))
+
+    def read(self, identity: str) -> None:
+        row: Any = next((one for one in self.table.rows if self.id_of(one) == identity), None)
+        if row is not None:
+            self.reader.show(lambda width: shown_page(row, self._days, width))
+
+
+def shown_page(row: Shown, days: Sequence[Day], width: int) -> Page:
+    """Why one memory was put before the model, and the days."""
+    page = Page()
+    page.line(row.text or "(forgotten)")
+    page.head(f"Shown {moment(row.at_ms)}")
+    page.pair("cause", row.cause)
+    page.pair("tokens", str(row.tokens))
+    page.pair("used", row.used or "no sign of use", "green" if row.used else "dim")
+    page.pair_link("memory", short(row.memory_id), ("memory", row.memory_id))
+    if row.session_id:
+        page.pair_link("session", short(row.session_id), ("session", row.session_id))
+    if row.parts:
+        page.head(f"Relevance {row.relevance:.2f}, made of (log-odds)")
+        _parts(page, row, width)
+    elif not row.relevance:
+        page.line("A rule chose it, not its relevance.", "dim")
+    _days(page, days, width)
+    return page
+
+
+def _parts(page: Page, row: Shown, width: int) -> None:
+    most = max(abs(value) for value in row.parts.values()) or 1.0
+    name_cells = min(24, max(map(len, row.parts)))
+    for name, value in row.parts.items():
+        line = Text(f"{cell(name).plain[:name_cells]:<{name_cells}} {value:+6.2f} ", end="")
+        drawn = bar(abs(value) / most, max(4, width - name_cells - 10))
+        page.drawn(line.append(drawn, "green" if value >= 0 else "red"))
+
+
+def days_page(days: Sequence[Day], width: int) -> Page:
+    """The days alone."""
+    page = Page()
+    _days(page, days, width)
+    return page
+
+
+def _days(page: Page, days: Sequence[Day], width: int) -> None:
+    if not days:
+        return
+    page.head("Tokens a day (UTC)")
+    most = max(day.tokens for day in days) or 1
+    for day in reversed(days):
+        words = f"{day.tokens:>6}  {counted(day.memories, 'memory', 'memories')}, {day.used} used"
+        room = max(4, width - 12 - 34)
+        line = Text(f"{cell(day.day).plain}  ", end="")
+        line.append(bar(day.tokens / most, room).ljust(room), "cyan").append(f"{words}")
+        page.drawn(line)

@@ -1,0 +1,134 @@
+"""The last screen: the memories on a plane, clusters, goals, habits, drift over months."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from context_graph.view.rows import GoalRow, Map
+from context_graph.view.safe import one_line
+from context_graph.view.source import Actions, Source
+from context_graph.view.terminal.charts import columns, plane
+from context_graph.view.terminal.page import Page, Reader
+from context_graph.view.terminal.pane import Pane
+from context_graph.view.terminal.words import HUES, ago, cell, moment
+from context_graph.view.units import counted
+
+_TALLEST: Final = 20
+_DRIFT_LINES: Final = 3
+
+
+class MapPane(Pane):
+    """Map."""
+
+    part: ClassVar[str] = "map"
+
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(source, actions)
+        self.reader = Reader()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield self.reader
+
+    def load(self) -> None:
+        self.rows(self.source.map, self._put)
+
+    def _put(self, found: Map) -> None:
+        self.reader.show(
+            lambda width: map_page(found, width, min(_TALLEST, max(6, self.size.height - 6))), top=False
+        )
+
+
+def map_page(found: Map, width: int, height: int) -> Page:
+    """The picture, and below it what is in it."""
+    page = Page()
+    if found.at_ms is None:
+        page.line("Not drawn yet: a deep or rem consolidation draws the map (screen 5, key d).")
+    else:
+        since = f"; {counted(found.missing, 'memory', 'memories')} came since" if found.missing else ""
+        page.line(
+            f"{counted(len(found.points), 'memory', 'memories')}, drawn {ago(found.at_ms)} ago{since}", "dim"
+        )
+    if found.points:
+        _picture(page, found, width, height)
+    if found.clusters:
+        page.head("Clusters")
+        for at, cluster in enumerate(found.clusters):
+            line = Text(end="").append("● ", HUES[at % len(HUES)]).append_text(cell(cluster.label))
+            how = f"  {counted(cluster.memories, 'memory', 'memories')}, coherence {cluster.coherence:.2f}"
+            page.drawn(line.append(how, "dim"))
+    if found.goals:
+        page.head("Goals")
+        _goals(page, found)
+    if found.patterns:
+        page.head("Habits")
+        for one in found.patterns:
+            how = f"{counted(one.memories, 'memory', 'memories')}, sure {one.confidence:.2f}"
+            page.line(f"{one_line(one.text)}  ({how})")
+    _drift(page, found, width)
+    return page
+
+
+def _picture(page: Page, found: Map, width: int, height: int) -> None:
+    cells = plane([(one.x, one.y, one.cluster) for one in found.points], width, height)
+    lines = [[(sign, HUES[of % len(HUES)] if of >= 0 else "dim") for sign, of in line] for line in cells]
+    taken: set[tuple[int, int]] = set()
+    # The largest clusters get their labels first; one that would cover another is left to the list below.
+    order = sorted(range(len(found.clusters)), key=lambda at: -found.clusters[at].memories)
+    for at in order:
+        cluster = found.clusters[at]
+        words = _fit(one_line(cluster.label), width)
+        row = min(height - 1, max(0, int((1 - cluster.y) * height)))
+        column = min(width - len(words), max(0, int(cluster.x * width) - len(words) // 2))
+        place = {(row, column + step) for step in range(-1, len(words) + 1)}
+        if not words or place & taken:
+            continue
+        taken |= place
+        for step, sign in enumerate(words):
+            lines[row][column + step] = (sign, f"bold {HUES[at % len(HUES)]}")
+    for line in lines:
+        text = Text(end="", no_wrap=True)
+        for sign, style in line:
+            text.append(sign, style)
+        page.drawn(text)
+
+
+def _fit(words: str, width: int) -> str:
+    """A label of at most a third of the width, without what is wider than a cell."""
+    words = "".join(one for one in words if Text(one).cell_len == 1)
+    most = max(8, width // 3)
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def _goals(page: Page, found: Map) -> None:
+    def below(parent: str, depth: int, seen: frozenset[str]) -> None:
+        for goal in found.goals:
+            if goal.parent == parent and goal.id not in seen:
+                _goal(page, goal, depth)
+                below(goal.id, depth + 1, seen | {goal.id})
+
+    known = {goal.id for goal in found.goals}
+    for goal in found.goals:
+        if goal.parent not in known:
+            _goal(page, goal, 0)
+            below(goal.id, 1, frozenset({goal.id}))
+
+
+def _goal(page: Page, goal: GoalRow, depth: int) -> None:
+    how = f"{goal.level}, {counted(goal.memories, 'memory', 'memories')}, sure {goal.confidence:.2f}"
+    page.line(f"{'  ' * depth}{one_line(goal.text)}  ({how})")
+
+
+def _drift(page: Page, found: Map, width: int) -> None:
+    if not found.drift:
+        return
+    first, last = found.drift[0], found.drift[-1]
+    page.head(f"Drift: nearness of the memories to the goals, {moment(first.at_ms)} to {moment(last.at_ms)}")
+    values = [one.similarity for one in found.drift]
+    for line in columns(values, 0.0, 1.0, max(10, width), _DRIFT_LINES):
+        page.drawn(Text(line, style="cyan", end=""))
+    shifts = f": {one_line(', '.join(last.shifts))}" if last.shifts else ""
+    page.line(f"now {last.similarity:.2f} ({last.level}){shifts}")

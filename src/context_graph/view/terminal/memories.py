@@ -1,0 +1,254 @@
+"""The screen of memories: search as one types, read, confirm, supersede, forget, restore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.timer import Timer
+from textual.widgets import Input
+
+from context_graph.errors import InvalidInputError
+from context_graph.view.rows import MemoryDetail, MemoryPage, MemoryRow
+from context_graph.view.safe import one_line
+from context_graph.view.source import Actions, Source
+from context_graph.view.terminal.asking import Line, LongText
+from context_graph.view.terminal.memory_page import memory_page
+from context_graph.view.terminal.pane import ListPane, Undo
+from context_graph.view.terminal.table import Column, Table
+from context_graph.view.terminal.words import STANDING, ago, cell
+
+_PAGE: Final = 200
+_PAUSE_S: Final = 0.15
+"""Without a key this long, what was typed is searched for."""
+_QUOTED: Final = 60
+
+
+class MemoriesPane(ListPane):
+    """Memories, newest first or the most relevant first."""
+
+    part: ClassVar[str] = "memories"
+    columns = (
+        Column("AGE", 6),
+        Column("EVIDENCE", 10),
+        Column("SOURCE", 8, 70),
+        Column("IMP", 4, 60),
+        Column("USED", 6),
+        Column("TEXT"),
+    )
+    empty = "No memories yet. A session that ends leaves some; so does `context-graph-cli memory store`."
+    keys = (
+        ("/", "search; Esc ends it"),
+        ("c", "confirm: it still holds"),
+        ("s", "supersede: store another text in its place"),
+        ("f", "forget"),
+        ("x", "the forgotten ones, and back"),
+        ("r", "restore a forgotten one"),
+        ("a", "read it as of a time"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search"),
+        Binding("c", "confirm", "Confirm"),
+        Binding("s", "supersede", "Supersede"),
+        Binding("f", "forget", "Forget"),
+        Binding("r", "restore", "Restore"),
+        Binding("x", "forgotten", "Forgotten"),
+        Binding("a", "as_of", "As of", show=False),
+    ]
+
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(source, actions)
+        self._query, self._cursor, self._total = "", "", 0
+        self._forgotten, self._to_top = False, False
+        self._typing: Timer | None = None
+        self._shown: MemoryDetail | None = None
+
+    def above(self) -> ComposeResult:
+        search = Input(placeholder="Search memories", compact=True)
+        search.display = False
+        yield search
+
+    def cells(self, row: MemoryRow) -> Sequence[Text]:
+        return (
+            cell(ago(row.created_ms)),
+            cell(row.standing_kind, STANDING.get(row.standing_kind, "")),
+            cell(row.source),
+            cell(f"{row.importance:.2f}"),
+            cell(f"{row.used}/{row.shown}"),
+            cell(f"{'* ' if row.is_pinned else ''}{row.text}"),
+        )
+
+    # Its rows
+
+    def load(self) -> None:
+        """The rows from the first to the page that the cursor is on."""
+        wanted = _PAGE if self._to_top else max(_PAGE, self.table.at + 1)
+        self.rows(partial(self._pages, self._query, self._forgotten, wanted), self._put)
+
+    def _pages(self, query: str, forgotten: bool, wanted: int) -> MemoryPage:
+        page = self.source.memories(query=query, forgotten=forgotten, limit=_PAGE)
+        rows = list(page.rows)
+        while page.next_cursor and len(rows) < wanted:
+            page = self.source.memories(
+                query=query, forgotten=forgotten, cursor=page.next_cursor, limit=_PAGE
+            )
+            rows += page.rows
+        return MemoryPage(rows=rows, total=page.total, next_cursor=page.next_cursor)
+
+    def _put(self, page: MemoryPage) -> None:
+        self._cursor, self._total = page.next_cursor, page.total
+        nothing = (
+            "Nothing like that." if self._query else "None is forgotten." if self._forgotten else self.empty
+        )
+        self.table.say(nothing)
+        self.table.put(page.rows, top=self._to_top)
+        self._to_top = False
+        if not page.rows:
+            self._shown = None
+            self.reader.say("")
+        self._count()
+
+    def _count(self) -> None:
+        kind = "forgotten" if self._forgotten else "like that" if self._query else "memories"
+        self.table.note(f"{len(self.table.rows)} of {self._total} {kind}")
+
+    def on_table_near_end(self, event: Table.NearEnd) -> None:
+        event.stop()
+        if self._cursor and not self.is_loading:  # else it may be another search's
+            cursor, self._cursor = self._cursor, ""
+            more = partial(self.source.memories, query=self._query, forgotten=self._forgotten)
+            self.rows(partial(more, cursor=cursor, limit=_PAGE), self._more)
+
+    def _more(self, page: MemoryPage) -> None:
+        self._cursor, self._total = page.next_cursor, page.total
+        self.table.add(page.rows)
+        self._count()
+
+    # Search
+
+    def action_search(self) -> None:
+        line = self.query_one(Input)
+        line.display = True
+        line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._typing is not None:
+            self._typing.stop()
+        self._typing = self.set_timer(_PAUSE_S, partial(self._search, event.value))
+
+    def _search(self, words: str) -> None:
+        self._query = words.strip()
+        self._to_top = True
+        self.reload()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.set_focus(self.table)  # at once: the next key is the table's
+
+    def back(self) -> bool:
+        if super().back():
+            return True
+        line = self.query_one(Input)
+        if line.display:
+            line.display, line.value = False, ""
+            self.table.focus()
+            self._search("")
+            return True
+        if self._forgotten:
+            self.action_forgotten()
+            return True
+        return False
+
+    def action_forgotten(self) -> None:
+        """The forgotten ones, or the others again."""
+        self._forgotten = not self._forgotten
+        self._to_top = True
+        self.reload()
+
+    # Reading
+
+    def read(self, identity: str, as_of_ms: int | None = None) -> None:
+        call = partial(self.source.memory, identity, as_of_ms=as_of_ms)
+        self.ask(call, self._read, self.reader.say, "read")
+
+    def _read(self, found: MemoryDetail) -> None:
+        self._shown = found
+        self.reader.show(lambda _: memory_page(found))
+
+    def action_as_of(self) -> None:
+        one = self._one()
+        if one is not None:
+            question = Line("Read this memory as it was then:", "7d, yesterday, 2026-01-31T09:30; now")
+            self.app.push_screen(question, partial(self._as_of, one.id))
+
+    def _as_of(self, identity: str, words: str | None) -> None:
+        if not words:
+            return
+        try:
+            at_ms = None if words == "now" else self.view.moment(words)
+        except InvalidInputError as error:
+            self.view.say(str(error), wrong=True)
+            return
+        self.read(identity, at_ms)
+        self._opened = identity
+        self._open()
+
+    # Changing
+
+    def _one(self) -> MemoryRow | None:
+        """What an action is about: what is open, else the row under the cursor."""
+        if (self.has_class("-open") or self._opened) and self._shown is not None:
+            return self._shown.row
+        row: Any = self.table.row
+        return row if isinstance(row, MemoryRow) else None
+
+    def action_confirm(self) -> None:
+        if one := self._one():
+            undo = Undo("take that back", partial(self.actions.take_back, one.id))
+            words = "Confirm this memory: it still holds, and what it rests on is noted as it is now."
+            self._act(one, words, partial(self.actions.confirm, one.id), undo)
+
+    def action_forget(self) -> None:
+        if (one := self._one()) and not one.is_forgotten:
+            undo = Undo("restore it", partial(self.actions.restore, one.id))
+            words = "Forget this memory: it is recalled no more. It can be restored."
+            self._act(one, words, partial(self.actions.forget, one.id), undo)
+
+    def action_restore(self) -> None:
+        one = self._one()
+        if one is None or not one.is_forgotten:
+            self.view.say("This memory is not forgotten; x shows the forgotten ones.")
+            return
+        undo = Undo("forget it again", partial(self.actions.forget, one.id))
+        words = "Restore this memory: it can be recalled again."
+        self._act(one, words, partial(self.actions.restore, one.id), undo)
+
+    def _act(self, one: MemoryRow, words: str, call: Any, undo: Undo | None) -> None:
+        self.view.act(f"{words}\n\n“{_quoted(one)}”", call, undo)
+
+    def action_supersede(self) -> None:
+        one = self._one()
+        if one is None:
+            return
+        self.ask(partial(self.source.memory, one.id), self._supersede, self._not, "action")
+
+    def _not(self, words: str) -> None:
+        self.view.say(words, wrong=True)
+
+    def _supersede(self, found: MemoryDetail) -> None:
+        def written(text: str | None) -> None:
+            if text and text != found.content.strip():
+                call = partial(self.actions.supersede, found.row.id, text)
+                self._act(found.row, "Store the new text in the place of this memory.", call, None)
+
+        self.app.push_screen(LongText("What holds instead of this memory:", found.content), written)
+
+
+def _quoted(row: MemoryRow) -> str:
+    words = one_line(row.text)
+    return words if len(words) <= _QUOTED else f"{words[: _QUOTED - 1]}…"

@@ -1,0 +1,258 @@
+"""What the screens have in common: they ask for their rows in a thread, and keep them when that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.widgets import Static
+
+from context_graph.errors import ContextGraphError
+from context_graph.view.safe import one_line
+from context_graph.view.source import Actions, Source
+from context_graph.view.terminal.page import Reader
+from context_graph.view.terminal.table import Column, Table
+
+_SOON_S: Final = 0.3
+"""While a session runs its store changes many times a second; a screen is drawn again this often at most."""
+_REST_S: Final = 0.08
+"""The cursor rests this long before what it is on is asked for."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Undo:
+    """How the last action is undone: what that is, and the call that does it."""
+
+    words: str
+    call: Callable[[], str]
+
+
+async def in_thread(call: Callable[[], Found]) -> Found:
+    """What ``call`` returns or raises, run in a thread that nobody waits for when the view ends.
+
+    asyncio.to_thread would: a person who quits while a consolidation runs would wait for it.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Found] = loop.create_future()
+
+    def settle(found: Found | None, error: Exception | None) -> None:
+        if answer.done():  # a newer question has taken its place
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(cast("Found", found))
+
+    def run() -> None:
+        found, failed = None, None
+        try:
+            found = call()
+        except Exception as error:  # told to whoever waits for the answer
+            failed = error
+        with suppress(RuntimeError):  # the view has ended
+            loop.call_soon_threadsafe(settle, found, failed)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await answer
+
+
+class View(Protocol):
+    """What a screen needs of the application."""
+
+    moment: Callable[[str], int]
+
+    def answered(self) -> None: ...
+
+    def say(self, words: str, *, wrong: bool = False) -> None: ...
+
+    def act(self, question: str, call: Callable[[], str], undo: Undo | None) -> None: ...
+
+    def refresh_bindings(self) -> None: ...
+
+
+class Pane(Container):
+    """One of the seven screens."""
+
+    part: ClassVar[str]
+    """Of `rows.PARTS`."""
+    keys: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Its own keys, for the help."""
+
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(id=self.part)
+        self.source, self.actions = source, actions
+        self.is_stale = True
+        self.is_loading = False
+        self._waits = False
+        self._problem = Static(classes="problem", markup=False)
+
+    @property
+    def view(self) -> View:
+        """The application."""
+        return cast("View", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self._problem
+
+    def load(self) -> None:
+        """Ask for its rows and show them; subclasses say which."""
+        raise NotImplementedError
+
+    def changed(self) -> None:
+        """Its rows are old: load them soon if it is in sight, else when it comes into sight."""
+        self.is_stale = True
+        if self.display and not self._waits:
+            self._waits = True
+            self.set_timer(_SOON_S, self._load_again)
+
+    def _load_again(self) -> None:
+        self._waits = False
+        if self.is_loading:
+            self.changed()
+        elif self.display and self.is_stale:
+            self.reload()
+
+    def reload(self) -> None:
+        """Load, and note that its rows are those of now."""
+        self.is_stale = False
+        self.load()
+
+    def rows(self, call: Callable[[], Found], then: Callable[[Found], None]) -> None:
+        """As `ask`, for the rows of the screen itself: an error is told above those that it has."""
+        self.is_loading = True
+
+        def done(found: Found) -> None:
+            self.is_loading = False
+            self.problem("")
+            then(found)
+            self.view.answered()
+
+        def failed(words: str) -> None:
+            self.is_loading = False
+            self.is_stale = True
+            self.problem(words)
+            self.view.answered()
+
+        self.ask(call, done, failed, "rows")
+
+    def ask(
+        self,
+        call: Callable[[], Found],
+        then: Callable[[Found], None],
+        failed: Callable[[str], None],
+        group: str,
+    ) -> None:
+        """Run ``call`` in a thread, then ``then``; a newer question of the same ``group`` drops this one."""
+
+        async def asked() -> None:
+            try:
+                found = await in_thread(call)
+            except (ContextGraphError, OSError, ValueError) as error:
+                failed(one_line(str(error)) or type(error).__name__)
+            else:
+                then(found)
+
+        self.run_worker(asked(), group=group, exclusive=True)
+
+    def problem(self, words: str) -> None:
+        """Tell what is wrong above the rows, or with "" that nothing is."""
+        self._problem.update(Text(words))
+        self._problem.display = bool(words)
+
+    def open_id(self, identity: str) -> None:
+        """Open what has this id."""
+
+    def back(self) -> bool:
+        """Leave what is open; whether there was something."""
+        return False
+
+    def focus_first(self) -> None:
+        """Give the keys to the first thing that takes them."""
+        for one in self.query("Table, Reader"):
+            if one.display:
+                one.focus()
+                return
+
+
+class ListPane(Pane):
+    """A table, and a reader with what is under the cursor: beside it, or below; Enter gives it the keys."""
+
+    columns: ClassVar[tuple[Column, ...]]
+    empty: ClassVar[str]
+
+    def __init__(self, source: Source, actions: Actions) -> None:
+        super().__init__(source, actions)
+        self._opened = ""
+        """What the reader shows though the cursor may be elsewhere, as a link led there."""
+        self.table = Table[Any](self.columns, self.cells, self.id_of, empty="One moment …")
+        self.reader = Reader()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield from self.above()
+        with Container(classes="both"):
+            yield self.table
+            yield self.reader
+
+    def above(self) -> ComposeResult:
+        """What stands above table and reader."""
+        yield from ()
+
+    def cells(self, row: Any) -> Sequence[Text]:
+        """The cells of a row, one for each column."""
+        raise NotImplementedError
+
+    def read(self, identity: str) -> None:
+        """Ask for what is shown of ``identity``; subclasses say how."""
+        raise NotImplementedError
+
+    def id_of(self, row: Any) -> str:
+        """The id of a row."""
+        return str(row.id)
+
+    def on_table_moved(self, event: Table.Moved) -> None:
+        event.stop()
+        if event.by_person:
+            self._opened = ""
+        self.set_timer(_REST_S, self._rested)
+
+    def _rested(self) -> None:
+        row = self.table.row
+        if row is not None and not self._opened:
+            self.read(self.id_of(row))
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        event.stop()
+        if self.table.row is not None:
+            self.read(self.id_of(self.table.row))
+            self._open()
+
+    def open_id(self, identity: str) -> None:
+        self._opened = identity
+        self.read(identity)
+        self._open()
+
+    def _open(self) -> None:
+        self.add_class("-open")
+        self.reader.focus()
+
+    def back(self) -> bool:
+        if not self.has_class("-open"):
+            return False
+        self.remove_class("-open")
+        self.table.focus()
+        self._opened = ""
+        self._rested()
+        return True
+
+    def focus_first(self) -> None:
+        (self.reader if self.has_class("-open") else self.table).focus()

@@ -1,0 +1,159 @@
+"""view.terminal: each screen, at two sizes, over stores of all sizes, and with damage in them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.terminal import NARROW, WIDE, Driver, driven
+from tests.support.view_rows import RowsSource, filled, memory_row
+
+from context_graph.errors import DatabaseCorruptionError
+from context_graph.view.rows import PARTS
+from context_graph.view.terminal.table import Table
+
+SHOWS = {
+    "health": ("Working: last event 3 s ago.", "the disk is full"),
+    "memories": ("Memory 0: the rate limiter", "verified", "decided in review", "of 300 memories"),
+    "ledger": ("prompt", "startup", "0.90", "told again", "no sign", "log-odds"),
+    "sessions": ("5e550000", "Goal 0: fix the limiter", "0.90", "Identity continuity", "1.00 █"),
+    "runs": ("light", "merged 3", "12 links made", "undone; it had", "says the same"),
+    "gates": ("commit_plan", "feature/limits", "satisfied", "waits for a plan", "denied"),
+    "map": (
+        "300 memories, drawn 1 h ago; 4 memories came since",
+        "limits of the gateway",
+        "billing",
+        "bread",
+    ),
+}
+EMPTY = {
+    "health": ("Working",),
+    "memories": ("No memories yet.",),
+    "ledger": ("Nothing was put before the model yet.",),
+    "sessions": ("No sessions yet.",),
+    "runs": ("No consolidation ran yet.",),
+    "gates": ("No requirements here",),
+    "map": ("Not drawn yet",),
+}
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x50"])
+@pytest.mark.parametrize("part", PARTS)
+def test_each_screen_shows_its_rows(part: str, size: tuple[int, int]) -> None:
+    async def scenario(view: Driver) -> None:
+        await view.press(str(PARTS.index(part) + 1))
+        await view.sees(*SHOWS[part])
+        assert {len(line) for line in view.lines} <= {size[0], size[0] - 1}, "each line fills the width"
+        assert "q Quit" in view.lines[-1], "the keys fit"
+
+    driven(scenario, filled(), size)
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "160x50"])
+@pytest.mark.parametrize("part", PARTS)
+def test_each_screen_says_what_an_empty_store_lacks(part: str, size: tuple[int, int]) -> None:
+    async def scenario(view: Driver) -> None:
+        await view.press(str(PARTS.index(part) + 1))
+        await view.sees(*EMPTY[part])
+        await view.press("enter", "end", "j", "k", "n", "escape")  # nothing to open, nowhere to go
+        await view.sees(*EMPTY[part])
+
+    driven(scenario, RowsSource(), size)
+
+
+def test_the_arrows_go_around_the_screens_and_the_tab_of_the_open_one_is_marked() -> None:
+    async def scenario(view: Driver) -> None:
+        for part in (*PARTS[1:], PARTS[0]):
+            await view.press("right")
+            await view.until(lambda part=part: view.app.part == part, f"{part} is open")  # type: ignore[misc]
+        await view.press("left")
+        assert view.app.part == PARTS[-1]
+
+    driven(scenario, filled())
+
+
+def test_of_ten_thousand_memories_only_pages_are_asked_for_as_they_come_into_sight() -> None:
+    source = filled(10_000)
+
+    async def scenario(view: Driver) -> None:
+        await view.press("2")
+        await view.sees("200 of 10000 memories")
+        assert [one for one in source.asked if one[0] == "memories"] == [("memories", "", False, "", 200)]
+        await view.press("end")
+        await view.sees("400 of 10000 memories", "Memory 199")
+        for at in range(2, 50):
+            await view.press("end")
+            await view.sees(f"{200 * at + 200} of 10000 memories", f"Memory {200 * at - 1}")
+        await view.press("end")
+        await view.sees("Memory 9999")
+        assert len([one for one in source.asked if one[0] == "memories"]) == 50, "and each only once"
+        await view.press("home")
+        await view.sees("Memory 0:")
+
+    driven(scenario, source)
+
+
+def test_a_change_keeps_the_cursor_on_its_memory() -> None:
+    source = filled(1000)
+
+    async def scenario(view: Driver) -> None:
+        await view.press("2")
+        await view.sees("200 of 1000")
+        table = view.app.query_one("#memories Table", Table)
+        await view.press("end")
+        await view.sees("400 of 1000")
+        await view.press("down", "down")
+        row = table.row
+        assert row is not None and table.at == 201
+        source.memory_rows.insert(0, memory_row(5000, source.memory_rows[0].created_ms, "A new memory"))
+        source.change("memories")
+        await view.sees("of 1001")
+        assert table.row == row and table.at == 202
+        await view.press("home")
+        await view.sees("A new memory")
+
+    driven(scenario, source)
+
+
+def test_a_store_that_can_t_be_read_is_told_where_it_matters_and_the_rest_goes_on() -> None:
+    source = filled()
+
+    async def scenario(view: Driver) -> None:
+        await view.press("2")
+        await view.sees("Memory 0")
+        source.broken["memories"] = DatabaseCorruptionError("block checksum mismatch in 000012.sst")
+        source.change("memories")
+        await view.sees("block checksum mismatch", "Memory 0: the rate limiter")  # rows stay
+        await view.press("4")
+        await view.sees("Goal 0")
+        del source.broken["memories"]
+        await view.press("2")
+        await view.sees_no("block checksum mismatch")
+
+    driven(scenario, source)
+
+
+def test_a_damaged_record_says_so_and_its_neighbours_are_shown() -> None:
+    source = filled()
+    source.broken["memory"] = DatabaseCorruptionError("record 00000000 is damaged")
+
+    async def scenario(view: Driver) -> None:
+        await view.press("2")
+        await view.sees("record 00000000 is damaged", "Memory 1")
+        await view.press("4")
+        await view.sees("damaged: checksum is wrong", "Goal 6")
+        await view.press(*["down"] * 5, "enter")
+        await view.sees("Damaged: checksum is wrong")
+
+    driven(scenario, source)
+
+
+def test_what_no_store_may_hold_is_told_too() -> None:
+    source = filled()
+    source.broken["map"] = ValueError("not a number")
+
+    async def scenario(view: Driver) -> None:
+        await view.press("7")
+        await view.sees("not a number")
+        await view.press("1")
+        await view.sees("Working")
+
+    driven(scenario, source)
