@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.support.terminal import WIDE, Driver, driven
-from tests.support.view_rows import RowsSource, filled, memory_row
+from tests.support.view_rows import SUCCESSOR, RowsSource, filled, memory_row
 
 FIRST = "00000000-0000-4000-8000-000000000000"
 SECOND = "00000001-0000-4000-8000-000000000000"
@@ -110,6 +110,11 @@ def test_supersede_begins_with_the_whole_text_and_stores_what_was_made_of_it() -
         await view.press("enter")
         await view.sees("Done: supersede.")
         assert source.done == [("supersede", FIRST, f"Now {source.memory_rows[0].text}\nIn full.")]
+        await view.press("z")
+        await view.sees("Undo the last action: forget the new text.")
+        await view.press("enter")
+        await view.sees("Done: forget.")
+        assert source.done[-1] == ("forget", SUCCESSOR)
 
     driven(scenario, source)
 
