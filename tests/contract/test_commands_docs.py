@@ -22,6 +22,7 @@ from context_graph.cli.command_table import (
 )
 from context_graph.cli.main import build_app
 from context_graph.cli.req import commands as req
+from context_graph.cli.req.table import COMMANDS
 from context_graph.identity.brief import state_block
 from context_graph.model import EventKind
 
@@ -164,8 +165,8 @@ def test_typer_knows_the_options_of_the_table(entry: Command) -> None:
 
 def test_typer_knows_the_commands_and_options_of_req_s_table() -> None:
     """cli.req: what is read there must mean what --help says."""
-    assert set(req.COMMANDS) == set(REQ)
-    for name, entry in req.COMMANDS.items():
+    assert set(COMMANDS) == set(REQ)
+    for name, entry in COMMANDS.items():
         command = ALL[f"req {name}"]
         assert {option.name for option in entry.options} == set(options_of(command)), name
         flags = {option for option, param in options_of(command).items() if param.is_flag}
@@ -246,4 +247,4 @@ def test_a_gate_s_message_names_only_commands_that_exist() -> None:
             named |= set(re.findall(r"([\w-]+-cli|PROGRAM\}) req ([a-z_]+)", text))
             named |= {("context-graph-cli", word) for word in re.findall(r"_CALL\} ([a-z_]+)", text)}
     assert {program for program, _ in named} == {"context-graph-cli", "PROGRAM}"}
-    assert {word for _, word in named} <= {name.split()[0] for name in req.COMMANDS}
+    assert {word for _, word in named} <= {name.split()[0] for name in COMMANDS}

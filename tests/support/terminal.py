@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.support.view_rows import RowsSource
+from textual.events import Key
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from context_graph.cli.moments import moment
@@ -34,6 +36,15 @@ class Driver:
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+
+    def type(self, text: str) -> None:
+        """Type faster than the view can follow: all keys are there before it sees the first."""
+        driver = self.app._driver
+        assert driver is not None
+        for char in text:
+            key = Key(_character_to_key(char), char)
+            key.set_sender(self.app)
+            driver.send_message(key)
 
     async def answer(self, *keys: str) -> None:
         """Press what asks first, and say yes."""

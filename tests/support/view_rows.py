@@ -13,6 +13,7 @@ import msgspec
 
 from context_graph.errors import OwnerUnavailableError
 from context_graph.view import rows
+from context_graph.view.source import Replaced
 
 HOSTILE = (
     "[red]x[/red] \x1b[31mred\x1b]52;c;aGk=\x07 \u202edesrever "
@@ -20,6 +21,7 @@ HOSTILE = (
 )
 """What a memory may say to a terminal, to Textual's and Rich's markup, and to a browser."""
 HOUR_MS = 3_600_000
+SUCCESSOR = "5ac0e550-0000-4000-8000-000000000000"
 KINDS = ("verified", "unchecked", "changed", "gone", "superseded", "")
 
 
@@ -236,8 +238,8 @@ class RowsSource:
     def take_back(self, memory_id: str) -> str:
         return self._did("take_back", memory_id)
 
-    def supersede(self, memory_id: str, text: str) -> str:
-        return self._did("supersede", memory_id, text)
+    def supersede(self, memory_id: str, text: str) -> Replaced:
+        return Replaced(self._did("supersede", memory_id, text), SUCCESSOR)
 
     def forget(self, memory_id: str) -> str:
         said = self._did("forget", memory_id)

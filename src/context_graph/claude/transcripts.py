@@ -21,6 +21,8 @@ from context_graph.config.paths import client_dir
 
 AGENT: Final = "agent-"
 """Files of subagents begin so; they lie beside their session's file, or in its folder `subagents`."""
+MEMORY_INDEX: Final = "MEMORY.md"
+"""The file of the client's own memory that it reads at each start; it names the others."""
 OURS: Final = "context-graph.md"
 """The file in the client's own memory that `memory export` writes."""
 MAX_LINE: Final = 4 << 20
@@ -52,8 +54,13 @@ def folder_name(project: Path) -> str:
 
 
 def folder_of(project: Path, env: Mapping[str, str]) -> Path:
-    """Where the client keeps a project's transcripts, and its own memory of it in `memory`."""
+    """Where the client keeps a project's transcripts."""
     return client_dir(env) / "projects" / folder_name(project)
+
+
+def memory_of(project: Path, env: Mapping[str, str]) -> Path:
+    """Where the client keeps its own memory of a project, unless its settings name another folder."""
+    return folder_of(project, env) / "memory"
 
 
 def sessions_in(folder: Path) -> list[Path]:

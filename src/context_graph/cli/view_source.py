@@ -13,7 +13,7 @@ from context_graph.cli.calling import ask
 from context_graph.cli.memory.edit import editable, successor_of
 from context_graph.config import checkout_top, locate, project_dir
 from context_graph.doctor.findings import NOTE
-from context_graph.errors import ContextGraphError
+from context_graph.errors import ContextGraphError, InvalidInputError
 from context_graph.view.rows import (
     PARTS,
     Gates,
@@ -29,6 +29,7 @@ from context_graph.view.rows import (
     SessionDetail,
     SessionPage,
 )
+from context_graph.view.source import Replaced
 from context_graph.view.units import counted, size
 from context_graph.wire.client import Following
 
@@ -115,12 +116,13 @@ class OwnerSource:
     def take_back(self, memory_id: str) -> str:
         return f"{_short(self._done('memory.confirm', {'id': memory_id, 'take_back': True}))} is as it was"
 
-    def supersede(self, memory_id: str, text: str) -> str:
+    def supersede(self, memory_id: str, text: str) -> Replaced:
         old = editable(self._done("memory.show", {"id": memory_id}))
         if text.strip() == old["content"]:
-            return f"{_short(old)} is unchanged: the text is the same"
+            raise InvalidInputError(f"{_short(old)} has that text already")
         new = self._done("memory.store", successor_of(old, text))
-        return f"{_short(new)} replaces {_short(old)}; forget {_short(new)} to undo that"
+        said = f"{_short(new)} replaces {_short(old)}; forget {_short(new)} to undo that"
+        return Replaced(said, new["id"])
 
     def forget(self, memory_id: str) -> str:
         self._done("memory.forget", {"id": memory_id, "reason": "view"})

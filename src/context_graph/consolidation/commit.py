@@ -221,13 +221,14 @@ def commit(memex: Reading, prepared: Prepared, *, details: Mapping[str, Any] | N
     with memex.core.operation("consolidate", writes=True) as core:
         if core.store.uid != prepared.uid:
             raise ValueError("this consolidation was prepared from another store")
-        groups = unchanged(prepared.groups, changed_since(core.store, prepared.plan.seq))
+        since = changed_since(core.store, prepared.plan.seq)
+        groups = unchanged(prepared.groups, since.subjects)
         plan = reduced(prepared.plan, (item for group in groups for item in group.items))
         changes = Changes(
             mode=plan.mode.value,
             edits=[edit for group in groups for edit in group.edits],
             uses=[uses for group in groups for uses in group.uses],
-            records=prepared.records,
+            records=() if since.has_removal else prepared.records,  # they might quote what has gone for good
             counts=plan.changes(),
             details=details or {},
         )

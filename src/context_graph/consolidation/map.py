@@ -13,8 +13,6 @@ import msgspec
 
 from context_graph.errors import DatabaseCorruptionError
 
-MAP: Final = "map"
-"""Name of the fact (`GraphStore.meta`)."""
 MAX_POINTS: Final = 2000
 """Memories on it; of more, some at equal distances in time."""
 MAX_CLUSTERS: Final = 200

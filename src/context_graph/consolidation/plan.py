@@ -17,8 +17,6 @@ import msgspec
 from context_graph.errors import DatabaseCorruptionError
 from context_graph.model.spaces import EMBEDDING_BYTES
 
-GOALS: Final = "goals"
-"""Name of the fact (`GraphStore.meta`) that holds the goals which consolidations keep."""
 MAX_GOALS: Final = 50
 """Goals that are kept, the most certain ones."""
 GOAL_MEMBERS: Final = 200

@@ -19,7 +19,6 @@ from context_graph.consolidation import snapshot
 from context_graph.consolidation.commit import Prepared
 from context_graph.consolidation.finders import connections, duplicates, salience
 from context_graph.consolidation.map import (
-    MAP,
     Habit,
     Measured,
     StoreMap,
@@ -29,7 +28,7 @@ from context_graph.consolidation.map import (
     with_drift,
 )
 from context_graph.consolidation.messages import DATABASE, PREPARED, Ready
-from context_graph.consolidation.plan import GOALS, Mode, NewLink, Plan, decode_goals, encode_goals
+from context_graph.consolidation.plan import Mode, NewLink, Plan, decode_goals, encode_goals
 from context_graph.consolidation.prepare import prepare
 from context_graph.consolidation.progress import Report, Stages
 from context_graph.consolidation.request import GoalSearch, Request
@@ -38,6 +37,7 @@ from context_graph.errors import ProviderMismatchError
 from context_graph.memory.embed import PROVIDER, EmbeddingProvider, default_provider, recorded_provider
 from context_graph.model.spaces import SPACES
 from context_graph.store.graph.graph import GraphStore
+from context_graph.store.layout import GOALS_FACT, MAP_FACT
 from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class _Search:
         """Records about the store that are to be written with the plan, by name."""
         self._request, self._store = request, store
         self._stages = stages
-        self._kept_goals = decode_goals(store.meta(GOALS))
+        self._kept_goals = decode_goals(store.meta(GOALS_FACT))
         self._spots: tuple[Spot, ...] = ()
         self._groups: tuple[Group, ...] = ()
         self._areas: Sequence[Area] = ()
@@ -191,7 +191,7 @@ class _Search:
         made = decode_goals(fact)
         plan.goals_adjusted = sum(kept.pop(goal.goal_id, None) != goal for goal in made) + len(kept)
         if plan.goals_adjusted:
-            self.facts[GOALS] = fact
+            self.facts[GOALS_FACT] = fact
 
     def _measure(self) -> None:
         """Every mode: how well each memory is connected now. What is rare needs the whole store to tell."""
@@ -206,7 +206,7 @@ class _Search:
     def _draw(self) -> None:
         """Deep and rem: the map that people look at. A deep one keeps the last rem's patterns and drift."""
         plan, taken_ms = self.plan, self._snap.taken_ms
-        kept = decode_map(self._store.meta(MAP))
+        kept = decode_map(self._store.meta(MAP_FACT))
         patterns: tuple[Habit, ...] = () if kept is None else kept.patterns
         if plan.mode is Mode.REM:
             patterns = tuple(
@@ -224,7 +224,7 @@ class _Search:
             drift=with_drift(() if kept is None else kept.drift, measured),
         )
         if is_redrawn(kept, drawn):
-            self.facts[MAP] = encode_map(drawn)
+            self.facts[MAP_FACT] = encode_map(drawn)
 
     def _provider(self) -> EmbeddingProvider | None:
         """The store's, by which its memories' words are told apart; None for one that this process lacks."""

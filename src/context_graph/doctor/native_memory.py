@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.transcripts import folder_of
+from context_graph.claude.transcripts import folder_of, memory_of
 from context_graph.doctor.client_files import SettingsFile
 from context_graph.doctor.findings import NOTE, Finding
 
@@ -39,7 +39,7 @@ def native_memory(
         looked at in each folder.
     """
     own = folder_of(project, env)
-    folder = _chosen(project, settings) or own / "memory"
+    folder = _chosen(project, settings) or memory_of(project, env)
     notes = list(_files(folder, ".md"))
     times = [stat.st_mtime for stat in _files(own, ".jsonl")]
     days = _cleanup_days(settings)

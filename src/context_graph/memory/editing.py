@@ -18,7 +18,7 @@ from context_graph.claude.hooks.origin import CANARY_TAG
 from context_graph.errors import GraphQueryError, InvalidParamsError, StoreError
 from context_graph.kernels.tokens import Encoded
 from context_graph.memory.core import Core, now_ms
-from context_graph.memory.merged import Left, deleted_together
+from context_graph.memory.merged import Left, deleted_together, facts_without_texts
 from context_graph.memory.metrics.store_metrics import Measured
 from context_graph.memory.recall import between
 from context_graph.memory.writing import Draft, redacted, redacted_node, text_to_embed
@@ -315,7 +315,11 @@ def _delete(core: Core, found: StoredNode, stone: Tombstone) -> Forgotten:
     edges, vector = core.store.edges.of(key), core.store.embedding(found.node.commit_seq)
     # Of doctor's own memory nothing stays to be seen.
     trial = CANARY_TAG in found.node.tags
-    core.store.remove({one.id.bytes: None if trial else one for one in stones}, rewritten=together.holders)
+    core.store.remove(
+        {one.id.bytes: None if trial else one for one in stones},
+        rewritten=together.holders,
+        facts={} if trial else facts_without_texts(core.store),
+    )
     with followed(core):
         for holder in together.holders:
             core.cache.discard(holder.node.id.bytes)

@@ -1,4 +1,4 @@
-"""Finds what must be deleted for good together with a memory, because it was merged into it.
+"""Finds what must be deleted for good together with a memory: what was merged into it, and what quotes it.
 
 A survivor quotes the memories that were merged into it, and these stay beside it, soft-deleted, for the
 retention. Deleting the survivor for good also deletes them, those merged into them, and every other quote.
@@ -17,7 +17,7 @@ from context_graph.model.memory import TOMBSTONE_LOST, MemoryNode, Tombstone
 from context_graph.store.graph.graph import GraphStore
 from context_graph.store.graph.node_records import StoredNode, decode_node
 from context_graph.store.graph.records import decode_tombstone
-from context_graph.store.layout import NODES, TOMBSTONES
+from context_graph.store.layout import GOALS_FACT, MAP_FACT, NODES, TOMBSTONES
 
 MERGED_FROM: Final = "merged_from"
 """In the survivor's metadata: a list of objects with ``id`` and ``content``, oldest merge first."""
@@ -170,3 +170,19 @@ def _id_of(entry: Any) -> UUID | None:
         return UUID(entry["id"])
     except (TypeError, KeyError, ValueError, AttributeError):
         return None
+
+
+def facts_without_texts(store: GraphStore) -> dict[str, dict[str, Any] | None]:
+    """What consolidations noted about the store in words of its memories, as it is without these words.
+
+    Goals and the map quote memories and do not say which, so all words go; the next rem run finds them again.
+    Drift keeps its measurements.
+    """
+    found: dict[str, dict[str, Any] | None] = {}
+    if store.meta(GOALS_FACT) is not None:
+        found[GOALS_FACT] = None
+    drawn = store.meta(MAP_FACT)
+    if drawn is not None:
+        drift = [{**one, "shifts": []} for one in drawn.get("drift", ())]
+        found[MAP_FACT] = {**drawn, "spots": [], "clusters": [], "patterns": [], "drift": drift}
+    return found

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from context_graph.view.rows import (
     Gates,
@@ -66,6 +66,15 @@ class Source(Protocol):
         ...
 
 
+class Replaced(NamedTuple):
+    """What storing a text in the place of another came to."""
+
+    said: str
+    """A sentence for the person, with how to undo it."""
+    memory_id: str
+    """Of the new memory."""
+
+
 class Actions(Protocol):
     """What a person can change from a view; each can be undone. Errors as of `Source`."""
 
@@ -80,8 +89,8 @@ class Actions(Protocol):
         """Undo the last `confirm`."""
         ...
 
-    def supersede(self, memory_id: str, text: str) -> str:
-        """Store ``text`` in its place."""
+    def supersede(self, memory_id: str, text: str) -> Replaced:
+        """Store ``text`` in its place. Forgetting the new memory undoes it."""
         ...
 
     def forget(self, memory_id: str) -> str: ...

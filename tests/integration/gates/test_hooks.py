@@ -8,12 +8,12 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, alone
-from tests.support.gates.installed import A, B, GateProject, decided_by, no_owner
+from tests.support.gates.installed import A, Answer, B, GateProject, decided_by, no_owner
 
 from context_graph.wire import run_folder
 
@@ -143,8 +143,8 @@ def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(project: GateProjec
     pid = _owner_pid(project)
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert project.edit().names == ["plan"]
-        assert project.bash("git commit -m 1").decision == "allow"
+        assert _in_time(project.edit).names == ["plan"]
+        assert _in_time(lambda: project.bash("git commit -m 1")).decision == "allow"
         project.bash("git commit -m 1", verb="post-tool")
         project.req("satisfy", "review", "--session", A)
     finally:
@@ -153,6 +153,16 @@ def test_an_owner_that_is_stuck_lets_nothing_pass_in_silence(project: GateProjec
     assert project.bash("git commit -m 2").decision == "allow", "a late look consumed the newer satisfaction"
     consumed = [one for one in project.log() if one["kind"] == "consumed"]
     assert len(consumed) == 1
+
+
+def _in_time(call: Callable[[], Answer]) -> Answer:
+    """What was decided: on a machine that is busy Python may need longer than the client would wait."""
+    answer = call()
+    for _ in range(4):
+        if "did not end in time" not in answer.message:
+            break
+        answer = call()
+    return answer
 
 
 def _owner_pid(project: GateProject) -> int:

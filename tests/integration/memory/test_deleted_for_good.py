@@ -22,9 +22,12 @@ from tests.support.store import run as run_python
 
 from context_graph.config import data_root, store_dir
 from context_graph.consolidation.commit import commit
+from context_graph.consolidation.consolidate import consolidate
+from context_graph.consolidation.map import decode_map
 from context_graph.errors import GraphQueryError
 from context_graph.memory.memex import Memex
 from context_graph.store.graph.history import HistoryTable
+from context_graph.store.layout import GOALS_FACT, MAP_FACT
 from context_graph.store.salvage.repair import salvage
 
 WORD = b"xylophonist"
@@ -94,6 +97,52 @@ def test_what_was_merged_into_it_goes_too(memex: Memex, folder: Path) -> None:
     assert stone is not None and not stone.soft and stone.reason == "user_requested"
     gone(memex, lost, kept)
     memex.close()
+    assert holding(folder) == []
+
+
+def test_goals_and_the_map_quote_it_no_more(memex: Memex, folder: Path) -> None:
+    """Goals quote one of their memories, and clusters on the map are named after words in them."""
+    ids = [
+        memex.store(
+            f"the xylophonist plays concert {n} in hall {7 * n} of the xylophonist guild", rationale=WHY
+        ).id
+        for n in range(8)
+    ]
+    for topic in ("rate limiter bucket gateway", "database migration replica schema"):
+        for n in range(8):
+            memex.store(f"{topic} item {n} was changed in step {3 * n}", rationale=WHY)
+    consolidate(memex, "deep")
+    consolidate(memex, "rem")
+    ids.append(memex.store("the xylophonist of the guild plays concert 9 in hall 63", rationale=WHY).id)
+    ids.append(memex.store("the xylophonist plays concert 8 in hall 56 of the guild", rationale=WHY).id)
+    consolidate(memex, "rem")
+    store = memex.core.store
+    assert WORD.decode() in json.dumps(store.meta(GOALS_FACT)), "else nothing is proved"
+    drawn = decode_map(store.meta(MAP_FACT))
+    assert drawn is not None and drawn.spots and drawn.clusters
+    for one in ids:
+        for_good(memex, one)
+    assert holding(folder) == []
+    assert store.meta(GOALS_FACT) is None
+    gone(memex, *ids)
+    assert WORD.decode() not in json.dumps([store.meta(GOALS_FACT), store.meta(MAP_FACT)]), "undone runs"
+    left = decode_map(store.meta(MAP_FACT))
+    assert left is not None and not (left.spots or left.clusters or left.patterns)
+    assert [one.similarity for one in left.drift] == [one.similarity for one in drawn.drift]
+    found = consolidate(memex, "rem")
+    assert found.plan.goals and WORD.decode() not in json.dumps(store.meta(GOALS_FACT))
+    memex.close()
+    assert holding(folder) == []
+
+
+def test_a_run_that_began_before_brings_no_words_back(memex: Memex, folder: Path) -> None:
+    """Its goals and its map may quote what was deleted for good while it ran."""
+    lost = secret(memex)
+    prepared = prepared_of(memex, facts={GOALS_FACT: {"goals": [{"description": WORD.decode()}]}})
+    for_good(memex, lost)
+    commit(memex, prepared)
+    memex.flush()
+    assert memex.core.store.meta(GOALS_FACT) is None
     assert holding(folder) == []
 
 

@@ -183,5 +183,8 @@ def test_the_report_counts_by_event_and_by_day(sessions: SessionStore) -> None:
         "file": {"memories": 1, "used": 0, "tokens": 40},
         "prompt": {"memories": 1, "used": 1, "tokens": 70},
     }
-    assert found["tokens_by_day"] == {"1970-01-02": 40, "1970-01-01": 70}
-    assert ledger.report(60 * day)["tokens_by_day"] == {}
+    assert found["days"] == [
+        {"day": "1970-01-01", "tokens": 70, "memories": 1, "used": 1},
+        {"day": "1970-01-02", "tokens": 40, "memories": 1, "used": 0},
+    ]
+    assert ledger.report(60 * day)["days"] == []

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.support.terminal import WIDE, Driver, driven
-from tests.support.view_rows import RowsSource, filled, memory_row
+from tests.support.view_rows import SUCCESSOR, RowsSource, filled, memory_row
 
 FIRST = "00000000-0000-4000-8000-000000000000"
 SECOND = "00000001-0000-4000-8000-000000000000"
@@ -22,7 +22,8 @@ def test_search_asks_once_for_what_was_typed_in_one_go_and_escape_ends_it() -> N
     async def scenario(view: Driver) -> None:
         await view.press("2")
         await view.sees("200 of 300 memories")
-        await view.press("end", "slash", *"region 42")
+        await view.press("end", "slash")
+        view.type("region 42")
         await view.sees("3 of 3 like that", "Memory 42:", "Memory 139:")
         await view.sees_no("Memory 1: the")
         assert searches(source) == ["region 42"]
@@ -110,6 +111,11 @@ def test_supersede_begins_with_the_whole_text_and_stores_what_was_made_of_it() -
         await view.press("enter")
         await view.sees("Done: supersede.")
         assert source.done == [("supersede", FIRST, f"Now {source.memory_rows[0].text}\nIn full.")]
+        await view.press("z")
+        await view.sees("Undo the last action: forget the new text.")
+        await view.press("enter")
+        await view.sees("Done: forget.")
+        assert source.done[-1] == ("forget", SUCCESSOR)
 
     driven(scenario, source)
 

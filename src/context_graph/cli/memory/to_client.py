@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from context_graph.claude.transcripts import OURS, folder_of
+from context_graph.claude.transcripts import MEMORY_INDEX, OURS, folder_of, memory_of
 from context_graph.config import checkout_top, working_dir
 from context_graph.errors import InvalidInputError
 from context_graph.whole_file import replacing
 
-_INDEX: Final = "MEMORY.md"
 _LINE: Final = f"- [What context-graph remembers]({OURS}): decisions and findings, dated; rewritten by it"
 _HEAD: Final = (
     "# What context-graph remembers\n\nWritten by `context-graph-cli memory export --to auto-memory`, which "
@@ -35,7 +34,8 @@ def write(pages: Iterator[dict[str, Any]]) -> int:
     Raises:
         InvalidInputError: The client has no folder for this project, or a file can't be written.
     """
-    folder = folder_of(checkout_top(working_dir()), os.environ)
+    project = checkout_top(working_dir())
+    folder = folder_of(project, os.environ)
     if not folder.is_dir():
         raise InvalidInputError(
             f"{folder}: Claude Code has no folder for this project; start `claude` here once, then try again"
@@ -43,10 +43,10 @@ def write(pages: Iterator[dict[str, Any]]) -> int:
     chosen = _chosen(pages)
     text = _HEAD + "".join(f"- {_day(one)}: {_line(one['content'])}\n" for one in chosen)
     try:
-        notes = folder / "memory"
+        notes = memory_of(project, os.environ)
         notes.mkdir(mode=0o700, exist_ok=True)
         _replace(notes / OURS, text)
-        _add_line(notes / _INDEX)
+        _add_line(notes / MEMORY_INDEX)
     except OSError as error:
         raise InvalidInputError(f"{error.filename}: {error.strerror}") from error
     return len(chosen)

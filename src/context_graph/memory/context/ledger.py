@@ -234,12 +234,11 @@ class Ledger:
         return {name: self._all_totals()[name] for name in names}
 
     def report(self, now_ms: int) -> dict[str, Any]:
-        """What the kept entries show: memories, uses and tokens by kind of event, and tokens by day.
+        """What the kept entries show: memories, uses and tokens by kind of event, and by day of the last 30.
 
         Cost: a read of at most 2,048 entries, some 5 ms.
         """
         kinds: dict[str, Counter[str]] = {}
-        days: dict[str, int] = {}
         for entry in self._entries():
             if not entry["memories"]:
                 continue
@@ -247,12 +246,20 @@ class Ledger:
             counts["memories"] += len(entry["memories"])
             counts["used"] += sum(bool(one["used"]) for one in entry["memories"])
             counts["tokens"] += entry["tokens"]
-            if now_ms - entry["at_ms"] < _DAYS * _DAY_MS:
-                day = iso_time(entry["at_ms"])[:10]
-                days[day] = days.get(day, 0) + entry["tokens"]
         held = [kind for kind in kinds if self.hardly_used(kind)]
         by_kind = {kind: dict(counts) for kind, counts in kinds.items()}
-        return {"by_event": by_kind, "tokens_by_day": days, "shown_less": held}
+        return {"by_event": by_kind, "days": self.by_day(now_ms - _DAYS * _DAY_MS), "shown_less": held}
+
+    def by_day(self, after_ms: int = -1) -> list[dict[str, Any]]:
+        """Tokens, memories and uses of each day (UTC) of the kept entries later than that, oldest first."""
+        days: dict[str, Counter[str]] = {}
+        for entry in self._entries():
+            if entry["memories"] and entry["at_ms"] > after_ms:
+                sums = days.setdefault(iso_time(entry["at_ms"])[:10], Counter(tokens=0, memories=0, used=0))
+                sums["tokens"] += entry["tokens"]
+                sums["memories"] += len(entry["memories"])
+                sums["used"] += sum(bool(one["used"]) for one in entry["memories"])
+        return [{"day": day, **days[day]} for day in sorted(days)]
 
     def hardly_used(self, event: str) -> bool:
         """Whether of the last memories shown at such events fewer than one in twenty was used."""

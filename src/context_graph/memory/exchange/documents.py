@@ -15,6 +15,7 @@ from uuid import UUID
 
 import orjson
 
+from context_graph.claude.transcripts import MEMORY_INDEX
 from context_graph.model.edge import MAX_RELATIONSHIP_CHARS, GraphEdge
 
 MAX_BYTES: Final = 4 << 20
@@ -22,8 +23,6 @@ MAX_BYTES: Final = 4 << 20
 MAX_GRAPH_BYTES: Final = 64 << 20
 PART_CHARS: Final = 4_000
 """Of one memory: a longer part of a note becomes several."""
-_INDEX: Final = "MEMORY.md"
-"""Of the client's own memory: its lines that link to notes say nothing that the notes do not."""
 _LEAST_CHARS: Final = 20
 """A heading alone is no memory."""
 
@@ -44,7 +43,7 @@ def notes_of(path: Path, source: str, odd: Counter[str]) -> Iterator[Note]:
     Raises OSError where it can't be read.
     """
     text, at_ms = _read(path, MAX_BYTES, odd)
-    if path.name == _INDEX:
+    if path.name == MEMORY_INDEX:  # its lines that link to notes say nothing that the notes do not
         text = "\n".join(line for line in text.splitlines() if ".md)" not in line)
     for heading, number, part in _parts(_body(text)):
         yield Note(note_id(source, str(path), heading, number), part, at_ms, f"{path.name}: {heading}"[:200])

@@ -18,10 +18,11 @@ import orjson
 
 from context_graph.consolidation.commit import goal_view
 from context_graph.consolidation.messages import FOLDER
-from context_graph.consolidation.plan import GOALS, Goal, Plan, decode_goals
+from context_graph.consolidation.plan import Goal, Plan, decode_goals
 from context_graph.errors import CorruptedIdentityError, StoreError
 from context_graph.identity.ego import SPACES, Alignment
 from context_graph.owner.jobs import Job, Trigger, trigger_of
+from context_graph.store.layout import GOALS_FACT
 
 if TYPE_CHECKING:
     from context_graph.identity.live import LiveSession
@@ -139,7 +140,7 @@ def found_view(context: StoreContext, session_id: str | None, plan: Plan) -> dic
 def kept_view(context: StoreContext, session_id: str | None) -> dict[str, Any]:
     """The goals that consolidations keep, as JSON."""
     with context.memory.core.operation("goals") as core:
-        kept = decode_goals(core.store.meta(GOALS))
+        kept = decode_goals(core.store.meta(GOALS_FACT))
     return _goals_view(context, session_id, kept)
 
 

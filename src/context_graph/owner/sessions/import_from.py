@@ -121,8 +121,8 @@ class ImportFrom:
             return self.place.project
         if self.source == "claude-mem":
             return Path(os.environ.get("CLAUDE_MEM_DATA_DIR") or os.path.expanduser("~/.claude-mem"))
-        own = transcripts.folder_of(self.place.project, os.environ)
-        return own / "memory" if self.source == "auto-memory" else own
+        where = transcripts.memory_of if self.source == "auto-memory" else transcripts.folder_of
+        return where(self.place.project, os.environ)
 
     def _usual(self, folder: Path | None) -> list[Path]:
         home = folder or self._home()

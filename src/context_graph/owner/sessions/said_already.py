@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from context_graph.claude.transcripts import folder_of
+from context_graph.claude.transcripts import MEMORY_INDEX, memory_of
 
-_INDEX: Final = "MEMORY.md"
 _LINES: Final = 200
 _BYTES: Final = 25_000
 """What the client loads of it: the first 200 lines, 25 KB at most."""
@@ -24,7 +23,7 @@ class SaidAlready:
     """The words of one project's MEMORY.md, read anew when it has changed. Not thread-safe."""
 
     def __init__(self, project: str | None, env: Mapping[str, str]) -> None:
-        self._path = folder_of(Path(project), env) / "memory" / _INDEX if project else None
+        self._path = memory_of(Path(project), env) / MEMORY_INDEX if project else None
         self._seen = (0, 0)
         self._windows: list[set[str]] = []
 

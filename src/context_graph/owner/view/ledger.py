@@ -7,8 +7,6 @@ from typing import Final
 from uuid import UUID
 
 from context_graph.errors import ContextGraphError
-from context_graph.memory.context.ledger import Ledger as Injections
-from context_graph.model.memory import iso_time
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.memories import one_line
 from context_graph.view.rows import Day, Ledger, Shown
@@ -24,7 +22,6 @@ def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") 
     """
     if not context.memory_count() and context.memory_seq() is None:
         return Ledger(rows=(), days=())
-    injections = context.memory_hooks.ledger
     rows: list[Shown] = []
     with context.memory.uncounted():
         for one in shown_rows(context):
@@ -33,7 +30,7 @@ def ledger_of(context: StoreContext, *, limit: int = 500, session_id: str = "") 
             rows.append(one)
             if len(rows) == limit:
                 break
-    return Ledger(rows=rows, days=_days(injections))
+    return Ledger(rows=rows, days=[Day(**day) for day in context.memory_hooks.ledger.by_day()])
 
 
 def shown_rows(context: StoreContext) -> Iterator[Shown]:
@@ -65,13 +62,3 @@ def shown_rows(context: StoreContext) -> Iterator[Shown]:
                 session_id=entry["session_id"],
                 parts=one.get("parts", {}),
             )
-
-
-def _days(injections: Injections) -> list[Day]:
-    days: dict[str, list[int]] = {}
-    for entry in injections.recent(_ENTRIES):
-        sums = days.setdefault(iso_time(entry["at_ms"])[:10], [0, 0, 0])
-        sums[0] += entry["tokens"]
-        sums[1] += len(entry["memories"])
-        sums[2] += sum(bool(one["used"]) for one in entry["memories"])
-    return [Day(day, *days[day]) for day in sorted(days)]

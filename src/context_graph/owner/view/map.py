@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from context_graph.consolidation.map import MAP, Spot, decode_map
-from context_graph.consolidation.plan import GOALS, Goal, decode_goals
+from context_graph.consolidation.map import Spot, decode_map
+from context_graph.consolidation.plan import Goal, decode_goals
 from context_graph.memory.memex import Memex
 from context_graph.owner.sessions.store_context import StoreContext
 from context_graph.owner.view.memories import one_line
+from context_graph.store.layout import GOALS_FACT, MAP_FACT
 from context_graph.view.rows import DriftPoint, GoalRow, Map, MapCluster, MapPoint, PatternRow
 
 _TEXT_CHARS: Final = 80
@@ -26,8 +27,8 @@ def map_of(context: StoreContext) -> Map:
     memex = context.memory
     with memex.uncounted():
         with memex.core.operation("get") as core:
-            drawn = decode_map(core.store.meta(MAP))
-            goals = decode_goals(core.store.meta(GOALS))
+            drawn = decode_map(core.store.meta(MAP_FACT))
+            goals = decode_goals(core.store.meta(GOALS_FACT))
             missing = sum(1 for _ in core.store.in_order(drawn.seq)) if drawn is not None else 0
         if drawn is None:
             return Map(goals=_goals(goals))

@@ -231,7 +231,10 @@ class GraphStore(GraphReader):
         return found.node
 
     def remove(
-        self, stones: Mapping[bytes, Tombstone | None], rewritten: Sequence[StoredNode] = ()
+        self,
+        stones: Mapping[bytes, Tombstone | None],
+        rewritten: Sequence[StoredNode] = (),
+        facts: Mapping[str, Mapping[str, Any] | None] | None = None,
     ) -> list[MemoryNode]:
         """Delete memories for good, with embeddings, accesses and edges, in one batch; returns them.
 
@@ -240,6 +243,8 @@ class GraphStore(GraphReader):
         Args:
             stones: By id, what stays to be seen of each, if anything.
             rewritten: Others that held a text of them, as they are without it; their history goes too.
+            facts: Facts about the store that held a text of them, as they are without it; None for none.
+                Their history goes too.
 
         Raises:
             GraphQueryError: One is not in the store.
@@ -256,7 +261,14 @@ class GraphStore(GraphReader):
             removed.append(found.node)
         for other in rewritten:
             work.edit(rewrite_edit(self, other))
-        self._scrubber.note(work.batch, (*removed, *(other.node for other in rewritten)))
+        facts = facts or {}
+        work.batch.apply(self.history.removal_of_facts(facts))
+        for name, content in facts.items():
+            if content is None:
+                work.batch.delete(META, name.encode())
+            else:
+                work.batch.put(META, name.encode(), records.encode_meta(name.encode(), content))
+        self._scrubber.note(work.batch, (*removed, *(other.node for other in rewritten)), facts)
         self.commit(work)
         return removed
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -277,6 +277,22 @@ class HistoryTable:
             entry = self.get(seq)
             if entry is not None:
                 yield from _entry_removal(entry)
+
+    def removal_of_facts(self, names: Collection[str]) -> Iterator[Write]:
+        """After these nothing is known any more of what facts of these names have been.
+
+        Undoing a run leaves them as they are then. Cost: a read for each run that is kept.
+        """
+        keys = {name.encode() for name in names}
+        for run in self.runs() if keys else ():
+            entry = self.get(run.first)
+            if entry is None:
+                continue
+            kept = [one for one in entry.images if one.family != META or one.key not in keys]
+            if len(kept) < len(entry.images):
+                key = change_key(entry.seq)
+                record = encode_entry(key, entry.at_ms, entry.op, entry.subject, entry.ends, kept)
+                yield Write(HISTORY, key, record)
 
     def purge(self, before_ms: int) -> int:
         """Drop what commits before that time overwrote, and the runs among them; how many entries it was.

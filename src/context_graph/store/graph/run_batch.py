@@ -45,16 +45,27 @@ class Changes:
     undoes: Run | None = None
 
 
-def changed_since(store: GraphStore, seq: int) -> set[bytes]:
-    """Ids of the memories and edges that were changed after commit ``seq``, and of the ends of new edges."""
+class Since(NamedTuple):
+    """What was changed after a commit."""
+
+    subjects: set[bytes]
+    """Ids of memories and edges, and of the ends of new edges."""
+    has_removal: bool
+    """Whether a memory was deleted for good."""
+
+
+def changed_since(store: GraphStore, seq: int) -> Since:
+    """What was changed after commit ``seq``."""
     changed: set[bytes] = set()
+    has_removal = False
     for change in store.changes_after(seq):
         changed.add(change.subject)
+        has_removal |= change.op == Op.REMOVE
         if change.op == Op.LINK:
             edge = store.edges.get(change.subject)
             if edge is not None:
                 changed |= {edge.source_id.bytes, edge.target_id.bytes}
-    return changed
+    return Since(changed, has_removal)
 
 
 def unchanged(groups: Iterable[Group], changed: set[bytes]) -> list[Group]:

@@ -50,6 +50,15 @@ class Table(NamedTuple):
     """Bytes on the disk."""
 
 
+class _Due(NamedTuple):
+    """What is still to be scrubbed."""
+
+    nodes: list[tuple[bytes, int]]
+    """Id and commit number of each memory that was removed or rewritten."""
+    facts: Sequence[str]
+    """Names of facts about the store that were rewritten."""
+
+
 class Scrubber:
     """Takes deleted memories off the disk of one store. Not thread-safe."""
 
@@ -58,10 +67,18 @@ class Scrubber:
         self._vectors = vectors
         self._done = 0
 
-    def note(self, batch: Batch, nodes: Iterable[MemoryNode]) -> None:
-        """Add to ``batch``: these are to be scrubbed, also by whoever opens the store after a crash."""
-        due = [*self._due(), *((node.id.bytes, node.commit_seq) for node in nodes)]
-        content = {"due": [[node_id.hex(), seq] for node_id, seq in due]}
+    def note(self, batch: Batch, nodes: Iterable[MemoryNode], facts: Iterable[str] = ()) -> None:
+        """Add to ``batch``: these are to be scrubbed, also by whoever opens the store after a crash.
+
+        Args:
+            facts: Names of facts about the store that held a text of them.
+        """
+        before = self._due()
+        due = [*before.nodes, *((node.id.bytes, node.commit_seq) for node in nodes)]
+        content = {
+            "due": [[node_id.hex(), seq] for node_id, seq in due],
+            "facts": sorted({*before.facts, *facts}),
+        }
         batch.put(META, _DUE_KEY, encode_meta(_DUE_KEY, content))
 
     def scrub(self) -> None:
@@ -69,7 +86,7 @@ class Scrubber:
 
         Cost: a flush, and the tables that they stood in are rewritten.
         """
-        due = self._due()
+        due, facts = self._due()
         if not due:
             return
         self._engine.flush()
@@ -77,6 +94,8 @@ class Scrubber:
             self._engine.compact_range(NODES, first, last + b"\0")
         for low, high in _ranges([seq for _, seq in due]):
             self._vectors.scrub(low, high)
+        for name in facts:
+            self._engine.compact_range(META, name.encode(), name.encode() + b"\0")
         self._engine.compact_range(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
         self._engine.delete(META, _DUE_KEY)
         if self._done % MERGE_EVERY == 0:
@@ -86,11 +105,11 @@ class Scrubber:
                 _LOG.warning("small tables stay as they are: %s", error)
         self._done += 1
 
-    def _due(self) -> list[tuple[bytes, int]]:
-        """Id and commit number of each memory that was removed or rewritten."""
+    def _due(self) -> _Due:
         record = self._engine.get(META, _DUE_KEY)
         found = {} if record is None else decode_meta(_DUE_KEY, record)
-        return [(bytes.fromhex(one), int(seq)) for one, seq in found.get("due", ())]
+        nodes = [(bytes.fromhex(one), int(seq)) for one, seq in found.get("due", ())]
+        return _Due(nodes, found.get("facts", ()))
 
 
 def _ranges(keys: Sequence[K]) -> list[tuple[K, K]]:

@@ -228,7 +228,7 @@ class MemoriesPane(ListPane):
         words = "Restore this memory: it can be recalled again."
         self._act(one, words, partial(self.actions.restore, one.id), undo)
 
-    def _act(self, one: MemoryRow, words: str, call: Any, undo: Undo | None) -> None:
+    def _act(self, one: MemoryRow, words: str, call: Any, undo: Undo) -> None:
         self.view.act(f"{words}\n\n“{_quoted(one)}”", call, undo)
 
     def action_supersede(self) -> None:
@@ -242,9 +242,17 @@ class MemoriesPane(ListPane):
 
     def _supersede(self, found: MemoryDetail) -> None:
         def written(text: str | None) -> None:
-            if text and text != found.content.strip():
-                call = partial(self.actions.supersede, found.row.id, text)
-                self._act(found.row, "Store the new text in the place of this memory.", call, None)
+            if not text or text == found.content.strip():
+                return
+            new: list[str] = []
+
+            def replace() -> str:
+                done = self.actions.supersede(found.row.id, text)
+                new.append(done.memory_id)
+                return done.said
+
+            undo = Undo("forget the new text", lambda: self.actions.forget(new[0]))
+            self._act(found.row, "Store the new text in the place of this memory.", replace, undo)
 
         self.app.push_screen(LongText("What holds instead of this memory:", found.content), written)
 

@@ -1,0 +1,344 @@
+"""Defines the `req …` commands in one table: words, options, help and action of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from context_graph.cli.native import become_launcher
+from context_graph.cli.req import run as req_run
+from context_graph.cli.req import text as req_text
+from context_graph.gates.commands import commands, upkeep
+from context_graph.gates.commands.command_context import CommandContext
+
+_CODES = "Exit codes: 0 done; 1 could not be done, also a usage error."
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. ``metavar`` is empty for a switch; the parameter is the name without dashes."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    short: str = ""
+    default: Any = ""
+    shown: bool = False
+    """Only decides how the answer is shown, or is taken for old scripts: ``run`` does not get it."""
+
+    @property
+    def parameter(self) -> str:
+        return self.name[2:]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a command that are no options: all of them, or at most one."""
+
+    help: str
+    metavar: str = "[NAME]"
+    many: bool = False
+
+    @property
+    def parameter(self) -> str:
+        return "names" if self.many else "name"
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command takes, does and shows.
+
+    ``run`` takes the context and the options by name, and gives what ``--json`` prints.
+    """
+
+    run: Callable[..., Any]
+    text: Callable[[Any, dict[str, Any], CommandContext], str]
+    short: str
+    help: str
+    words: Words | None = None
+    options: tuple[Option, ...] = ()
+    codes: str = _CODES
+    fails: Callable[[Any], bool] = lambda found: False
+    """Whether what was found means exit code 1."""
+
+
+SESSION = Option(
+    "--session",
+    "The session; its first digits are enough, four or more. Default: CLAUDE_CODE_SESSION_ID, else the "
+    "live session that started this command.",
+    "ID",
+    "-s",
+)
+BRANCH = Option("--branch", "For every session, on that branch.", "NAME", "-b")
+JSON = Option("--json", "Print JSON instead of text.")
+OUTPUT = Option("--format", "text, or json as with --json.", "text|json", default="text")
+NAMES = Words("Requirements, as `req status` names them.", "NAME…", many=True)
+NAME = Words("A requirement; all of them without.")
+_SATISFY = (
+    SESSION,
+    BRANCH,
+    Option(
+        "--ttl",
+        "How long it counts: 90 (seconds), 10min, 12h, 7d. Default: for good, or approval_ttl.",
+        "TIME",
+        default=None,
+    ),
+    Option("--metadata", "An object to keep with it.", "JSON", "-m", default=None),
+    Option("--force", "Also a name that the configuration does not have."),
+    OUTPUT,
+    JSON,
+)
+
+COMMANDS = {
+    "status": Command(
+        req_run.status,
+        req_text.status,
+        "What holds here",
+        """Show which requirements are met, for this session on this branch. `req` alone is the same.
+
+        Example: context-graph-cli req status --verbose
+        """,
+        options=(
+            SESSION,
+            Option("--branch", "Another branch than HEAD's.", "NAME", "-b"),
+            OUTPUT,
+            JSON,
+            Option("--verbose", "Triggers, texts, and what is switched off.", short="-v", shown=True),
+            Option("--summary", "One line.", shown=True),
+        ),
+    ),
+    "satisfy": Command(
+        req_run.satisfy,
+        req_text.satisfied,
+        "Mark requirements as met",
+        """Mark requirements as met, for one session or with --branch for every session.
+
+        This is the command that a refusal ends with. A requirement with human_only takes it from a person's
+        terminal only.
+
+        Example: context-graph-cli req satisfy commit_plan --session 0ae1c2d3
+        """,
+        NAMES,
+        _SATISFY,
+    ),
+    "approve": Command(
+        req_run.satisfy,
+        req_text.satisfied,
+        "The same as satisfy",
+        """Approve what a dynamic requirement measures, for its approval_ttl; the same command as satisfy.
+
+        Example: context-graph-cli req approve branch_size --ttl 600
+        """,
+        NAMES,
+        _SATISFY,
+    ),
+    "clear": Command(
+        req_run.clear,
+        req_text.cleared,
+        "Take satisfactions back",
+        """Take satisfactions back: the session's own, or with --branch everybody's.
+
+        Example: context-graph-cli req clear commit_plan
+        """,
+        NAMES,
+        (
+            Option("--all", "Every requirement.", short="-a"),
+            SESSION,
+            Option("--branch", "Everybody's on that branch, not one session's.", "NAME", "-b"),
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "pause": Command(
+        commands.pause,
+        req_text.paused,
+        "Lift the gates for a session",
+        """Lift the gates for one session until `req resume` or its end; an agent's pause spares human_only
+        ones.
+
+        Example: context-graph-cli req pause --reason 'hotfix'
+        """,
+        options=(SESSION, Option("--reason", "Why; kept in the log.", "TEXT"), OUTPUT, JSON),
+    ),
+    "resume": Command(
+        commands.resume,
+        req_text.resumed,
+        "End a pause",
+        """Let the gates hold again for a session that was paused.
+
+        Example: context-graph-cli req resume
+        """,
+        options=(SESSION, OUTPUT, JSON),
+    ),
+    "list": Command(
+        req_run.list_branches,
+        req_text.branches,
+        "Branches with state",
+        """List the branches for which something was satisfied or armed.
+
+        Example: context-graph-cli req list
+        """,
+        options=(
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "prune": Command(
+        upkeep.prune,
+        req_text.pruned,
+        "Remove what belongs to vanished branches",
+        """Remove the state of branches that are gone, and of nothing else.
+
+        Example: context-graph-cli req prune --preview
+        """,
+        options=(Option("--preview", "Only say what would be removed."), OUTPUT, JSON),
+    ),
+    "sessions": Command(
+        req_run.sessions,
+        req_text.sessions,
+        "Live sessions",
+        """List the sessions whose client is alive, with project and branch.
+
+        Example: context-graph-cli req sessions --project
+        """,
+        options=(Option("--project", "Those of this project alone."), OUTPUT, JSON),
+    ),
+    "enable": Command(
+        req_run.enable,
+        req_text.switched,
+        "Switch on, for this checkout",
+        """Switch a requirement on in requirements.local.yaml, or all of them; comments there stay.
+
+        Example: context-graph-cli req enable commit_plan
+        """,
+        NAME,
+        (
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "disable": Command(
+        req_run.disable,
+        req_text.switched,
+        "Switch off, for this checkout",
+        """Switch a requirement off in requirements.local.yaml, or all of them; comments there stay.
+
+        Example: context-graph-cli req disable commit_plan
+        """,
+        NAME,
+        (
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "config show": Command(
+        req_run.show_config,
+        req_text.configuration,
+        "The merged configuration",
+        """Show what the global, the project's and the local file say together; `req config NAME` is short
+        for it.
+
+        Example: context-graph-cli req config show commit_plan --sources
+        """,
+        NAME,
+        (Option("--sources", "Say for each value which file it is from."), OUTPUT, JSON),
+    ),
+    "init": Command(
+        req_run.init,
+        req_text.initialised,
+        "Write a requirements file",
+        """Write .claude/requirements.yaml, from which on the project is governed.
+
+        Example: context-graph-cli req init --preset strict --preview
+        """,
+        options=(
+            Option("--preset", "relaxed, strict, minimal, advanced or inherit.", "NAME", default="relaxed"),
+            Option("--yes", "Nothing is asked anyway; taken for old scripts.", shown=True),
+            Option("--project", "Write requirements.yaml, which is the default.", shown=True),
+            Option("--local", "Write requirements.local.yaml instead."),
+            Option("--force", "Replace a file that is there; it is kept as .bak."),
+            Option("--preview", "Print it, write nothing."),
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "check": Command(
+        req_run.check,
+        req_text.checked,
+        "What the gate would say",
+        """Say what the gate would answer to a call of a tool. Nothing is armed or recorded.
+
+        Example: context-graph-cli req check Bash --input '{"command": "git commit"}' --json
+        """,
+        Words("The tool's name; Edit without.", "[TOOL]"),
+        (
+            Option("--input", 'The tool\'s input, such as {"command": "git push"}.', "JSON"),
+            SESSION,
+            OUTPUT,
+            JSON,
+        ),
+        "Exit codes: 0 the call would pass; 1 it would be held back, or the command is wrong.",
+        lambda found: bool(found["decision"] != "allow"),
+    ),
+    "keys": Command(
+        req_run.keys,
+        req_text.keys,
+        "The keys of requirements.yaml",
+        """Tell the keys of requirements.yaml: type, default and meaning.
+
+        Example: context-graph-cli req keys scope
+        """,
+        Words("A key; all of them without."),
+        (
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "doctor": Command(
+        req_run.doctor,
+        req_text.findings,
+        "Look for what keeps the gates from holding",
+        """Look at settings, configuration and state, and name what is wrong with its cure; 1 if something is.
+
+        Example: context-graph-cli req doctor
+        """,
+        options=(
+            OUTPUT,
+            JSON,
+        ),
+        fails=lambda found: not found["sound"],
+    ),
+    "log": Command(
+        req_run.log,
+        req_text.entries,
+        "What was refused and what satisfied it",
+        """Show what the gates refused and what satisfied them, from the store's log.
+
+        Without an owner, and where none can be started, it shows the project's own journal and says so.
+
+        Example: context-graph-cli req log --requirement commit_plan
+        """,
+        options=(
+            Option("--limit", "Entries, the newest first.", "N", default="50"),
+            SESSION,
+            Option("--requirement", "Entries about it alone.", "NAME"),
+            Option("--kind", "denied, blocked, satisfied, consumed, error and so on.", "WORD"),
+            OUTPUT,
+            JSON,
+        ),
+    ),
+    "statusline": Command(
+        lambda context: become_launcher(["req", "statusline"]),
+        lambda found, given, context: "",
+        "One line for the client's status bar",
+        """Print one line about requirements for the client's status bar; reads its status JSON on standard
+        input.
+
+        In settings.json: "statusLine": {"type": "command", "command": "context-graph-cli req statusline"}
+
+        Example: echo '{}' | context-graph-cli req statusline
+        """,
+        codes="Exit codes: always 0.",
+    ),
+}
