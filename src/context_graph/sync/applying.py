@@ -1,0 +1,144 @@
+"""Writes into records what other machines told: ordinary commits, so that index, recall and view see them.
+
+What can't be written yet, such as a link whose memories have not come, waits. Writing the same again changes
+nothing, so a process that died in between only does it once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.memory import editing
+from context_graph.memory.core import Core
+from context_graph.memory.exchange import records
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone
+from context_graph.store.graph.node_records import Access
+from context_graph.sync import values
+from context_graph.sync.change import MEMORY
+from context_graph.sync.notes import SyncNotes
+from context_graph.sync.register import GONE, KEPT, TOMBSTONE, Register
+
+_AT_ONCE: Final = 64
+_EMBEDDED: Final = frozenset({"content", "rationale", "tags"})
+"""Another value of one of these needs another embedding."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is written in one commit."""
+
+    nodes: list[MemoryNode] = field(default_factory=list)
+    deleted: dict[UUID, Tombstone] = field(default_factory=dict)
+    edges: list[GraphEdge] = field(default_factory=list)
+    done: list[Register] = field(default_factory=list)
+
+
+def apply_waiting(core: Core, notes: SyncNotes) -> None:
+    """Write what waits and can be written: memories first, then links. Raises StoreError."""
+    waiting = notes.waiting()
+    memories = [one for one in waiting if one.kind == MEMORY]
+    for at in range(0, len(memories), _AT_ONCE):
+        _write_memories(core, notes, memories[at : at + _AT_ONCE])
+    for register in waiting:
+        if register.kind != MEMORY:
+            _write_link(core, notes, register)
+    notes.commit()
+
+
+def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> None:
+    batch = _Batch()
+    for register in some:
+        node_id = UUID(register.subject)
+        if register.removed:
+            if core.store.read(node_id.bytes) is not None:
+                editing.forget(core, node_id, soft=False, reason=USER_REQUESTED)
+            _done(notes, register)
+            continue
+        node = _node(core, register)
+        if node is None:
+            continue
+        batch.nodes.append(node)
+        stone = register.values.get(TOMBSTONE)
+        if stone is not None:
+            batch.deleted[node_id] = values.stone_of(node_id, stone)
+        batch.done.append(register)
+    if batch.nodes:
+        editing.put_nodes(core, batch.nodes, deleted=batch.deleted)
+    for register in batch.done:
+        _write_uses(core, notes, register)
+        _done(notes, register)
+    notes.commit()
+
+
+def _node(core: Core, register: Register) -> MemoryNode | None:
+    """The memory as it is to be; None while too little is known of it."""
+    node_id = UUID(register.subject)
+    there = core.store.read(node_id.bytes)
+    fresh = {name: value for name, value in register.values.items() if name in values.NODE_FIELDS}
+    if there is None:
+        if not set(values.NEEDED[MEMORY]) <= set(fresh):
+            return None
+        return values.node_of(register.subject, fresh, core.redactor)
+    if not fresh:
+        embedding = core.store.embedding(there.node.commit_seq)
+        return replace(there.node, embedding=embedding)
+    now = values.node_values(there.node, core.redactor)
+    made = values.node_of(register.subject, {**now, **fresh}, core.redactor)
+    same = all(now[name] == fresh[name] for name in _EMBEDDED & set(fresh))
+    kept = {name: getattr(made, name) for name in values.NODE_FIELDS}
+    return replace(
+        there.node, **kept, embedding=core.store.embedding(there.node.commit_seq) if same else None
+    )
+
+
+def _write_uses(core: Core, notes: SyncNotes, register: Register) -> None:
+    key = UUID(register.subject).bytes
+    access = notes.table.access(key)
+    if register.times > access.times:
+        batch = notes.table.batch()
+        notes.table.put_access(batch, key, Access(register.times, max(register.last_ms, access.last_ms)))
+        notes.table.commit(batch)
+
+
+def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
+    source, target, relationship = values.ends_of(register.subject)
+    there = core.store.edges.find(source.bytes, target.bytes, relationship)
+    if register.values.get(GONE):
+        if there is not None:
+            editing.remove_edge(core, there.id)
+        _done(notes, register)
+        return
+    fresh = {name: value for name, value in register.values.items() if name not in KEPT}
+    if any(core.store.read(one.bytes) is None for one in (source, target)):
+        return
+    if there is None and "id" not in fresh:
+        return
+    known: dict[str, Any] = {} if there is None else records.edge_to_json(there)
+    wanted = values.edge_of(
+        register.subject, {**{k: v for k, v in known.items() if k in values.EDGE_FIELDS}, **fresh}
+    )
+    if there is not None and there.id != wanted.id:
+        editing.remove_edge(core, there.id)
+        there = None
+    if there is None and core.store.edges.get(wanted.id.bytes) is not None:
+        return  # another link has that id; a poisoned change, and nothing that may replace it
+    if there is not None:
+        wanted = replace(
+            wanted,
+            traversal_count=there.traversal_count,
+            last_traversed_ms=there.last_traversed_ms,
+            steering_reward=there.steering_reward,
+        )
+    editing.put_nodes(core, (), edges=[wanted])
+    notes.keep_link(str(wanted.id), register)
+    _done(notes, register)
+
+
+def _done(notes: SyncNotes, register: Register) -> None:
+    register.forget_values()
+    notes.keep(register)
+    notes.wait(register, False)

@@ -1,0 +1,185 @@
+"""Keeps beside a store what it knows of other machines: its own id, registers, and what each place was told.
+
+All of it are notes (`store/graph/sync_table.py`): ``machine``; ``m:`` and ``l:`` registers of memories and
+links; ``e:`` the link that an edge's id was; ``v:`` the register of each version; ``q:`` registers with values
+that no record has yet; ``p:`` places.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from context_graph.store.graph.sync_table import SyncTable
+from context_graph.sync.change import MEMORY, digest
+from context_graph.sync.register import Origin, Register
+
+_MACHINE: Final = "machine"
+_MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+
+
+class Machine(msgspec.Struct):
+    """This store as the others know it."""
+
+    id: str
+    lies_at: str
+    """A digest of where the store is; another one means that it was copied or restored."""
+    clock: int = 0
+    """The last clock value that was given or seen."""
+    seq: int = 0
+    """The commit up to which the store's own changes have been stamped."""
+    version: int = 0
+    """The last version of any register."""
+
+
+class Place(msgspec.Struct):
+    """What was told and read at one place."""
+
+    machine: str
+    """The id under which it was told."""
+    told: int = 0
+    """Number of the last line there."""
+    digest: str = ""
+    """Of that line."""
+    version: int = 0
+    """Registers up to this version have been told."""
+    intent: tuple[int, str, int] | None = None
+    """Number, digest and version after the push that is on its way."""
+    read: dict[str, int] = {}
+    """Machine -> number of the last line of its log that was read."""
+
+
+def register_name(kind: str, subject: str) -> str:
+    """Of the note of a memory's or link's register."""
+    return f"m:{subject}" if kind == MEMORY else f"l:{digest(subject.encode())}"
+
+
+class SyncNotes:
+    """The notes of one store. What changes is written by `commit`, in one batch; not thread-safe."""
+
+    def __init__(self, table: SyncTable, folder: Path) -> None:
+        self.table = table
+        self._batch = table.batch()
+        self._changed: dict[str, Register] = {}
+        self._were: dict[str, int] = {}
+        note, lies_at = table.get(_MACHINE), _lies_at(folder)
+        if note is None:
+            self.machine = Machine(secrets.token_hex(16), lies_at)
+        else:
+            self.machine = msgspec.convert(note, Machine)
+        if self.machine.lies_at != lies_at:
+            self.machine.lies_at = lies_at
+            self.take_new_id()
+
+    def take_new_id(self) -> None:
+        """Be another machine from now on: every place is told all once more."""
+        self.machine.id = secrets.token_hex(16)
+
+    def place(self, name: str) -> Place:
+        """What is known of that place. One that was told under another id has been told nothing."""
+        note = self.table.get(f"p:{name}")
+        if note is None:
+            return Place(self.machine.id)
+        found = msgspec.convert(note, Place)
+        return found if found.machine == self.machine.id else Place(self.machine.id, read=found.read)
+
+    def keep_place(self, name: str, place: Place) -> None:
+        """Note a place with the next commit."""
+        self.table.put(self._batch, f"p:{name}", msgspec.to_builtins(place))
+
+    def origin(self, source: str = "") -> Origin:
+        """For what one change of a register sets."""
+        self.machine.version += 1
+        return Origin(self.machine.version, source)
+
+    def register(self, kind: str, subject: str) -> Register:
+        """What is known of a memory or link; empty if nothing is."""
+        return self.named(register_name(kind, subject)) or Register(kind, subject)
+
+    def named(self, name: str) -> Register | None:
+        """The register of that note."""
+        if name in self._changed:
+            return self._changed[name]
+        note = self.table.get(name)
+        if note is None:
+            return None
+        found = Register.of(note)
+        self._were[name] = found.version
+        return found
+
+    def keep(self, register: Register) -> None:
+        """Note a register with the next commit."""
+        self._changed[register_name(register.kind, register.subject)] = register
+
+    def wait(self, register: Register, waits: bool = True) -> None:
+        """Note whether it has values that no record has yet."""
+        name = "q:" + register_name(register.kind, register.subject)
+        if waits:
+            self.table.put(self._batch, name, {})
+        else:
+            self.table.remove(self._batch, name)
+
+    def waiting(self) -> list[Register]:
+        """The registers that wait, memories first, as of the last commit."""
+        names = sorted(
+            (name[2:] for name, _ in self.table.scan("q:")), key=lambda name: (name[0] != "m", name)
+        )
+        found = (self.named(name) for name in names)
+        return [one for one in found if one is not None]
+
+    def link_of(self, edge_id: str) -> Register | None:
+        """The link that was told of an edge."""
+        note = self.table.get(f"e:{edge_id}")
+        return None if note is None else self.named(note["l"])
+
+    def keep_link(self, edge_id: str, register: Register) -> None:
+        """Remember which link an edge is: when it is gone, its ends are too."""
+        self.table.put(self._batch, f"e:{edge_id}", {"l": register_name(register.kind, register.subject)})
+
+    def after(self, version: int) -> Iterator[Register]:
+        """Registers that changed after that version, in their order, as of the last commit."""
+        for _, note in self.table.scan("v:", _version(version)):
+            found = self.named(note["r"])
+            if found is not None:
+                yield found
+
+    def registers(self) -> Iterator[Register]:
+        """All of them."""
+        for prefix in ("m:", "l:"):
+            for _, note in self.table.scan(prefix):
+                yield Register.of(note)
+
+    def commit(self) -> None:
+        """Write all that changed. Raises StoreError: then nothing of it is written."""
+        for name, register in self._changed.items():
+            self.table.put(self._batch, name, register.note())
+            was = self._were.get(name, 0)
+            if was != register.version:
+                if was:
+                    self.table.remove(self._batch, _version(was))
+                self.table.put(self._batch, _version(register.version), {"r": name})
+        self.table.put(self._batch, _MACHINE, msgspec.to_builtins(self.machine))
+        self.table.commit(self._batch)
+        self._batch = self.table.batch()
+        self._changed.clear()
+        self._were.clear()
+
+
+def _version(number: int) -> str:
+    return f"v:{number:016x}"
+
+
+def _lies_at(folder: Path) -> str:
+    """Changes when the folder is copied, moved or restored, here or on another machine."""
+    machine = ""
+    for path in _MACHINE_IDS:
+        with suppress(OSError):
+            machine = machine or Path(path).read_text(encoding="ascii", errors="replace").strip()
+    found = folder.stat()
+    return digest(f"{machine or os.uname().nodename}\n{found.st_ino}\n{folder.resolve()}".encode())

@@ -1,0 +1,156 @@
+"""Turns memories and links into the fields that travel, and fields into memories and links, each checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from context_graph.claude.hooks.origin import CANARY_TAG
+from context_graph.errors import InvalidInputError
+from context_graph.memory.exchange import records
+from context_graph.memory.merged import MERGED_FROM
+from context_graph.memory.writing import redacted, redacted_node
+from context_graph.model.edge import GraphEdge
+from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.redact import TextRedactor
+from context_graph.sync.change import LINK, MEMORY, Change
+from context_graph.sync.register import GONE, REMOVED, TOMBSTONE
+
+PRIVATE: Final = "private"
+"""Key of metadata, or tag, of what never leaves."""
+NODE_FIELDS: Final = (
+    *("content", "rationale", "created_at_ms", "importance", "johari_quadrant", "agent_id", "session_id"),
+    *("modality", "tags", "pinned", "source", "metadata"),
+)
+EDGE_FIELDS: Final = (
+    *("id", "weight", "confidence", "domain", "is_amortized_shortcut", "created_at_ms"),
+    *("neurotransmitter_weights", "metadata"),
+)
+NEEDED: Final = {MEMORY: ("content", "rationale", "created_at_ms"), LINK: ("id",)}
+"""Without these there is nothing to be made."""
+NEW_TEXT: Final = frozenset(
+    {"content", "rationale", "created_at_ms", "modality", "source", "session_id", "agent_id"}
+)
+"""A memory with another value of one of these is stored anew."""
+_BLANK: Final = {"id": str(UUID(int=0)), "content": "x", "rationale": "a rationale", "created_at_ms": 0}
+_MAX_REASON: Final = 500
+
+
+def is_private(node: MemoryNode) -> bool:
+    """Whether it never leaves this machine."""
+    return node.metadata.get(PRIVATE) is True or PRIVATE in node.tags or CANARY_TAG in node.tags
+
+
+def quoted(node: MemoryNode) -> list[bytes]:
+    """Ids of the memories whose texts it quotes, since they were merged into it."""
+    rows = node.metadata.get(MERGED_FROM)
+    found = []
+    for row in rows if isinstance(rows, list) else ():
+        try:
+            found.append(UUID(row["id"]).bytes)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return found
+
+
+def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:
+    """The fields of a memory that travel, without secrets."""
+    clean = records.node_to_json(redacted_node(node, redactor))
+    found = {name: clean[name] for name in NODE_FIELDS}
+    found["importance"] = float(found["importance"])
+    return found
+
+
+def edge_values(edge: GraphEdge, redactor: TextRedactor) -> dict[str, Any]:
+    """The fields of a link that travel, without secrets."""
+    found = records.edge_to_json(edge)
+    found["metadata"] = redacted(edge.metadata, redactor)
+    for name in ("weight", "confidence"):
+        found[name] = float(found[name])
+    return {name: found[name] for name in EDGE_FIELDS} | {GONE: False}
+
+
+def stone_value(stone: Tombstone, redactor: TextRedactor) -> dict[str, Any]:
+    """A soft deletion as it travels."""
+    return {"at_ms": stone.deleted_at_ms, "reason": redactor.redact(stone.reason)}
+
+
+def stone_of(node_id: UUID, value: Mapping[str, Any]) -> Tombstone:
+    """The soft deletion that ``value`` tells."""
+    return Tombstone(node_id, value["at_ms"], value["reason"], True)
+
+
+def link_subject(source: UUID, target: UUID, relationship: str) -> str:
+    """What a link is known by."""
+    return f"{source}/{target}/{relationship}"
+
+
+def ends_of(subject: str) -> tuple[UUID, UUID, str]:
+    """The ends of a link, and its relationship. Raises InvalidInputError."""
+    parts = subject.split("/", 2)
+    try:
+        return UUID(parts[0]), UUID(parts[1]), parts[2]
+    except (ValueError, IndexError) as error:
+        raise InvalidInputError("a link without ends") from error
+
+
+def check(change: Change) -> None:
+    """Check what a change's fields hold. Raises InvalidInputError: it says what, and quotes little."""
+    fields = dict(change.fields)
+    if change.kind == MEMORY:
+        _check_own_id(change.subject)
+        _check_removal(fields)
+        known: tuple[str, ...] = NODE_FIELDS
+    else:
+        source, target, relationship = ends_of(change.subject)
+        if change.subject != link_subject(source, target, relationship) or change.uses:
+            raise InvalidInputError("a link whose ends are not written as they must be")
+        if not isinstance(fields.pop(GONE, False), bool):
+            raise InvalidInputError("a link that is neither there nor gone")
+        known = EDGE_FIELDS
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        raise InvalidInputError(f"a field that no {change.kind} has")
+    if change.kind == MEMORY:
+        records.node_from_json({**_BLANK, **fields})
+    else:
+        edge_of(change.subject, {"id": str(UUID(int=0)), **fields})
+
+
+def _check_own_id(subject: str) -> None:
+    try:
+        if str(UUID(subject)) == subject:
+            return
+    except ValueError:
+        pass
+    raise InvalidInputError("a memory whose id is no UUID")
+
+
+def _check_removal(fields: dict[str, Any]) -> None:
+    if fields.pop(REMOVED, True) is not True:
+        raise InvalidInputError("a removal that is none")
+    stone = fields.pop(TOMBSTONE, None)
+    if stone is None:
+        return
+    if not isinstance(stone, dict) or set(stone) != {"at_ms", "reason"}:
+        raise InvalidInputError("a deletion without time or reason")
+    at_ms, reason = stone["at_ms"], stone["reason"]
+    if type(at_ms) is not int or not 0 <= at_ms < 1 << 62 or not isinstance(reason, str):
+        raise InvalidInputError("a deletion without time or reason")
+    if len(reason) > _MAX_REASON:
+        raise InvalidInputError("a deletion with too long a reason")
+
+
+def node_of(subject: str, values: Mapping[str, Any], redactor: TextRedactor) -> MemoryNode:
+    """The memory that ``values`` tell, without secrets. Raises InvalidInputError."""
+    fields = {name: values[name] for name in NODE_FIELDS if name in values}
+    return redacted_node(records.node_from_json({"id": subject, **fields}), redactor)
+
+
+def edge_of(subject: str, values: Mapping[str, Any]) -> GraphEdge:
+    """The link that ``values`` tell. Raises InvalidInputError."""
+    source, target, relationship = ends_of(subject)
+    fields = {name: values[name] for name in EDGE_FIELDS if name in values}
+    ends = {"source_id": str(source), "target_id": str(target), "relationship_type": relationship}
+    return records.edge_from_json({**ends, **fields})
