@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -87,6 +87,76 @@ def test_forgetting_restoring_and_deleting_for_good_travel(two: Stores) -> None:
     settle(two, place)
     assert other.get(a) is not None
     one.forget(b, soft=False, reason="user_requested")
-    other.core.operation  # noqa: B018
     settle(two, place)
     assert other.stored(b) is None and state(one) == state(other)
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["store", "edit", "forget", "restore", "remove", "link", "unlink", "use", "pin", "tell", "tell", "tell"]
+        ),
+        st.integers(0, 2),
+        st.integers(0, 30),
+        st.integers(0, 1),
+    ),
+    max_size=40,
+)
+
+
+class Play:
+    """Three machines and two places; what one does is drawn by hypothesis."""
+
+    def __init__(self, some: Stores) -> None:
+        self.some, self.places = some, [InMemory("first"), InMemory("second")]
+        self.count = 0
+
+    def do(self, what: str, who: int, which: int, where: int) -> None:
+        memex = self.some[who]
+        known = sorted(one.node.id for one in memex.stored_after())
+        live = sorted(one.node.id for one in memex.stored_after() if not one.deleted)
+        if what == "store":
+            self.count += 1
+            memex.store(f"Fact {self.count} about subject {which % 5}", rationale=WHY)
+        elif what == "tell":
+            told(memex, self.places[where])
+        elif known and what in ("restore", "remove"):
+            wanted = known[which % len(known)]
+            if what == "remove":
+                memex.forget(wanted, soft=False, reason="user_requested")
+            elif wanted not in live:
+                memex.restore(wanted)
+        elif live:
+            self._change(memex, what, live, which)
+
+    @staticmethod
+    def _change(memex: Memex, what: str, live: list[UUID], which: int) -> None:
+        node = memex.get(live[which % len(live)])
+        other = live[(which // 3) % len(live)]
+        assert node is not None
+        if what == "edit":
+            memex.update([replace(node, importance=which / 30, tags=(f"t{which % 3}",))])
+        elif what == "pin":
+            memex.update([replace(node, metadata={**node.metadata, "note": which})])
+        elif what == "forget":
+            memex.forget(node.id, reason="drawn")
+        elif what == "use":
+            memex.touch([node.id])
+        elif what == "link" and other != node.id:
+            memex.link(node.id, other, "causes", weight=(which % 10) / 10)
+        elif what == "unlink" and memex.edges(node.id):
+            memex.unlink(memex.edges(node.id)[0].id)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(OPERATIONS)
+def test_any_order_gives_the_same_state_on_all_machines(drawn: list[tuple[str, int, int, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        play = Play(stores(Path(folder), 3, stack))
+        for what, who, which, where in drawn:
+            play.do(what, who, which, where)
+        for _ in range(2):
+            for place in play.places:
+                settle(play.some, place)
+        first, *others = [state(one) for one in play.some]
+        assert all(one == first for one in others)
