@@ -98,6 +98,7 @@ def test_the_commands_are_those_of_the_issue() -> None:
         "setup",
         "doctor",
         "report",
+        "sync",
         "status",
         "view",
         "help",

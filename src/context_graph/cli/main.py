@@ -40,6 +40,7 @@ _COMMANDS: Final = {
     "setup": "Set a project up for Claude Code, or take it out again",
     "doctor": "Try hooks and memory tools out, and say what is wrong",
     "report": "Write everything into one HTML file",
+    "sync": "Exchange memories with your other machines",
     "backup": "Copy this project's store while it is in use",
     "restore": "Put a backup in the store's place",
     "repair": "Salvage a damaged store",
@@ -178,6 +179,8 @@ def _load_command(name: str) -> Callable[..., None]:
         from context_graph.cli.doctor import doctor as command
     elif name == "report":
         from context_graph.cli.report import report as command
+    elif name == "sync":
+        from context_graph.cli.sync import sync as command
     elif name in _ABOUT_ITSELF:
         from context_graph.cli.about_itself import completion_command, help_command
 

@@ -28,7 +28,7 @@ from context_graph.errors import (
     UsageError,
 )
 from context_graph.owner.chores import SetAside
-from context_graph.owner.commands import hooks, import_from, maintenance, memory, session, view
+from context_graph.owner.commands import hooks, import_from, maintenance, memory, session, sync, view
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
 from context_graph.owner.jobs import Place
@@ -69,7 +69,7 @@ VERBS: Final[dict[str, Verb]] = {
         name: Verb(handler)
         for handlers in (
             *(session.HANDLERS, hooks.REQ_HANDLERS, maintenance.HANDLERS, import_from.HANDLERS),
-            view.HANDLERS,
+            *(view.HANDLERS, sync.HANDLERS),
         )
         for name, handler in handlers.items()
     },

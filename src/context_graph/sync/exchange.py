@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidInputError
 from context_graph.memory.core import Core
+from context_graph.memory.memex import Memex
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.store.graph.sync_table import SyncTable
@@ -21,33 +22,13 @@ from context_graph.sync.change import LINK, MEMORY, VERSION, Change, decode, dig
 from context_graph.sync.clock import after, is_ahead
 from context_graph.sync.notes import Place, SyncNotes
 from context_graph.sync.register import GONE, KEPT, REMOVED, TOMBSTONE, Register, Stamp, value_digest
+from context_graph.sync.run import Merged, Outgoing
 from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 
-SLICE: Final = 512
+SLICE: Final = 128
 """Commits, uses or registers that one call looks at."""
+_USES: Final = "uses "
 _PURGED: Final = "its retention ended"
-
-
-class Outgoing(NamedTuple):
-    """Lines to push, in order; all are there already if there are none and no ``more``."""
-
-    machine: str
-    lines: Sequence[bytes]
-    more: bool
-    unfit: Sequence[Refusal] = ()
-    """What is too long to be told."""
-
-
-class Merged(NamedTuple):
-    """What came of a page."""
-
-    new: int
-    """Lines that told something new."""
-    read: int
-    """Number of the last line that has been read."""
-    refused: Sequence[Refusal]
-    waits_for_clock: bool
-    """A line from later than our clock allows: its log waits there."""
 
 
 class Exchange:
@@ -306,3 +287,38 @@ class Exchange:
             if known is not None:
                 found.append(register.agreed(known))
         return sorted(found, key=lambda one: (one["kind"], one["subject"]))
+
+
+class OpenStore:
+    """The side of a store that is open in this process."""
+
+    def __init__(self, memex: Memex) -> None:
+        self._core = memex.core
+
+    def stamp(self, cursor: str) -> str | None:
+        with self._core.operation("sync", writes=True) as core:
+            work = Exchange(core)
+            if not cursor:
+                return "" if work.stamp() else _USES
+            after = work.stamp_uses(bytes.fromhex(cursor.removeprefix(_USES)))
+            return None if after is None else _USES + after.hex()
+
+    def machine(self) -> str:
+        with self._core.operation("sync", writes=True) as core:
+            return Exchange(core).notes.machine.id
+
+    def outgoing(self, place: str, head: Head | None) -> Outgoing:
+        with self._core.operation("sync", writes=True) as core:
+            return Exchange(core).outgoing(place, head)
+
+    def pushed(self, place: str) -> None:
+        with self._core.operation("sync", writes=True) as core:
+            Exchange(core).pushed(place)
+
+    def read(self, place: str) -> dict[str, int]:
+        with self._core.operation("sync") as core:
+            return dict(Exchange(core).notes.place(place).read)
+
+    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
+        with self._core.operation("sync", writes=True) as core:
+            return Exchange(core).merge(place, machine, lines, upto)

@@ -1,8 +1,8 @@
 """Keeps beside a store what it knows of other machines: its own id, registers, and what each place was told.
 
 All of it are notes (`store/graph/sync_table.py`): ``machine``; ``m:`` and ``l:`` registers of memories and
-links; ``e:`` the link that an edge's id was; ``v:`` the register of each version; ``q:`` registers with values
-that no record has yet; ``p:`` places.
+links; ``e:`` the link that an edge's id was; ``v:`` the register of each version; ``q:`` registers with
+values that no record has yet; ``p:`` places.
 """
 
 from __future__ import annotations

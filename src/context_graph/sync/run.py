@@ -7,20 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from context_graph.memory.memex import Memex
 from context_graph.sync.change import decode
-from context_graph.sync.exchange import Exchange, Merged, Outgoing
-from context_graph.sync.transport import Head, Refusal, Told, Transport
+from context_graph.sync.transport import ConflictError, Head, Refusal, Told, Transport
 
-_USES: Final = "uses "
+_OTHER: Final = Head(0, "another")
+"""No end that any log of ours has: the store takes a new id."""
 MAX_REFUSED: Final = 100
 """That are listed; all are counted."""
 
 
+class Outgoing(NamedTuple):
+    """Lines to push, in order; all are there already if there are none and no ``more``."""
+
+    machine: str
+    lines: Sequence[bytes]
+    more: bool
+    unfit: Sequence[Refusal] = ()
+    """What is too long to be told."""
+
+
+class Merged(NamedTuple):
+    """What came of a page."""
+
+    new: int
+    """Lines that told something new."""
+    read: int
+    """Number of the last line that has been read."""
+    refused: Sequence[Refusal]
+    waits_for_clock: bool
+    """A line from later than our clock allows: its log waits there."""
+
+
 class Side(Protocol):
-    """The store's side, in slices (`Exchange`)."""
+    """The store's side, in slices (`exchange.OpenStore`)."""
 
     def stamp(self, cursor: str) -> str | None:
         """Note what was changed here; where to go on, None at the end. "" at first."""
@@ -80,16 +101,30 @@ def _tell(side: Side, transport: Transport, report: Report) -> None:
     while cursor is not None:
         cursor = side.stamp(cursor)
     report.machine = side.machine()
-    head, more = transport.head(report.machine), True
+    head, more, conflicts = _head(transport, report.machine), True, 0
     while more:
         out = side.outgoing(transport.name, head)
         report.machine = out.machine  # another one if the place has not what this store has written
         report.refuse(out.unfit)
         if out.lines:
-            head = transport.push(out.machine, [Told(decode(line), line) for line in out.lines])
+            try:
+                head = transport.push(out.machine, [Told(decode(line), line) for line in out.lines])
+            except ConflictError:
+                conflicts += 1
+                if conflicts > 1:
+                    raise
+                head = _OTHER
+                continue
             side.pushed(transport.name)
             report.told += len(out.lines)
         more = out.more
+
+
+def _head(transport: Transport, machine: str) -> Head | None:
+    try:
+        return transport.head(machine)
+    except ConflictError:
+        return _OTHER
 
 
 def _read(side: Side, transport: Transport, report: Report) -> None:
@@ -108,38 +143,3 @@ def _read(side: Side, transport: Transport, report: Report) -> None:
                 report.ahead.append(machine)
             more = page.more and merged.read > at
             at = merged.read
-
-
-class OpenStore:
-    """The side of a store that is open in this process."""
-
-    def __init__(self, memex: Memex) -> None:
-        self._core = memex.core
-
-    def stamp(self, cursor: str) -> str | None:
-        with self._core.operation("sync", writes=True) as core:
-            work = Exchange(core)
-            if not cursor:
-                return "" if work.stamp() else _USES
-            after = work.stamp_uses(bytes.fromhex(cursor.removeprefix(_USES)))
-            return None if after is None else _USES + after.hex()
-
-    def machine(self) -> str:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).notes.machine.id
-
-    def outgoing(self, place: str, head: Head | None) -> Outgoing:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).outgoing(place, head)
-
-    def pushed(self, place: str) -> None:
-        with self._core.operation("sync", writes=True) as core:
-            Exchange(core).pushed(place)
-
-    def read(self, place: str) -> dict[str, int]:
-        with self._core.operation("sync") as core:
-            return dict(Exchange(core).notes.place(place).read)
-
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
-        with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).merge(place, machine, lines, upto)

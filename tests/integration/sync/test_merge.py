@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.support.memories import WHY, open_memex
 
 from context_graph.memory.memex import Memex
-from context_graph.sync.exchange import Exchange
-from context_graph.sync.run import OpenStore, Report, exchange
+from context_graph.sync.exchange import Exchange, OpenStore
+from context_graph.sync.run import Report, exchange
 from context_graph.sync.transport import InMemory
 
 Stores = list[Memex]
@@ -48,7 +48,9 @@ def state(memex: Memex) -> str:
     with memex.core.operation("sync") as core:
         agreed = Exchange(core).state()
     live = sorted((str(one.node.id), one.node.content) for one in memex.stored_after() if not one.deleted)
-    links = sorted((str(e.source_id), str(e.target_id), e.relationship_type, e.weight) for e in memex.all_edges())
+    links = sorted(
+        (str(e.source_id), str(e.target_id), e.relationship_type, e.weight) for e in memex.all_edges()
+    )
     return json.dumps([agreed, live, links], sort_keys=True)
 
 
@@ -94,7 +96,20 @@ def test_forgetting_restoring_and_deleting_for_good_travel(two: Stores) -> None:
 OPERATIONS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["store", "edit", "forget", "restore", "remove", "link", "unlink", "use", "pin", "tell", "tell", "tell"]
+            [
+                "store",
+                "edit",
+                "forget",
+                "restore",
+                "remove",
+                "link",
+                "unlink",
+                "use",
+                "pin",
+                "tell",
+                "tell",
+                "tell",
+            ]
         ),
         st.integers(0, 2),
         st.integers(0, 30),

@@ -1,0 +1,60 @@
+"""The owner's store as one side of an exchange: each slice is a request, hooks are served in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from context_graph.cli.calling import ask, finish
+from context_graph.sync.run import Merged, Outgoing
+from context_graph.sync.transport import Head, Refusal
+
+_TIMEOUT_S: Final = 30.0
+_LINES: Final = 32
+"""Lines that one request brings: some 30 ms of the owner's time."""
+
+
+class OwnerSide:
+    """As `context_graph.sync.run.Side` says."""
+
+    def __init__(self, db_path: str | None) -> None:
+        self._db_path = db_path
+
+    def _ask(self, name: str, **given: Any) -> Any:
+        body = json.dumps(given).encode()
+        found = ask(f"sync.{name}", None, body, db_path=self._db_path, timeout_s=_TIMEOUT_S)
+        if found.exit_code:
+            finish(found)
+        return json.loads(found.stdout)
+
+    def stamp(self, cursor: str) -> str | None:
+        found: str | None = self._ask("stamp", cursor=cursor)["cursor"]
+        return found
+
+    def machine(self) -> str:
+        return str(self._ask("machine")["machine"])
+
+    def outgoing(self, place: str, head: Head | None) -> Outgoing:
+        found = self._ask("outgoing", place=place, head=head)
+        unfit = [Refusal(*one) for one in found["unfit"]]
+        return Outgoing(found["machine"], [line.encode() for line in found["lines"]], found["more"], unfit)
+
+    def pushed(self, place: str) -> None:
+        self._ask("pushed", place=place)
+
+    def read(self, place: str) -> dict[str, int]:
+        found: dict[str, int] = self._ask("read", place=place)["read"]
+        return found
+
+    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
+        new, refused = 0, list[Refusal]()
+        for at in range(0, max(1, len(lines)), _LINES):
+            some = [line.decode(errors="replace") for line in lines[at : at + _LINES]]
+            is_last = at + _LINES >= len(lines)
+            found = self._ask("merge", place=place, machine=machine, lines=some, upto=upto if is_last else 0)
+            new += found["new"]
+            refused += [Refusal(*one) for one in found["refused"]]
+            if found["waits_for_clock"]:
+                break
+        return Merged(new, found["read"], refused, found["waits_for_clock"])

@@ -1,0 +1,163 @@
+"""`sync --folder`: two homes, two owners, one folder between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.sessions import memory
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def other(cli: Cli, tmp_path: Path) -> Any:
+    """The person's second machine: another home, a checkout of the same name."""
+    project = tmp_path / "second" / cli.project.name
+    (project / ".git").mkdir(parents=True)
+    home = tmp_path / "second" / "data"
+    made = Cli(cli.launcher, project, {**cli.env, "CONTEXT_GRAPH_HOME": str(home)})
+    yield made
+    made.stop_owner()
+
+
+def sync(cli: Cli, folder: Path, *args: str) -> dict[str, Any]:
+    done = cli.run("sync", "--folder", str(folder), "--json", *args)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def texts(cli: Cli) -> list[str]:
+    return sorted(node["content"] for node in memory(cli, "list")["nodes"])
+
+
+def store(cli: Cli, text: str, *args: str) -> str:
+    return str(memory(cli, "store", text, *args)["id"])
+
+
+def test_what_one_machine_stored_the_other_recalls(cli: Cli, other: Cli, shared: Path) -> None:
+    one = store(cli, "Staging listens on port 8443")
+    two = store(cli, "Releases go out on Tuesdays")
+    memory(cli, "link", one, two, "--type", "causes")
+    told = sync(cli, shared)
+    assert (told["told"], told["heard"], told["machines"]) == (3, 0, 0)
+    heard = sync(other, shared)
+    assert (heard["told"], heard["heard"], heard["machines"]) == (0, 3, 1)
+    found = memory(other, "recall", "which port does staging listen on?")["nodes"]
+    assert found[0]["id"] == one and found[0]["content"] == "Staging listens on port 8443"
+    store(other, "Rate limits count per key")
+    memory(other, "forget", two)
+    assert sync(other, shared)["told"] == 3, "a new one, a forgotten one, and that one was recalled"
+    assert sync(cli, shared)["heard"] == 3
+    assert texts(cli) == texts(other) == ["Rate limits count per key", "Staging listens on port 8443"]
+    assert sync(cli, shared)["told"] == sync(other, shared)["told"] == 0
+
+
+def test_neither_secrets_nor_what_is_private_reaches_the_folder(cli: Cli, other: Cli, shared: Path) -> None:
+    store(cli, "The token is ghp_" + "x1Y2" * 9)
+    store(cli, "Only for this machine", "--tag", "private")
+    sync(cli, shared)
+    written = b"".join(path.read_bytes() for path in shared.rglob("*") if path.is_file())
+    assert b"ghp_x1Y2" not in written and b"Only for this" not in written
+    assert os.fsencode(cli.project) not in written, "nor where the project lies"
+    assert sync(other, shared)["heard"] == 1
+
+
+def test_what_a_synced_folder_does_to_files_is_survived(cli: Cli, other: Cli, shared: Path) -> None:
+    """Half a file, a conflicted copy, a file that comes before the one it follows."""
+    store(cli, "The first fact of the day")
+    sync(cli, shared)
+    store(cli, "The second fact of the day")
+    machine = sync(cli, shared)["machine"]
+    home = shared / cli.project.name / machine
+    first, second = sorted(home.glob("*.jsonl"))
+    whole = first.read_bytes()
+    first.write_bytes(whole[: len(whole) // 2])
+    (home / f"{first.stem} (conflicted copy).jsonl").write_bytes(whole)
+    found = sync(other, shared)
+    assert found["heard"] == 0 and "is not whole" in found["refused"][0]["why"] and texts(other) == []
+    first.unlink()
+    found = sync(other, shared)
+    assert found["heard"] == 0 and "not there yet" in found["refused"][0]["why"]
+    first.write_bytes(whole)
+    assert sync(other, shared)["heard"] == 2 and len(texts(other)) == 2
+    assert second.exists()
+
+
+def test_a_store_restored_from_a_backup_takes_a_new_id_and_nothing_is_lost(
+    cli: Cli, other: Cli, shared: Path, tmp_path: Path
+) -> None:
+    store(cli, "Known before the backup")
+    before = sync(cli, shared)["machine"]
+    assert cli.run("backup", str(tmp_path / "copy")).returncode == 0
+    store(cli, "Known after the backup")
+    sync(cli, shared)
+    assert cli.run("restore", str(tmp_path / "copy"), "--yes").returncode == 0
+    assert texts(cli) == ["Known before the backup"]
+    again = sync(cli, shared)
+    assert again["machine"] != before
+    assert texts(cli) == ["Known after the backup", "Known before the backup"]
+    sync(other, shared)
+    assert texts(other) == texts(cli)
+    assert sync(cli, shared)["told"] == 0 and sync(cli, shared)["machine"] == again["machine"]
+
+
+def test_many_exchanges_leave_few_files_and_the_same_memories(cli: Cli, other: Cli, shared: Path) -> None:
+    ids = [store(cli, f"Fact number {n} about subject {n}") for n in range(3)]
+    for number in range(20):
+        store(cli, f"Later fact {number}")
+        memory(cli, "confirm", ids[1])
+        machine = sync(cli, shared)["machine"]
+    assert len(list((shared / cli.project.name / machine).glob("*.jsonl"))) <= 17
+    sync(other, shared)
+    assert texts(other) == texts(cli)
+
+
+def test_deleted_for_good_is_gone_everywhere(cli: Cli, other: Cli, shared: Path) -> None:
+    one = store(cli, "A word that nobody may keep: xylophonist")
+    for _ in range(2):
+        sync(cli, shared)
+        sync(other, shared)
+    assert texts(other)
+    memory(other, "forget", one, "--permanent", "--reason", "user_requested")
+    sync(other, shared)
+    sync(cli, shared)
+    assert texts(cli) == texts(other) == []
+    for home in (cli, other):
+        root = Path(home.env["CONTEXT_GRAPH_HOME"])
+        assert not [path for path in root.rglob("*.sst") if b"xylophonist" in path.read_bytes()]
+
+
+def test_another_project_of_the_same_name_is_refused(cli: Cli, other: Cli, shared: Path) -> None:
+    for one, url in ((cli, "git@example.org:a/shop.git"), (other, "https://example.org/b/shop")):
+        shutil.rmtree(one.project / ".git")
+        for words in (("init", "-q"), ("remote", "add", "origin", url)):
+            assert os.system(f"git -C {one.project} {' '.join(words)}") == 0
+    store(cli, "A fact of the shop")
+    sync(cli, shared)
+    done = other.run("sync", "--folder", str(shared))
+    assert done.returncode == 1 and "holds the memory of another project" in done.stderr
+    assert "--name" in done.stderr
+    assert sync(other, shared, "--name", "other-shop")["machines"] == 0
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "x" * 80])
+def test_a_name_that_is_no_folder_s_is_refused(cli: Cli, shared: Path, name: str) -> None:
+    done = cli.run("sync", "--folder", str(shared), f"--name={name}")
+    assert done.returncode == 1 and "--name" in done.stderr and not list(shared.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_not_made(cli: Cli, tmp_path: Path) -> None:
+    done = cli.run("sync", "--folder", str(tmp_path / "nowhere"))
+    assert done.returncode == 1 and "is no folder" in done.stderr
