@@ -6,11 +6,13 @@ nothing, so a process that died in between only does it once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
+from context_graph.errors import GraphQueryError, InvalidInputError, InvalidParamsError
 from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.exchange import records
@@ -22,7 +24,10 @@ from context_graph.sync.change import MEMORY
 from context_graph.sync.notes import SyncNotes
 from context_graph.sync.register import GONE, KEPT, TOMBSTONE, Register
 
+_LOG: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 64
+_UNFIT: Final = (InvalidInputError, InvalidParamsError, GraphQueryError)
+"""What a change can be though its fields are as they must be: with others it makes nothing that can be kept."""
 _EMBEDDED: Final = frozenset({"content", "rationale", "tags"})
 """Another value of one of these needs another embedding."""
 
@@ -66,12 +71,27 @@ def _write_memories(core: Core, notes: SyncNotes, some: Iterable[Register]) -> N
         if stone is not None:
             batch.deleted[node_id] = values.stone_of(node_id, stone)
         batch.done.append(register)
-    if batch.nodes:
-        editing.put_nodes(core, batch.nodes, deleted=batch.deleted)
+    _put(core, batch.nodes, batch.deleted)
     for register in batch.done:
         _write_uses(core, notes, register)
         _done(notes, register)
     notes.commit()
+
+
+def _put(core: Core, nodes: Sequence[MemoryNode], deleted: Mapping[UUID, Tombstone]) -> None:
+    """Store them in one batch; if one can't be stored, each by itself, and that one is left out."""
+    if not nodes:
+        return
+    try:
+        editing.put_nodes(
+            core, nodes, deleted={one.id: deleted[one.id] for one in nodes if one.id in deleted}
+        )
+    except _UNFIT as error:
+        if len(nodes) == 1:
+            _LOG.warning("memory %s, told by another machine, is left out: %s", nodes[0].id, error)
+            return
+        for node in nodes:
+            _put(core, [node], deleted)
 
 
 def _node(core: Core, register: Register) -> MemoryNode | None:
@@ -133,7 +153,10 @@ def _write_link(core: Core, notes: SyncNotes, register: Register) -> None:
             last_traversed_ms=there.last_traversed_ms,
             steering_reward=there.steering_reward,
         )
-    editing.put_nodes(core, (), edges=[wanted])
+    try:
+        editing.put_nodes(core, (), edges=[wanted])
+    except _UNFIT as error:
+        _LOG.warning("a link that another machine told is left out: %s", error)
     notes.keep_link(str(wanted.id), register)
     _done(notes, register)
 

@@ -115,13 +115,14 @@ class InMemory:
 
     def push(self, machine: str, told: Sequence[Told]) -> Head:
         with self._lock:
-            log = self._logs.setdefault(machine, [])
+            log = list(self._logs.get(machine, ()))
             for one in told:
                 at = one.change.seq
                 if at > len(log) + 1 or (at <= len(log) and log[at - 1].line != one.line):
                     raise ConflictError(f"change {at} does not continue the log of {machine}")
                 if at == len(log) + 1:
                     log.append(one)
+            self._logs[machine] = log
             return Head(len(log), digest(log[-1].line) if log else "")
 
     def machines(self) -> Sequence[str]:

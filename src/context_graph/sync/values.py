@@ -104,6 +104,8 @@ def check(change: Change) -> None:
         known: tuple[str, ...] = NODE_FIELDS
     else:
         source, target, relationship = ends_of(change.subject)
+        if source == target:
+            raise InvalidInputError("a link from a memory to itself")
         if change.subject != link_subject(source, target, relationship) or change.uses:
             raise InvalidInputError("a link whose ends are not written as they must be")
         if not isinstance(fields.pop(GONE, False), bool):

@@ -1,0 +1,208 @@
+"""Machines that die in the middle, clocks that are wrong, and changes that nobody should take."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from tests.integration.sync.test_merge import settle, state, stores, told
+from tests.support.memories import WHY, open_memex
+
+from context_graph.sync.change import LINK, MEMORY, VERSION, Change, canonical, encode
+from context_graph.sync.clock import packed
+from context_graph.sync.exchange import Exchange, OpenStore
+from context_graph.sync.folder import Folder
+from context_graph.sync.run import exchange
+from context_graph.sync.transport import InMemory, Told
+
+DAY_MS = 86_400_000
+_LOOP = """
+import sys
+from pathlib import Path
+from tests.support.memories import WHY, open_memex
+from context_graph.sync.exchange import OpenStore
+from context_graph.sync.folder import Folder
+from context_graph.sync.run import exchange
+memex, place, name = open_memex(Path(sys.argv[1])), Folder(Path(sys.argv[2])), sys.argv[3]
+number = memex.count()
+while True:
+    number += 1
+    node = memex.store(f"{name} says {number} of subject {number % 9}", rationale=WHY)
+    memex.touch([node.id])
+    if number % 3 == 0:
+        memex.forget(memex.list(limit=5).nodes[-1].id, reason="by the loop")
+    print(node.id, flush=True)
+    exchange(OpenStore(memex), place)
+"""
+
+
+def test_whoever_is_killed_anywhere_nothing_is_lost_and_all_agree(tmp_path: Path) -> None:
+    """Two machines work and exchange without a pause; each is killed at random, eight times."""
+    drawn = random.Random(20261124)
+    place = tmp_path / "place"
+    place.mkdir()
+    acknowledged: set[str] = set()
+    for _ in range(4):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", _LOOP, str(tmp_path / name), str(place), name],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for name in ("0", "1")
+        ]
+        time.sleep(2.0 + drawn.random())
+        for one in running:
+            time.sleep(drawn.random() / 5)
+            one.send_signal(signal.SIGKILL)
+        for one in running:
+            out, _ = one.communicate()
+            acknowledged.update(word for word in out.split() if len(word) == 36)
+    assert len(acknowledged) > 20, "else nothing was tried"
+    with ExitStack() as stack:
+        some = stores(tmp_path, 2, stack)
+        for _ in range(5):
+            reports = [exchange(OpenStore(one), Folder(place)) for one in some]
+        assert [report.told for report in reports] == [0, 0]
+        assert state(some[0]) == state(some[1])
+        for one in some:
+            assert acknowledged <= {str(stored.node.id) for stored in one.stored_after()}
+
+
+@pytest.mark.parametrize("at", ["put_nodes", "commit"])
+def test_a_merge_that_dies_halfway_is_finished_by_the_next(tmp_path: Path, at: str) -> None:
+    place = InMemory()
+    with ExitStack() as stack:
+        one, other = stores(tmp_path, 2, stack)
+        nodes = [one.store(f"Fact {n} of the matter", rationale=WHY) for n in range(5)]
+        one.link(nodes[0].id, nodes[1].id, "causes")
+        told(one, place)
+        target = {
+            "put_nodes": "context_graph.memory.editing.put_nodes",
+            "commit": "context_graph.sync.notes.SyncNotes.commit",
+        }[at]
+        with patch(target, side_effect=OSError("the power went")), pytest.raises(OSError, match="power"):
+            told(other, place)
+        settle([one, other], place)
+        assert state(one) == state(other) and other.count() == 5
+
+
+def test_a_clock_that_is_a_day_ahead_waits_and_is_heard_when_others_have_caught_up(tmp_path: Path) -> None:
+    place = InMemory()
+    with ExitStack() as stack:
+        one, other = stores(tmp_path, 2, stack)
+        real = time.time_ns
+        with patch("time.time_ns", lambda: real() + DAY_MS * 1_000_000):
+            one.store("Written with a clock that is a day ahead", rationale=WHY)
+            told(one, place)
+        report = told(other, place)
+        assert (report.heard, report.ahead) == (0, [report_machine(one)])
+        with patch("time.time_ns", lambda: real() + DAY_MS * 1_000_000):
+            settle([one, other], place)
+        assert state(one) == state(other) and other.count() == 1
+
+
+def report_machine(memex: Any) -> str:
+    return OpenStore(memex).machine()
+
+
+def test_a_clock_that_is_a_day_behind_loses_no_edit(tmp_path: Path) -> None:
+    """What one does after it has seen another's change comes after that change, whatever its clock says."""
+    place = InMemory()
+    with ExitStack() as stack:
+        one, other = stores(tmp_path, 2, stack)
+        node = one.store("The answer is 41", rationale=WHY)
+        settle([one, other], place)
+        real = time.time_ns
+        with patch("time.time_ns", lambda: real() - DAY_MS * 1_000_000):
+            other.forget(node.id, reason="it is 42")
+            told(other, place)
+        settle([one, other], place)
+        assert one.get(node.id) is None and state(one) == state(other)
+
+
+MACHINE = "a" * 32
+NAME = "0badc0de-0000-4000-8000-000000000000"
+
+
+def change(seq: int, **given: Any) -> Change:
+    fields = {"content": "a poisoned text", "rationale": WHY, "created_at_ms": 5}
+    whole: dict[str, Any] = {
+        **{"v": VERSION, "machine": MACHINE, "seq": seq, "clock": packed(1000) + seq, "by": MACHINE},
+        **{"kind": MEMORY, "subject": NAME, "fields": fields},
+    }
+    return Change(**{**whole, **given})
+
+
+POISON: dict[str, bytes] = {
+    "no JSON": b"{",
+    "deep": b'{"v":' + b"[" * 100_000,
+    "another version": canonical({"v": 99}),
+    "another's log": encode(change(1, machine="b" * 32)),
+    "no id": encode(change(1, subject="../../etc/passwd")),
+    "unknown field": encode(change(1, fields={"seq": 1})),
+    "wrong type": encode(change(1, fields={"content": 7})),
+    "importance": encode(change(1, fields={"importance": 1e9})),
+    "huge": encode(change(1, fields={"content": "x" * 1_900_000, "rationale": WHY, "created_at_ms": 1})),
+    "a removal that is none": encode(change(1, fields={"removed": False})),
+    "a link to itself": encode(
+        change(1, kind=LINK, subject=f"{NAME}/{NAME}/causes", fields={"id": NAME, "weight": 0.5})
+    ),
+    "a link without ends": encode(change(1, kind=LINK, subject="nowhere", fields={})),
+    "uses": canonical({**{"v": 1}, "uses": {"x": [1, 2]}}),
+}
+
+
+@pytest.mark.parametrize("what", POISON)
+def test_a_poisoned_line_is_listed_and_what_follows_is_taken(tmp_path: Path, what: str) -> None:
+    with ExitStack() as stack:
+        memex = open_memex(tmp_path / "one")
+        stack.callback(memex.close)
+        good = encode(change(2, subject=NAME.replace("0bad", "900d")))
+        side = OpenStore(memex)
+        merged = side.merge("place", MACHINE, [POISON[what], good], 2)
+        assert len(merged.refused) == 1 and "poisoned text" not in str(merged.refused)
+        assert merged.read == 2 and merged.new == 1
+        assert [node.content for node in memex.list().nodes] == ["a poisoned text"]
+        assert len(str(merged.refused)) < 1000
+
+
+def test_secrets_that_another_machine_lets_through_are_masked_here(tmp_path: Path) -> None:
+    secret = "ghp_" + "x1Y2" * 9
+    with ExitStack() as stack:
+        some = stores(tmp_path, 2, stack)
+        place = InMemory()
+        fields = {"content": f"the token is {secret}", "rationale": WHY, "created_at_ms": 5}
+        one = change(1, fields=fields)
+        place.push(MACHINE, [Told(one, encode(one))])
+        settle(some, place)
+        for memex in some:
+            assert secret not in str([node.content for node in memex.list().nodes])
+        assert state(some[0]) == state(some[1])
+
+
+def test_a_link_waits_for_its_memories(tmp_path: Path) -> None:
+    """They come from another machine's log, which is read later."""
+    with ExitStack() as stack:
+        one, other, third = stores(tmp_path, 3, stack)
+        place = InMemory()
+        a, b = (one.store(f"Fact {n} of the matter", rationale=WHY).id for n in (1, 2))
+        settle([one, other], place)
+        other.link(a, b, "causes")
+        told(other, place)
+        pages = {machine: place.pull(machine, 0) for machine in place.machines()}
+        mine = OpenStore(third)
+        for machine in sorted(pages, key=lambda name: name != OpenStore(other).machine()):
+            page = pages[machine]
+            mine.merge("place", machine, [one.line for one in page.told], page.upto)
+        with third.core.operation("sync", writes=True) as core:
+            assert not Exchange(core).notes.waiting()
+        assert len(third.edges(a)) == 1

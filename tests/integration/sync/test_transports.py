@@ -1,0 +1,83 @@
+"""Each way to carry changes keeps the one contract; and what a folder does beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.transports import ONE, TransportKit, all_of, line, lines
+
+from context_graph.sync.folder import MAX_SEGMENTS, Folder
+from context_graph.sync.transport import ConflictError, InMemory, Transport, TransportError
+
+
+class TestInMemory(TransportKit):
+    @pytest.fixture
+    def reach(self) -> Callable[[], Transport]:
+        place = InMemory()
+        return lambda: place
+
+
+class TestFolder(TransportKit):
+    @pytest.fixture
+    def reach(self, tmp_path: Path) -> Callable[[], Transport]:
+        return lambda: Folder(tmp_path)
+
+
+def segments(folder: Path) -> list[Path]:
+    return sorted((folder / ONE).glob("*.jsonl"))
+
+
+def test_snapshots_keep_the_newest_of_each_field_and_the_end(tmp_path: Path) -> None:
+    place = Folder(tmp_path)
+    for seq in range(1, 60):
+        place.push(ONE, [line(seq, subject=1 + seq % 3)])
+    assert len(segments(tmp_path)) <= MAX_SEGMENTS + 1
+    head = place.head(ONE)
+    assert head is not None and head.seq == 59 and Folder(tmp_path).head(ONE) == head
+    found = all_of(Folder(tmp_path), ONE)
+    assert len(found) < 40, "most were made needless"
+    newest = {one.change.subject: one.change.seq for one in found}
+    assert sorted(newest.values()) == [57, 58, 59]
+    place.push(ONE, lines(60, 61))
+    assert [one.change.seq for one in all_of(place, ONE, 59)] == [60, 61]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "more", "empty"])
+def test_a_damaged_file_ends_its_log_there_and_is_named(tmp_path: Path, damage: str) -> None:
+    place = Folder(tmp_path)
+    place.push(ONE, lines(1, 2))
+    place.push(ONE, lines(3, 4))
+    _, second = segments(tmp_path)
+    data = second.read_bytes()
+    wrong = {
+        "cut": data[:-5],
+        "flip": data.replace(b"text 3", b"text 8"),
+        "more": data + b"x\n",
+        "empty": b"",
+    }
+    second.write_bytes(wrong[damage])
+    page = Folder(tmp_path).pull(ONE, 0)
+    assert [one.change.seq for one in page.told] == [1, 2]
+    page = Folder(tmp_path).pull(ONE, 2)
+    assert not page.told and page.upto == 2 and second.name in page.refused[0].where and not page.more
+    with pytest.raises(ConflictError):
+        Folder(tmp_path).head(ONE)
+
+
+def test_links_and_strange_names_are_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "elsewhere"
+    secret.write_text("no")
+    home = tmp_path / "place"
+    Folder(home).push(ONE, lines(1, 2))
+    (home / ("f" * 32)).symlink_to(tmp_path)
+    (home / "not-a-machine").mkdir()
+    (home / ONE / "000000000003-000000000009.jsonl").symlink_to(secret)
+    assert list(Folder(home).machines()) == [ONE] and len(all_of(Folder(home), ONE)) == 2
+
+
+def test_a_place_that_can_t_be_written_says_which_file(tmp_path: Path) -> None:
+    (tmp_path / ONE).write_text("a file where a folder must be")
+    with pytest.raises((TransportError, ConflictError), match=ONE):
+        Folder(tmp_path).push(ONE, lines(1, 1))
