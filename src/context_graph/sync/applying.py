@@ -27,7 +27,7 @@ from context_graph.sync.register import GONE, KEPT, TOMBSTONE, Register
 _LOG: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 64
 _UNFIT: Final = (InvalidInputError, InvalidParamsError, GraphQueryError)
-"""What a change can be though its fields are as they must be: with others it makes nothing that can be kept."""
+"""What a change can be though each of its fields is as it must be."""
 _EMBEDDED: Final = frozenset({"content", "rationale", "tags"})
 """Another value of one of these needs another embedding."""
 

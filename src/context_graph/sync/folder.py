@@ -2,8 +2,8 @@
 
 Each machine has a folder of its own and writes nowhere else, so no two write one file. Its log lies in
 segments that never change once they are there: lines, then one line with their count, digest and end. A
-segment that is only partly there, or was changed, has no such end; its log ends before it until the rest comes.
-Files that other programs add, such as conflicted copies, have other names and are not looked at.
+segment that is only partly there, or was changed, has no such end; its log ends before it until the rest
+comes. Files that other programs add, such as conflicted copies, have other names and are not looked at.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from tests.integration.memory.test_deleted_for_good import holding
 from tests.integration.sync.test_merge import settle, state, stores, told
 from tests.support.memories import WHY, open_memex
 
@@ -93,6 +94,26 @@ def test_a_merge_that_dies_halfway_is_finished_by_the_next(tmp_path: Path, at: s
             told(other, place)
         settle([one, other], place)
         assert state(one) == state(other) and other.count() == 5
+
+
+def test_what_was_heard_and_deleted_for_good_is_in_no_file(tmp_path: Path) -> None:
+    """Not even where it had been noted before it was written, on any machine."""
+    place = InMemory()
+    with ExitStack() as stack:
+        some = one, other = stores(tmp_path, 2, stack)
+        node = one.store("the launch word is xylophonist", rationale=WHY)
+        told(one, place)
+        dies = patch("context_graph.memory.editing.put_nodes", side_effect=OSError("the power went"))
+        with dies, pytest.raises(OSError, match="power"):
+            told(other, place)
+        other.flush()
+        assert holding(tmp_path), "else nothing is proved"
+        settle([one, other], place)
+        one.forget(node.id, soft=False, reason="user_requested")
+        settle([one, other], place)
+        for memex in some:
+            memex.flush()
+    assert holding(tmp_path) == []
 
 
 def test_a_clock_that_is_a_day_ahead_waits_and_is_heard_when_others_have_caught_up(tmp_path: Path) -> None:

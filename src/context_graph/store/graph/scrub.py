@@ -19,7 +19,7 @@ from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.graph.history import CHANGE_PREFIX
 from context_graph.store.graph.records import decode_meta, encode_meta
 from context_graph.store.graph.vector_table import VectorTable
-from context_graph.store.layout import HISTORY, META, NODES, after
+from context_graph.store.layout import HISTORY, META, NODES, SYNC_PREFIX, after
 
 _LOG: Final = logging.getLogger(__name__)
 K = TypeVar("K", bytes, int)
@@ -96,6 +96,8 @@ class Scrubber:
             self._vectors.scrub(low, high)
         for name in facts:
             self._engine.compact_range(META, name.encode(), name.encode() + b"\0")
+        # A memory that another machine told was noted there until it was written.
+        self._engine.compact_range(META, SYNC_PREFIX, after(SYNC_PREFIX))
         self._engine.compact_range(HISTORY, CHANGE_PREFIX, after(CHANGE_PREFIX))
         self._engine.delete(META, _DUE_KEY)
         if self._done % MERGE_EVERY == 0:

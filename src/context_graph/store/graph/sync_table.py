@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from context_graph.store.engine.engine import Batch, Engine
 from context_graph.store.graph.node_records import Access, decode_access, encode_access
 from context_graph.store.graph.records import decode_meta, encode_meta
-from context_graph.store.layout import ACCESS, META, after
-
-_PREFIX: Final = b"sync:"
+from context_graph.store.layout import ACCESS, META, SYNC_PREFIX, after
 
 
 class SyncTable:
@@ -25,7 +23,7 @@ class SyncTable:
 
     def get(self, name: str) -> dict[str, Any] | None:
         """The note of that name; None if there is none. Raises CorruptedMemoryError."""
-        key = _PREFIX + name.encode()
+        key = SYNC_PREFIX + name.encode()
         record = self._engine.get(META, key)
         return None if record is None else decode_meta(key, record)
 
@@ -33,19 +31,19 @@ class SyncTable:
         self, prefix: str, after_name: str = "", limit: int = 1 << 30
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """At most ``limit`` (name, note) whose names begin with ``prefix``, from after ``after_name``."""
-        start = _PREFIX + prefix.encode()
-        first = _PREFIX + after_name.encode() + b"\0" if after_name else start
+        start = SYNC_PREFIX + prefix.encode()
+        first = SYNC_PREFIX + after_name.encode() + b"\0" if after_name else start
         for key, record in islice(self._engine.scan(META, first, after(start)), limit):
-            yield key[len(_PREFIX) :].decode(), decode_meta(key, record)
+            yield key[len(SYNC_PREFIX) :].decode(), decode_meta(key, record)
 
     def put(self, batch: Batch, name: str, note: Mapping[str, Any]) -> None:
         """Add a note to ``batch``. Raises InvalidParamsError for more than 1 MiB."""
-        key = _PREFIX + name.encode()
+        key = SYNC_PREFIX + name.encode()
         batch.put(META, key, encode_meta(key, note))
 
     def remove(self, batch: Batch, name: str) -> None:
         """Take a note away."""
-        batch.delete(META, _PREFIX + name.encode())
+        batch.delete(META, SYNC_PREFIX + name.encode())
 
     def access(self, node_id: bytes) -> Access:
         """How often a memory was used, (0, 0) if never."""
