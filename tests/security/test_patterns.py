@@ -63,6 +63,8 @@ PYTHONS: Final = {
     "context_graph.redact.keyed": "several calls a value or header, on bytes from a place on",
     "context_graph.gates.decide.permission": "several calls a command",
     "context_graph.store.sessions.sessions": "an id",
+    "context_graph.sync.change": "an id",
+    "context_graph.sync.folder": "names of files",
     "context_graph.store.salvage.repair": "names of files",
     "context_graph.store.graph.scrub": "lines that RocksDB writes",
     "context_graph.store.engine.integrity_seal": "names of files",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from context_graph.cli.options import DbPath
+from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted
 from context_graph.cli.terminal import shown
 from context_graph.config import checkout_top, working_dir
@@ -19,6 +19,7 @@ _MAX_NAME: Final = 48
 _GIT_S: Final = 5.0
 
 
+@both_forms
 def sync(
     folder: Annotated[
         str,
@@ -36,7 +37,7 @@ def sync(
             help="The project's name there, the same on each machine. Default: the checkout's folder name.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
     """Tell this project's memories to your other machines, and read theirs, through a folder.
@@ -71,7 +72,7 @@ def sync(
         "refused": [{"where": one.where, "why": one.why} for one in report.refused],
         "ahead": report.ahead,
     }
-    print(json.dumps(found) if as_json else shown(_text(found)))
+    print(json.dumps(found) if json_ else shown(_text(found)))
 
 
 def _text(found: dict[str, Any]) -> str:

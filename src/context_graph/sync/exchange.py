@@ -25,7 +25,7 @@ from context_graph.sync.register import GONE, KEPT, REMOVED, TOMBSTONE, Register
 from context_graph.sync.run import Merged, Outgoing
 from context_graph.sync.transport import PAGE_BYTES, PAGE_LINES, Head, Refusal
 
-SLICE: Final = 128
+SLICE: Final = 256
 """Commits, uses or registers that one call looks at."""
 _USES: Final = "uses "
 _PURGED: Final = "its retention ended"

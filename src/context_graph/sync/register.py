@@ -6,18 +6,18 @@ largest (clock, machine, digest) holds, for each machine its largest count of us
 
 from __future__ import annotations
 
+from _blake2 import blake2b
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from context_graph.sync.change import Change, canonical, digest
+from context_graph.sync.change import Change, canonical
 
 REMOVED: Final = "removed"
 TOMBSTONE: Final = "tombstone"
 GONE: Final = "gone"
 KEPT: Final = frozenset({REMOVED, TOMBSTONE, GONE})
 """Fields whose values are kept here, for the records that they speak of may be gone."""
-_DIGITS: Final = 16
 MAX_USES: Final = (1 << 32) - 1
 
 
@@ -40,7 +40,7 @@ class Stamp(NamedTuple):
 
 def value_digest(value: Any) -> str:
     """16 hex digits of a field's value."""
-    return digest(canonical(value))[:_DIGITS]
+    return blake2b(canonical(value), digest_size=8).hexdigest()
 
 
 @dataclass(slots=True)

@@ -115,8 +115,9 @@ def _tell(side: Side, transport: Transport, report: Report) -> None:
                     raise
                 head = _OTHER
                 continue
-            side.pushed(transport.name)
             report.told += len(out.lines)
+            if not out.more:  # else the next question tells the store by its head
+                side.pushed(transport.name)
         more = out.more
 
 
