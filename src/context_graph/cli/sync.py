@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,8 +15,8 @@ import typer
 from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted
 from context_graph.cli.terminal import shown
-from context_graph.config import checkout_top, working_dir
-from context_graph.errors import InvalidInputError
+from context_graph.config import checkout_top, locate, working_dir
+from context_graph.errors import InvalidInputError, StoreBusyError
 
 _MAX_NAME: Final = 48
 _GIT_S: Final = 5.0
@@ -60,8 +63,9 @@ def sync(
     home = Path(folder).expanduser().absolute()
     if not home.is_dir():
         raise InvalidInputError(f"{home} is no folder; make it first, or name another one")
-    check_home(home / project, project, _remote(top))
-    report = exchange(OwnerSide(db_path), Folder(home / project))
+    with _alone(locate(db_path).store):
+        check_home(home / project, project, _remote(top))
+        report = exchange(OwnerSide(db_path), Folder(home / project))
     found = {
         "folder": str(home / project),
         "machine": report.machine,
@@ -73,6 +77,20 @@ def sync(
         "ahead": report.ahead,
     }
     print(json.dumps(found) if json_ else shown(_text(found)))
+
+
+@contextmanager
+def _alone(store: Path) -> Iterator[None]:
+    """One exchange of a store at a time: two would tell different lines under one number."""
+    try:
+        store.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(store / "sync.lock", "ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError as error:
+        raise StoreBusyError(
+            "another `sync` of this project is running; try again when it is done"
+        ) from error
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -156,6 +157,17 @@ def test_another_project_of_the_same_name_is_refused(cli: Cli, other: Cli, share
 def test_a_name_that_is_no_folder_s_is_refused(cli: Cli, shared: Path, name: str) -> None:
     done = cli.run("sync", "--folder", str(shared), f"--name={name}")
     assert done.returncode == 1 and "--name" in done.stderr and not list(shared.iterdir())
+
+
+def test_two_exchanges_of_one_store_do_not_run_at_once(cli: Cli, shared: Path) -> None:
+    store(cli, "Staging listens on port 8443")
+    sync(cli, shared)
+    (lock,) = Path(cli.env["CONTEXT_GRAPH_HOME"]).rglob("sync.lock")
+    with open(lock, "ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = cli.run("sync", "--folder", str(shared))
+        assert done.returncode == 1 and "another `sync`" in done.stderr
+    assert sync(cli, shared)["told"] == 0
 
 
 def test_a_folder_that_is_not_there_is_not_made(cli: Cli, tmp_path: Path) -> None:
