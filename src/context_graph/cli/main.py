@@ -32,6 +32,7 @@ _GROUPS: Final = {
     "session": "Sessions and what they were about",
     "consciousness": "The numbers of this project's identity",
     "req": "Requirement gates",
+    "hub": "A team's memories through a PostgreSQL",
     "hooks": "What the client calls, and its configuration",
     "owner": "The process that holds the stores",
 }
@@ -152,6 +153,8 @@ def _load_group(name: str) -> typer.Typer:
         from context_graph.cli.consciousness import app
     elif name == "hooks":
         from context_graph.cli.hooks import app
+    elif name == "hub":
+        from context_graph.cli.hub import app
     elif name == "owner":
         from context_graph.cli.owner import app
     else:

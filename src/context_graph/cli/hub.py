@@ -1,0 +1,210 @@
+"""The commands `hub …`: a team's memories through a PostgreSQL of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from context_graph.cli.options import DbPath, Json, both_forms
+from context_graph.cli.tables import age, columns, counted, size
+from context_graph.cli.terminal import shown
+from context_graph.config import checkout_top, locate, working_dir
+from context_graph.errors import ConfigError, InvalidInputError
+
+if TYPE_CHECKING:
+    from context_graph.sync.hub.membership import Connection
+
+ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
+_EXTRA: Final = (
+    "a hub needs psycopg, which is not installed; `uv tool install 'context-graph-cli[hub]'` or "
+    "`pip install 'context-graph-core[hub]'` brings it; `sync --folder` works without"
+)
+_MAX_NAME: Final = 48
+
+app = typer.Typer(help="A team's memories through a PostgreSQL of its own.", rich_markup_mode=None)
+
+Team = Annotated[str, typer.Option("--team", metavar="NAME", help="The team.")]
+Project = Annotated[
+    str | None,
+    typer.Option("--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."),
+]
+_ADMIN: Final = f"The address of the server with a login that may make tables and roles is read from ${ADMIN_URL}."
+
+
+@app.command("init", short_help="Make tables, team and project on a server", epilog="Exit codes: 0; 1 it can't be done.")
+@both_forms
+def init(team: Team, project: Project = None, json_: Json = False) -> None:
+    """Make or bring up to date a hub's tables, and make a team and a project in it. For an administrator.
+
+    The address of the server, with a login that may make tables and roles, is read from
+    $CONTEXT_GRAPH_HUB_ADMIN_URL, so that it stands in no history of commands. What is there already stays.
+
+    Example: context-graph-cli hub init --team backend
+    """
+    with _admin() as (_, admin):
+        from context_graph.sync.hub.membership import prepare
+
+        name = _name("--project", project)
+        found = {"team": _name("--team", team), "project": name, "id": str(prepare(admin, team, name))}
+    _show(found, f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`", json_)
+
+
+@app.command("invite", short_help="Make a member; print the token to hand over", epilog="Exit codes: 0; 1 it can't be done.")
+@both_forms
+def invite(
+    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
+    team: Team,
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, writer or owner.")] = "writer",
+    project: Project = None,
+    json_: Json = False,
+) -> None:
+    """Make LOGIN a member with a new password, and print the token that `hub join` takes. For an administrator.
+
+    The token is as secret as a password. A member's earlier password ends. $CONTEXT_GRAPH_HUB_ADMIN_URL has the
+    server's address, as for `hub init`.
+
+    Example: context-graph-cli hub invite ada --team backend --role writer
+    """
+    with _admin() as (url, admin):
+        from context_graph.sync.hub.membership import invite as make
+
+        token = make(admin, url, team, _name("--project", project), _name("LOGIN", login), role)
+    _show({"login": login, "role": role, "token": token}, token, json_)
+
+
+@app.command("remove", short_help="End a membership", epilog="Exit codes: 0; 1 it can't be done, or there was none.")
+@both_forms
+def remove(
+    login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
+    team: Team,
+    project: Project = None,
+    json_: Json = False,
+) -> None:
+    """End a membership at once; what the member told stays. For an administrator.
+
+    Example: context-graph-cli hub remove ada --team backend
+    """
+    with _admin() as (_, admin):
+        from context_graph.sync.hub.membership import remove as end
+
+        if not end(admin, team, _name("--project", project), login):
+            raise InvalidInputError(f"{login!r} is no member of that project")
+    _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", json_)
+
+
+@app.command("join", short_help="Join a hub with a token", epilog="Exit codes: 0; 1 the token or the hub is refused.")
+@both_forms
+def join(
+    token: Annotated[
+        str, typer.Argument(metavar="[TOKEN]", help="What `hub invite` printed; `-` reads it from standard input.")
+    ] = "-",
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Join this project's memories to a team's hub; `sync` then tells and reads there.
+
+    The hub is asked at once whether it takes you. Everything that is not marked private is told with the next
+    `sync`: look at `memory list` first.
+
+    Example: context-graph-cli hub join - < token.txt
+    """
+    _need_psycopg()
+    from context_graph.sync.hub.membership import join as note
+    from context_graph.sync.hub.membership import membership_in, status
+    from context_graph.sync.hub.transport import connect
+
+    found = membership_in(sys.stdin.read(8192) if token == "-" else token)
+    with connect(found.url) as connection:
+        seen = status(connection, found.project)
+    note(locate(db_path).store, found)
+    words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}; `context-graph-cli sync` exchanges"
+    _show({name: seen[name] for name in ("project", "team", "role")}, words, json_)
+
+
+@app.command("leave", short_help="Forget the hub here", epilog="Exit codes: 0; 1 no hub was joined.")
+@both_forms
+def leave(json_: Json = False, db_path: DbPath = None) -> None:
+    """Forget the hub on this machine. Memories stay, here and there; an administrator ends a membership.
+
+    Example: context-graph-cli hub leave
+    """
+    _need_psycopg()
+    from context_graph.sync.hub.membership import leave as forget
+
+    if not forget(locate(db_path).store):
+        raise InvalidInputError("this project has joined no hub")
+    _show({"left": True}, "the hub is forgotten here; memories stay, here and there", json_)
+
+
+@app.command("status", short_help="Members, machines and room in the hub", epilog="Exit codes: 0; 1 no hub, or it can't be reached.")
+@both_forms
+def status(json_: Json = False, db_path: DbPath = None) -> None:
+    """Show the project in the hub: your role, members, machines with their last push, and room.
+
+    Example: context-graph-cli hub status
+    """
+    _need_psycopg()
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.membership import status as asked
+    from context_graph.sync.hub.transport import connect
+
+    found = joined(locate(db_path).store)
+    if found is None:
+        raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
+    with connect(found.url) as connection:
+        seen = asked(connection, found.project)
+    _show(seen, _status_text(seen), json_)
+
+
+def _status_text(seen: dict[str, Any]) -> str:
+    members = ", ".join(f"{one['login']} ({one['role']})" for one in seen["members"])
+    lines = [
+        ("project", f"{seen['project']} of team {seen['team']}; you are {seen['role']}"),
+        ("room", f"{size(seen['used_bytes'])} of {size(seen['quota_bytes'])}"),
+        ("members", members),
+    ]
+    for one in seen["machines"]:
+        told = f"{one['login']}, {counted(one['lines'], 'line')}, {size(one['bytes'])}"
+        lines.append((f"{one['machine'][:8]}", f"{told}, {age(one['pushed_at_ms'])} ago"))
+    return columns(lines)
+
+
+@contextmanager
+def _admin() -> Iterator[tuple[str, Connection]]:
+    """The administrator's address, and a connection with it."""
+    _need_psycopg()
+    import psycopg
+
+    from context_graph.sync.hub.transport import connect
+
+    url = os.environ.get(ADMIN_URL, "")
+    if not url:
+        raise ConfigError(f"${ADMIN_URL} is not set; it has the server's address, with a login that may make tables")
+    try:
+        with connect(url) as connection:
+            yield url, connection
+    except psycopg.Error as error:
+        raise ConfigError(f"the server refuses it: {str(error).splitlines()[0][:300]}") from error
+
+
+def _name(of: str, name: str | None) -> str:
+    found = checkout_top(working_dir()).name if name is None else name
+    if not 1 <= len(found) <= _MAX_NAME or not found.isprintable():
+        raise InvalidInputError(f"{of} must have 1 to {_MAX_NAME} characters")
+    return found
+
+
+def _need_psycopg() -> None:
+    if find_spec("psycopg") is None:
+        raise ConfigError(_EXTRA)
+
+
+def _show(found: dict[str, Any], words: str, json_: bool) -> None:
+    print(json.dumps(found) if json_ else shown(words))
