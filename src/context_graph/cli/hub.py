@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,11 +15,12 @@ import typer
 from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import age, columns, counted, size
 from context_graph.cli.terminal import shown
-from context_graph.config import checkout_top, locate, working_dir
-from context_graph.errors import ConfigError, InvalidInputError
+from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
+from context_graph.errors import ConfigError, InvalidInputError, OwnerError
 
 if TYPE_CHECKING:
-    from context_graph.sync.hub.membership import Connection
+    from context_graph.sync.hub.membership import Membership
+    from context_graph.sync.hub.teams import Connection
 
 ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
 _EXTRA: Final = (
@@ -33,12 +34,20 @@ app = typer.Typer(help="A team's memories through a PostgreSQL of its own.", ric
 Team = Annotated[str, typer.Option("--team", metavar="NAME", help="The team.")]
 Project = Annotated[
     str | None,
-    typer.Option("--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."),
+    typer.Option(
+        "--project", metavar="NAME", help="The project. Default: the name of the checkout's folder."
+    ),
 ]
-_ADMIN: Final = f"The address of the server with a login that may make tables and roles is read from ${ADMIN_URL}."
+_ADMIN: Final = (
+    f"The address of the server with a login that may make tables and roles is read from ${ADMIN_URL}."
+)
 
 
-@app.command("init", short_help="Make tables, team and project on a server", epilog="Exit codes: 0; 1 it can't be done.")
+@app.command(
+    "init",
+    short_help="Make tables, team and project on a server",
+    epilog="Exit codes: 0; 1 it can't be done.",
+)
 @both_forms
 def init(team: Team, project: Project = None, json_: Json = False) -> None:
     """Make or bring up to date a hub's tables, and make a team and a project in it. For an administrator.
@@ -49,37 +58,54 @@ def init(team: Team, project: Project = None, json_: Json = False) -> None:
     Example: context-graph-cli hub init --team backend
     """
     with _admin() as (_, admin):
-        from context_graph.sync.hub.membership import prepare
+        from context_graph.sync.hub.teams import prepare
 
         name = _name("--project", project)
         found = {"team": _name("--team", team), "project": name, "id": str(prepare(admin, team, name))}
-    _show(found, f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`", json_)
+    _show(
+        found,
+        f"project {name} of team {team} is ready; `context-graph-cli hub invite LOGIN --team {team}`",
+        json_,
+    )
 
 
-@app.command("invite", short_help="Make a member; print the token to hand over", epilog="Exit codes: 0; 1 it can't be done.")
+@app.command(
+    "invite",
+    short_help="Make a member; print the token to hand over",
+    epilog="Exit codes: 0; 1 it can't be done.",
+)
 @both_forms
 def invite(
     login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
     team: Team,
     role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, writer or owner.")] = "writer",
     project: Project = None,
+    new_password: Annotated[
+        bool, typer.Option("--new-password", help="Also for a login that has one: its other tokens end.")
+    ] = False,
     json_: Json = False,
 ) -> None:
-    """Make LOGIN a member with a new password, and print the token that `hub join` takes. For an administrator.
+    """Make LOGIN a member, and print the token that `hub join` takes. For an administrator.
 
-    The token is as secret as a password. A member's earlier password ends. $CONTEXT_GRAPH_HUB_ADMIN_URL has the
-    server's address, as for `hub init`.
+    The token is as secret as a password. The token of somebody who has one already, for another project, is
+    without; `hub join` takes it from there. $CONTEXT_GRAPH_HUB_ADMIN_URL has the server's address, as for
+    `hub init`.
 
     Example: context-graph-cli hub invite ada --team backend --role writer
     """
     with _admin() as (url, admin):
-        from context_graph.sync.hub.membership import invite as make
+        from context_graph.sync.hub.teams import invite as make
 
-        token = make(admin, url, team, _name("--project", project), _name("LOGIN", login), role)
+        token = make(
+            *(admin, url, team, _name("--project", project), _name("LOGIN", login), role),
+            new_password=new_password,
+        )
     _show({"login": login, "role": role, "token": token}, token, json_)
 
 
-@app.command("remove", short_help="End a membership", epilog="Exit codes: 0; 1 it can't be done, or there was none.")
+@app.command(
+    "remove", short_help="End a membership", epilog="Exit codes: 0; 1 it can't be done, or there was none."
+)
 @both_forms
 def remove(
     login: Annotated[str, typer.Argument(metavar="LOGIN", help="The member's name at the server.")],
@@ -92,40 +118,78 @@ def remove(
     Example: context-graph-cli hub remove ada --team backend
     """
     with _admin() as (_, admin):
-        from context_graph.sync.hub.membership import remove as end
+        from context_graph.sync.hub.teams import remove as end
 
         if not end(admin, team, _name("--project", project), login):
             raise InvalidInputError(f"{login!r} is no member of that project")
     _show({"login": login, "removed": True}, f"{login} is no member any more; what they told stays", json_)
 
 
-@app.command("join", short_help="Join a hub with a token", epilog="Exit codes: 0; 1 the token or the hub is refused.")
+@app.command(
+    "join", short_help="Join a hub with a token", epilog="Exit codes: 0; 1 the token or the hub is refused."
+)
 @both_forms
 def join(
     token: Annotated[
-        str, typer.Argument(metavar="[TOKEN]", help="What `hub invite` printed; `-` reads it from standard input.")
-    ] = "-",
+        str | None,
+        typer.Argument(
+            metavar="[TOKEN]",
+            help="What `hub invite` printed; `-` reads it from standard input. Else `hub_url` holds.",
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="NAME",
+            help="With hub_url: the project. Default: the name of the checkout's folder.",
+        ),
+    ] = None,
     json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
-    """Join this project's memories to a team's hub; `sync` then tells and reads there.
+    """Join this project's memories to a team's hub; from then on they are exchanged while a session is open.
 
     The hub is asked at once whether it takes you. Everything that is not marked private is told with the next
-    `sync`: look at `memory list` first.
+    exchange: look at `memory list` first. A setting alone never joins: a repository can't send your memories
+    anywhere by itself.
 
     Example: context-graph-cli hub join - < token.txt
     """
-    _need_psycopg()
+    need_psycopg()
     from context_graph.sync.hub.membership import join as note
-    from context_graph.sync.hub.membership import membership_in, status
+    from context_graph.sync.hub.membership import membership_in, stores_with_hubs
+    from context_graph.sync.hub.teams import status, with_password
     from context_graph.sync.hub.transport import connect
 
-    found = membership_in(sys.stdin.read(8192) if token == "-" else token)
+    location = locate(db_path)
+    if token is None:
+        found = _by_address(load_settings(location.project).hub_url, _name("--project", project))
+    else:
+        found = membership_in(sys.stdin.read(8192) if token == "-" else token)
+    found = with_password(found, stores_with_hubs(location.root))
     with connect(found.url) as connection:
         seen = status(connection, found.project)
-    note(locate(db_path).store, found)
-    words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}; `context-graph-cli sync` exchanges"
+    note(location.store, found)
+    _tell_owner(location)
+    words = f"joined {seen['project']} of team {seen['team']} as {seen['role']}"
+    words += "; `context-graph-cli sync` exchanges now"
     _show({name: seen[name] for name in ("project", "team", "role")}, words, json_)
+
+
+def _by_address(url: str, name: str) -> Membership:
+    """The one project of that name which the login at ``url`` is a member of."""
+    from context_graph.sync.hub.membership import Membership
+    from context_graph.sync.hub.teams import projects_of
+    from context_graph.sync.hub.transport import connect
+
+    if not url:
+        raise ConfigError("no TOKEN, and no setting hub_url; ask an administrator for a token (`hub invite`)")
+    with connect(url) as connection:
+        found = [one for one in projects_of(connection) if one[2] == name]
+    if len(found) != 1:
+        raise ConfigError(f"the hub has {len(found)} projects {name!r} of yours; join with a token")
+    return Membership(url, *found[0])
 
 
 @app.command("leave", short_help="Forget the hub here", epilog="Exit codes: 0; 1 no hub was joined.")
@@ -135,24 +199,29 @@ def leave(json_: Json = False, db_path: DbPath = None) -> None:
 
     Example: context-graph-cli hub leave
     """
-    _need_psycopg()
     from context_graph.sync.hub.membership import leave as forget
 
-    if not forget(locate(db_path).store):
+    location = locate(db_path)
+    if not forget(location.store):
         raise InvalidInputError("this project has joined no hub")
+    _tell_owner(location)
     _show({"left": True}, "the hub is forgotten here; memories stay, here and there", json_)
 
 
-@app.command("status", short_help="Members, machines and room in the hub", epilog="Exit codes: 0; 1 no hub, or it can't be reached.")
+@app.command(
+    "status",
+    short_help="Members, machines and room in the hub",
+    epilog="Exit codes: 0; 1 no hub, or it can't be reached.",
+)
 @both_forms
 def status(json_: Json = False, db_path: DbPath = None) -> None:
     """Show the project in the hub: your role, members, machines with their last push, and room.
 
     Example: context-graph-cli hub status
     """
-    _need_psycopg()
+    need_psycopg()
     from context_graph.sync.hub.membership import joined
-    from context_graph.sync.hub.membership import status as asked
+    from context_graph.sync.hub.teams import status as asked
     from context_graph.sync.hub.transport import connect
 
     found = joined(locate(db_path).store)
@@ -176,17 +245,27 @@ def _status_text(seen: dict[str, Any]) -> str:
     return columns(lines)
 
 
+def _tell_owner(location: Location) -> None:
+    """An owner that runs looks at the store, and begins or ends its exchanges."""
+    from context_graph.sync.owner_side import OwnerSide
+
+    with suppress(OwnerError):
+        OwnerSide(location, autostart=False).machine()
+
+
 @contextmanager
 def _admin() -> Iterator[tuple[str, Connection]]:
     """The administrator's address, and a connection with it."""
-    _need_psycopg()
+    need_psycopg()
     import psycopg
 
     from context_graph.sync.hub.transport import connect
 
     url = os.environ.get(ADMIN_URL, "")
     if not url:
-        raise ConfigError(f"${ADMIN_URL} is not set; it has the server's address, with a login that may make tables")
+        raise ConfigError(
+            f"${ADMIN_URL} is not set; it has the server's address, with a login that may make tables"
+        )
     try:
         with connect(url) as connection:
             yield url, connection
@@ -201,7 +280,8 @@ def _name(of: str, name: str | None) -> str:
     return found
 
 
-def _need_psycopg() -> None:
+def need_psycopg() -> None:
+    """Raises ConfigError, with what to install."""
     if find_spec("psycopg") is None:
         raise ConfigError(_EXTRA)
 

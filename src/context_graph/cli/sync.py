@@ -1,22 +1,22 @@
-"""Exchanges memories with a person's other machines: `sync --folder`."""
+"""Exchanges memories with a person's other machines, or a team's: `sync`."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted
 from context_graph.cli.terminal import shown
-from context_graph.config import checkout_top, locate, working_dir
-from context_graph.errors import InvalidInputError, StoreBusyError
+from context_graph.config import Location, checkout_top, locate, working_dir
+from context_graph.errors import ConfigError, InvalidInputError
+
+if TYPE_CHECKING:
+    from context_graph.sync.transport import Transport
 
 _MAX_NAME: Final = 48
 _GIT_S: Final = 5.0
@@ -25,53 +25,52 @@ _GIT_S: Final = 5.0
 @both_forms
 def sync(
     folder: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--folder",
             metavar="PATH",
-            help="A folder that reaches your other machines: synced, shared, or in git.",
+            help="A folder that reaches your other machines: synced, shared, or in git. Else: the hub.",
         ),
-    ],
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
             "--name",
             metavar="NAME",
-            help="The project's name there, the same on each machine. Default: the checkout's folder name.",
+            help="The project's name there, the same on each machine. Default: the checkout's folder.",
         ),
     ] = None,
     json_: Json = False,
     db_path: DbPath = None,
 ) -> None:
-    """Tell this project's memories to your other machines, and read theirs, through a folder.
+    """Tell this project's memories to other machines, and read theirs, through a folder or a team's hub.
 
-    Run it on each machine, as often as you like: it writes what is new here into PATH/NAME and reads what
-    others wrote there. Whatever brings the folder to the other machines is yours to choose. Secrets are
-    masked before they are written; memories with the tag `private` never are. Nothing else leaves: no
-    sessions, no ledger.
+    With --folder, run it on each machine, as often as you like: it writes what is new here into PATH/NAME and
+    reads what others wrote there. Whatever brings the folder to the other machines is yours to choose.
+    Without it, the hub that `hub join` joined is used, which happens by itself while a session is open.
+    Secrets are masked before anything is written; memories with the tag `private` never are. Nothing else
+    leaves: no sessions, no ledger.
 
-    Exit codes: 0 done; 1 the folder can't be used, or holds another project.
+    Exit codes: 0 done; 1 the folder or the hub can't be used, or holds another project.
 
     Example: context-graph-cli sync --folder ~/Dropbox/context-graph
     """
-    from context_graph.cli.sync_side import OwnerSide
-    from context_graph.sync.folder import Folder, check_home
-    from context_graph.sync.run import exchange
+    from context_graph.sync.once import exchange_once
+    from context_graph.sync.owner_side import OwnerSide
 
-    top = checkout_top(working_dir())
-    project = _checked(top.name if name is None else name)
-    home = Path(folder).expanduser().absolute()
-    if not home.is_dir():
-        raise InvalidInputError(f"{home} is no folder; make it first, or name another one")
-    with _alone(locate(db_path).store):
-        check_home(home / project, project, _remote(top))
-        report = exchange(OwnerSide(db_path), Folder(home / project))
+    location = locate(db_path)
+    if folder is None and name is not None:
+        raise InvalidInputError(
+            "--name goes with --folder; a hub's project has the name that `hub init` gave"
+        )
+    where, place = _hub(location) if folder is None else _folder(folder, name)
+    report = exchange_once(location.store, where, OwnerSide(location), place)
     found = {
-        "folder": str(home / project),
+        "place": where,
         "machine": report.machine,
         "told": report.told,
         "heard": report.heard,
-        "machines": report.machines,
+        "machines": len(report.machines),
         "refused_count": report.refused_count,
         "refused": [{"where": one.where, "why": one.why} for one in report.refused],
         "ahead": report.ahead,
@@ -79,24 +78,37 @@ def sync(
     print(json.dumps(found) if json_ else shown(_text(found)))
 
 
-@contextmanager
-def _alone(store: Path) -> Iterator[None]:
-    """One exchange of a store at a time: two would tell different lines under one number."""
-    try:
-        store.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(store / "sync.lock", "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-    except BlockingIOError as error:
-        raise StoreBusyError(
-            "another `sync` of this project is running; try again when it is done"
-        ) from error
+def _folder(folder: str, name: str | None) -> tuple[str, Transport]:
+    from context_graph.sync.folder import Folder, check_home
+
+    top = checkout_top(working_dir())
+    project = _checked(top.name if name is None else name)
+    home = Path(folder).expanduser().absolute()
+    if not home.is_dir():
+        raise InvalidInputError(f"{home} is no folder; make it first, or name another one")
+    check_home(home / project, project, _remote(top))
+    return str(home / project), Folder(home / project)
+
+
+def _hub(location: Location) -> tuple[str, Transport]:
+    from context_graph.cli.hub import need_psycopg
+    from context_graph.sync.hub.membership import joined
+
+    found = joined(location.store)
+    if found is None:
+        raise ConfigError(
+            "nothing to exchange with: name a folder with --folder, or join a hub with `hub join TOKEN`"
+        )
+    need_psycopg()
+    from context_graph.sync.hub.transport import Hub
+
+    return found.where, Hub(found.url, found.project)
 
 
 def _text(found: dict[str, Any]) -> str:
     lines = [
-        f"told {counted(found['told'], 'change')}, heard {found['heard']} of "
-        f"{counted(found['machines'], 'other machine')}, in {found['folder']}"
+        f"told {counted(found['told'], 'change')}, heard {found['heard']} from "
+        f"{counted(found['machines'], 'other machine')}, in {found['place']}"
     ]
     lines += [f"  not taken: {one['where']}: {one['why']}" for one in found["refused"]]
     if found["refused_count"] > len(found["refused"]):

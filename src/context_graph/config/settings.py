@@ -117,6 +117,12 @@ class Settings:
         "Model of second vectors: `auto` (MiniLM if its extra is there), `off`, `minilm`, or a folder with "
         "one in ONNX.",
     )
+    hub_url: str = _setting(
+        "",
+        "Address of a PostgreSQL that carries a team's memories, for `hub join` without a token; by itself "
+        "it sends nothing.",
+    )
+    sync: bool = _setting(True, "Whether the owner exchanges with the hub that was joined by itself.")
     work_limit_s: float = _setting(
         10.0,
         "Processor seconds without a commit after which the owner ends a call or a piece of its own work; "

@@ -31,6 +31,7 @@ from context_graph.owner.chores import SetAside
 from context_graph.owner.commands import hooks, import_from, maintenance, memory, session, sync, view
 from context_graph.owner.commands.call import Call
 from context_graph.owner.consolidations.queue import Consolidations
+from context_graph.owner.exchanges import Exchanges
 from context_graph.owner.jobs import Place
 from context_graph.owner.sessions import spool
 from context_graph.owner.sessions.hook_call import Gates
@@ -101,10 +102,12 @@ class OwnerService:
         self._gates = Gates(root, log, redactor)
         self._mcp: memory.McpHost | None = None
         self.dreams = Consolidations(self, settings, log)
+        self._exchanges = Exchanges(root, lambda one: self._stores.get(one.folder) is one, log)
 
     def begin(self, loop: AbstractEventLoop) -> None:
         """Start serving on ``loop``: the stores' own background work may begin."""
         self.dreams.begin(loop)
+        self._exchanges.begin(loop)
         loop.call_later(_PRELOAD_AFTER_S, _preload)
 
     def handle(self, request: Request) -> Reply:
@@ -182,6 +185,7 @@ class OwnerService:
         for context in list(self._stores.values()):
             # One that fails reads its sessions again; the other stores have theirs written.
             self._limited(context, "saving what the last calls did", context.settle)
+            self._exchanges.look(context)
         self.dreams.look()
 
     def _limited(self, context: StoreContext, what: str, work: Callable[[], None]) -> StoreError | None:

@@ -28,6 +28,7 @@ from context_graph.sync.transport import (
     Page,
     Refusal,
     Told,
+    Transport,
     TransportError,
 )
 from context_graph.whole_file import replacing
@@ -64,16 +65,20 @@ class _End(msgspec.Struct, forbid_unknown_fields=True):
     """BLAKE2b of all lines with their ends, 64 hex digits."""
 
 
-class Folder:
+class Folder(Transport):
     """The logs in one folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = f"folder {digest(os.fsencode(path.resolve()))}"
+        self._name = f"folder {digest(os.fsencode(path.resolve()))}"
         self._whole: dict[tuple[Path, int, int], _End] = {}
         """Segments that were found whole, by path, size and time of change."""
         self._next: dict[tuple[Path, int], int] = {}
         """Segment and number -> where in the file the line after that number begins."""
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def head(self, machine: str) -> Head | None:
         segments = self._segments(machine)

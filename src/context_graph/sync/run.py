@@ -68,8 +68,8 @@ class Report:
     """Lines pushed."""
     heard: int = 0
     """Lines of others that told something new."""
-    machines: int = 0
-    """Others with a log there."""
+    machines: set[str] = field(default_factory=set)
+    """Others whose logs had something new."""
     refused_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
     """The first MAX_REFUSED."""
@@ -90,8 +90,9 @@ def exchange(side: Side, transport: Transport) -> Report:
             exchange goes on there.
         StoreError: The store can't be written.
     """
-    report = Report()
-    _tell(side, transport, report)
+    report = Report(side.machine())
+    if not transport.is_read_only():
+        _tell(side, transport, report)
     _read(side, transport, report)
     return report
 
@@ -129,18 +130,20 @@ def _head(transport: Transport, machine: str) -> Head | None:
 
 
 def _read(side: Side, transport: Transport, report: Report) -> None:
-    read = side.read(transport.name)
-    others = [machine for machine in transport.machines() if machine != report.machine]
-    report.machines = len(others)
-    for machine in others:
-        at, more = read.get(machine, 0), True
-        while more:
-            page = transport.pull(machine, at)
+    """Round after round, until one finds nothing that can be read on."""
+    read, done, more = dict(side.read(transport.name)), {report.machine}, True
+    while more:
+        more = False
+        for machine, page in transport.news(read, done):
+            report.machines.add(machine)
             report.refuse(page.refused)
             merged = side.merge(transport.name, machine, [one.line for one in page.told], page.upto)
             report.heard += merged.new
             report.refuse(merged.refused)
             if merged.waits_for_clock:
                 report.ahead.append(machine)
-            more = page.more and merged.read > at
-            at = merged.read
+            if merged.waits_for_clock or merged.read <= read.get(machine, 0):
+                done.add(machine)
+            else:
+                more = True
+            read[machine] = merged.read

@@ -7,7 +7,7 @@ A transport knows logs and lines, not memories. Each machine appends to its own 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol
 
@@ -83,6 +83,10 @@ class Transport(Protocol):
     def head(self, machine: str) -> Head | None:
         """The end of that machine's log; None if it has none. Raises TransportError."""
 
+    def is_read_only(self) -> bool:
+        """Whether nothing may be told there, by what the place itself says. Raises TransportError."""
+        return False
+
     def push(self, machine: str, told: Sequence[Told]) -> Head:
         """Append to that machine's log, all or none; returns its new end.
 
@@ -100,14 +104,34 @@ class Transport(Protocol):
     def pull(self, machine: str, after_seq: int) -> Page:
         """At most PAGE_LINES changes of that machine from after ``after_seq``. Raises TransportError."""
 
+    def news(self, read: Mapping[str, int], but: Collection[str]) -> Iterator[tuple[str, Page]]:
+        """A page of each log, as many as fit, that has more than was read; nothing if all was read.
 
-class InMemory:
+        Args:
+            read: Machine -> number of the last line that was read.
+            but: Machines whose logs are not looked at.
+
+        Raises:
+            TransportError: It can't be reached.
+        """
+        for machine in self.machines():
+            if machine not in but:
+                page = self.pull(machine, read.get(machine, 0))
+                if page.told or page.refused or page.upto > read.get(machine, 0):
+                    yield machine, page
+
+
+class InMemory(Transport):
     """Logs in this process: for tests, and the plainest form of the contract."""
 
     def __init__(self, name: str = "memory") -> None:
-        self.name = name
+        self._name = name
         self._logs: dict[str, list[Told]] = {}
         self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def head(self, machine: str) -> Head | None:
         log = self._logs.get(machine)

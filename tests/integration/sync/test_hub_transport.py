@@ -24,6 +24,8 @@ from context_graph.sync.hub.transport import Hub, checked_url
 from context_graph.sync.run import exchange
 from context_graph.sync.transport import ConflictError, Transport, TransportError
 
+pytestmark = pytest.mark.hub
+
 _names = (f"member_{number}" for number in itertools.count())
 
 
@@ -78,6 +80,35 @@ def test_a_reader_reads_and_writes_nothing(hub: Callable[..., Hub]) -> None:
         reader.push(TWO, lines(1, 1, TWO))
 
 
+def test_a_reader_s_store_hears_and_is_not_told_to_write(tmp_path: Path, hub: Callable[..., Hub]) -> None:
+    with ExitStack() as stack:
+        some = stores(tmp_path, 2, stack)
+        node = some[0].store("Staging listens on port 8443", rationale=WHY)
+        own = some[1].store("Only the reader knows this", rationale=WHY)
+        for one, place in zip(some, (hub(), hub("reader")), strict=True):
+            report = exchange(OpenStore(one), place)
+        assert (report.told, report.heard, some[1].get(node.id) is not None) == (0, 1, True)
+        exchange(OpenStore(some[0]), hub())
+        assert some[0].get(own.id) is None
+
+
+def test_a_removed_member_s_store_keeps_its_id(
+    tmp_path: Path, some_team: Team, hub: Callable[..., Hub]
+) -> None:
+    """The database hides all rows then: that is no hub that has lost them."""
+    address = some_team.member("leaver", "writer")
+    with ExitStack() as stack:
+        (memex,) = stores(tmp_path, 1, stack)
+        memex.store("Staging listens on port 8443", rationale=WHY)
+        before = exchange(OpenStore(memex), hub(address=address)).machine
+        some_team.remove("leaver")
+        with pytest.raises(TransportError, match="no member"):
+            exchange(OpenStore(memex), hub(address=address))
+        some_team.take_back("leaver")
+        report = exchange(OpenStore(memex), hub(address=address))
+        assert (report.machine, report.told) == (before, 0)
+
+
 def test_nobody_writes_into_another_s_log(hub: Callable[..., Hub]) -> None:
     hub().push(ONE, lines(1, 2))
     for wrong in (lines(3, 3), lines(1, 3)):
@@ -102,7 +133,7 @@ def test_another_team_sees_and_writes_nothing(
 
     with psycopg.connect(stranger, autocommit=True) as own:
         for table in ("change", "machine", "member", "project", "team"):
-            count = own.execute(f"SELECT count(*) FROM context_graph.{table}").fetchone()  # noqa: S608
+            count = own.execute(f"SELECT count(*) FROM context_graph.{table}").fetchone()
             assert count is not None and count[0] == {"change": 0, "machine": 0}.get(table, 1), table
         for words in ("UPDATE context_graph.member SET role = 'owner'", "DELETE FROM context_graph.change"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -199,9 +230,8 @@ def test_a_server_that_stops_answering_is_given_up(some_team: Team, hub: Callabl
     place.push(ONE, lines(1, 1))
     connection = place._open
     assert connection is not None
-    with patch.object(transport, "ANSWER_S", 0.5), pytest.raises(TransportError):
-        with place._asking() as asking:
-            asking.execute("SELECT pg_sleep(30)")
+    with patch.object(transport, "ANSWER_S", 0.5), pytest.raises(TransportError), place._asking() as asking:
+        asking.execute("SELECT pg_sleep(30)")
     assert all_of(place, ONE) == lines(1, 1), "the next question makes another connection"
 
 

@@ -1,1 +1,8 @@
-"""A PostgreSQL that carries a team's changes: its tables, who may see what, and the transport over it (ADR 0028)."""
+"""A PostgreSQL that carries a team's changes: its tables, its members, the transport over it (ADR 0028)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FILE: Final = "hub.json"
+"""In a store's folder: the hub that it has joined (`membership`)."""

@@ -1,7 +1,7 @@
 """The hub's tables, as numbered migrations, and who may read and write which rows.
 
-Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is seen by
-members of its project alone: policies of the database, not our code, decide that, by the login of the session.
+Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is
+seen by members of its project alone: the database's policies decide that by the session's login, not our code.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ CREATE POLICY seen ON context_graph.member FOR SELECT
 CREATE POLICY seen ON context_graph.machine FOR SELECT
   USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
 CREATE POLICY begun ON context_graph.machine FOR INSERT
-  WITH CHECK (login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}')));
+  WITH CHECK (
+    login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}'))
+  );
 CREATE POLICY moved ON context_graph.machine FOR UPDATE
   USING (login = session_user AND project IN (SELECT context_graph.projects_of_session('{writer,owner}')))
   WITH CHECK (login = session_user);
@@ -149,5 +151,6 @@ def check_version(there: int) -> None:
     """Raises ConfigError if the hub is of a later version than this build."""
     if there > len(MIGRATIONS):
         raise ConfigError(
-            f"the hub's tables are of version {there}, this build knows {len(MIGRATIONS)}; update context-graph"
+            f"the hub's tables are of version {there}, this build knows {len(MIGRATIONS)}; "
+            "update context-graph"
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -25,6 +26,7 @@ from context_graph.sync.transport import (
     Page,
     Refusal,
     Told,
+    Transport,
     TransportError,
 )
 
@@ -34,6 +36,30 @@ ANSWER_S: Final = 20.0
 MAX_MACHINES: Final = 10_000
 CHANNEL: Final = "context_graph"
 """Of the notifications that something was pushed; they carry the project's id and nothing else."""
+_NEWS_LINES: Final = 1024
+"""Of one question about all logs, and of one of them _NEWS_PAGE."""
+_NEWS_PAGE: Final = 256
+_NEWS: Final = """
+WITH wanted AS (
+  SELECT m.machine, m.last, coalesce(r.seq, 0) AS after,
+    sum(least(m.last - coalesce(r.seq, 0), %(page)s)) OVER (ORDER BY m.machine)
+      - least(m.last - coalesce(r.seq, 0), %(page)s) AS lines_before
+  FROM context_graph.machine AS m
+  LEFT JOIN unnest(%(machines)s::text[], %(read)s::bigint[]) AS r (machine, seq) ON r.machine = m.machine
+  WHERE m.project = %(project)s AND m.last > coalesce(r.seq, 0) AND m.machine <> ALL (%(but)s)
+)
+SELECT machine, seq, line, last FROM (
+  SELECT machine, last, seq, line,
+    sum(octet_length(line)) OVER (ORDER BY machine, seq) - octet_length(line) AS bytes_before
+  FROM wanted CROSS JOIN LATERAL (
+    SELECT seq, line FROM context_graph.change AS own
+    WHERE own.project = %(project)s AND own.machine = wanted.machine AND own.seq > wanted.after
+    ORDER BY own.seq LIMIT %(page)s
+  ) AS of_it
+  WHERE lines_before < %(lines)s
+) AS sized WHERE bytes_before < %(bytes)s ORDER BY machine, seq
+"""
+"""What is new in all logs: some of each, as many logs as fit, each from its beginning."""
 _OPTIONS: Final = (
     "-c statement_timeout=15000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=15000"
 )
@@ -61,7 +87,7 @@ def checked_url(url: str) -> str:
         mode = given.get("sslmode", "verify-full")
         if mode != "verify-full":
             raise ConfigError(
-                f"hub_url has sslmode={mode}; a hub on another machine needs verify-full, which is the default: "
+                f"hub_url has sslmode={mode}; a hub on another machine needs verify-full, the default: "
                 "leave sslmode out"
             )
         bundle = next((path for path in _BUNDLES if Path(path).exists()), "system")
@@ -73,7 +99,8 @@ def checked_url(url: str) -> str:
         "keepalives_count": 3,
         "tcp_user_timeout": 15_000,
     }
-    return make_conninfo("", **{**given, **limits, **alive})
+    wanted = {**given, **limits, **alive}
+    return make_conninfo("", **{name: str(value) for name, value in wanted.items() if value is not None})
 
 
 def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
@@ -85,19 +112,42 @@ def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
         raise TransportError(f"the hub can't be reached: {_said(error)}") from error
 
 
-class Hub:
-    """The logs of one project in a hub; a connection is made when it is first needed, and anew after a failure."""
+class Hub(Transport):
+    """The logs of one project in a hub. A connection is made when one is needed, and anew after a failure."""
 
-    def __init__(self, url: str, project: UUID) -> None:
-        self._url, self._project = url, project
-        self.name = f"hub {project}"
+    def __init__(self, url: str, project: UUID | str) -> None:
+        self._url, self._project = url, UUID(str(project))
+        self._name = f"hub {self._project}"
         self._open: psycopg.Connection[tuple[object, ...]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def pid(self) -> int:
+        """Of the server's process for this connection, which signs its notifications; 0 without one."""
+        return 0 if self._open is None else self._open.info.backend_pid
 
     def close(self) -> None:
         """End the connection."""
         if self._open is not None:
             self._open.close()
             self._open = None
+
+    def is_read_only(self) -> bool:
+        """Whether this member is a reader. Raises TransportError if they are no member: what the database
+        then hides must not look like a hub that has lost this machine's log.
+        """
+        with self._asking() as connection:
+            row = connection.execute(
+                "SELECT role FROM context_graph.member "
+                "WHERE project = %s AND login = session_user AND removed_at IS NULL",
+                (self._project,),
+            ).fetchone()
+        if row is None:
+            raise TransportError("you are no member of this project in the hub (any more)")
+        return row[0] == "reader"
 
     def head(self, machine: str) -> Head | None:
         with self._asking() as connection:
@@ -119,7 +169,8 @@ class Hub:
             self._check_quota(connection, size)
             self._copy(connection, machine, fresh)
             connection.execute(
-                "UPDATE context_graph.machine SET last = %s, digest = %s, bytes = bytes + %s, pushed_at = now() "
+                "UPDATE context_graph.machine "
+                "SET last = %s, digest = %s, bytes = bytes + %s, pushed_at = now() "
                 "WHERE project = %s AND machine = %s",
                 (end.seq, end.digest, size, self._project, machine),
             )
@@ -129,8 +180,8 @@ class Hub:
     def machines(self) -> Sequence[str]:
         with self._asking() as connection:
             rows = connection.execute(
-                'SELECT machine FROM context_graph.machine WHERE project = %s AND last > 0 ORDER BY machine COLLATE "C" '
-                "LIMIT %s",
+                "SELECT machine FROM context_graph.machine WHERE project = %s AND last > 0 "
+                "ORDER BY machine LIMIT %s",
                 (self._project, MAX_MACHINES),
             ).fetchall()
         return [str(row[0]) for row in rows]
@@ -147,21 +198,28 @@ class Hub:
                 "WHERE before < %s ORDER BY seq",
                 (self._project, machine, after_seq, PAGE_LINES, PAGE_BYTES),
             ).fetchall()
-        told: list[Told] = []
-        refused: list[Refusal] = []
-        upto = after_seq
-        for seq, text in rows:
-            upto, line = int(str(seq)), str(text).encode()
-            try:
-                change = decode(line)
-                if (change.machine, change.seq) != (machine, upto):
-                    raise InvalidInputError("a change of another log or number")
-                told.append(Told(change, line))
-            except InvalidInputError as error:
-                refused.append(Refusal(f"{machine} line {upto}", str(error)))
         if not rows:
             return Page((), (Refusal(f"{machine} line {after_seq + 1}", "is missing in the hub"),), after_seq)
-        return Page(told, refused, upto, upto < there.seq)
+        return _page(machine, rows, there.seq)
+
+    def news(self, read: Mapping[str, int], but: Collection[str]) -> Iterator[tuple[str, Page]]:
+        """All logs in one question: a machine in a team of a hundred asks once, not a hundred times."""
+        with self._asking() as connection:
+            rows = connection.execute(
+                _NEWS,
+                {
+                    "project": self._project,
+                    "but": list(but),
+                    "machines": list(read),
+                    "read": list(read.values()),
+                    "page": _NEWS_PAGE,
+                    "lines": _NEWS_LINES,
+                    "bytes": PAGE_BYTES,
+                },
+            ).fetchall()
+        for machine, some in groupby(rows, lambda row: str(row[0])):
+            found = [(seq, line, last) for _, seq, line, last in some]
+            yield machine, _page(machine, [row[:2] for row in found], int(str(found[0][2])))
 
     def _head(
         self, connection: psycopg.Connection[tuple[object, ...]], machine: str, *, lock: bool = False
@@ -190,7 +248,8 @@ class Hub:
 
     def _check_quota(self, connection: psycopg.Connection[tuple[object, ...]], size: int) -> None:
         row = connection.execute(
-            "SELECT quota_bytes, (SELECT coalesce(sum(bytes), 0) FROM context_graph.machine WHERE project = %s) "
+            "SELECT quota_bytes, "
+            "(SELECT coalesce(sum(bytes), 0) FROM context_graph.machine WHERE project = %s) "
             "FROM context_graph.project WHERE id = %s",
             (self._project, self._project),
         ).fetchone()
@@ -213,7 +272,8 @@ class Hub:
                     raise InvalidInputError(f"a change of {len(one.line)} bytes")
                 copy.write_row((one.change.seq, one.line.decode()))
         connection.execute(
-            "INSERT INTO context_graph.change (project, machine, seq, line) SELECT %s, %s, seq, line FROM arriving",
+            "INSERT INTO context_graph.change (project, machine, seq, line) "
+            "SELECT %s, %s, seq, line FROM arriving",
             (self._project, machine),
         )
 
@@ -235,6 +295,54 @@ class Hub:
             raise TransportError(f"the hub failed: {_said(error)}") from error
 
 
+class Listener:
+    """Hears that somebody told the hub something. Raises TransportError, ConfigError if it can't."""
+
+    def __init__(self, url: str, project: str) -> None:
+        self._project = project
+        self._open = connect(url)
+        try:
+            with _bounded(self._open):
+                self._open.execute(f"LISTEN {CHANNEL}")
+        except psycopg.Error as error:
+            self._open.close()
+            raise TransportError(f"the hub can't be listened to: {_said(error)}") from error
+
+    def fileno(self) -> int:
+        """Readable when there is something to hear."""
+        return self._open.fileno()
+
+    def is_news(self, own: Hub | None) -> bool:
+        """Whether anybody but ``own`` told something since the last call. Raises TransportError."""
+        try:
+            with _bounded(self._open):
+                heard = list(self._open.notifies(timeout=0))
+        except psycopg.Error as error:
+            raise TransportError(f"the hub can't be listened to: {_said(error)}") from error
+        return any(one.payload == self._project and one.pid != (own and own.pid) for one in heard)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._open.close()
+
+
+def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int) -> Page:
+    """Rows of one log, (number, line) each, in order; ``last`` is the log's last number."""
+    told: list[Told] = []
+    refused: list[Refusal] = []
+    upto = 0
+    for seq, text in rows:
+        upto, line = int(str(seq)), str(text).encode()
+        try:
+            change = decode(line)
+            if (change.machine, change.seq) != (machine, upto):
+                raise InvalidInputError("a change of another log or number")
+            told.append(Told(change, line))
+        except InvalidInputError as error:
+            refused.append(Refusal(f"{machine} line {upto}", str(error)))
+    return Page(told, refused, upto, upto < last)
+
+
 @contextmanager
 def _bounded(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
     """Cut the connection if it is not done in ANSWER_S: a server that hangs sends no error."""
@@ -250,10 +358,8 @@ def _bounded(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[Non
 
 
 def _cut(copy: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         copy.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
 
 
 def _said(error: psycopg.Error) -> str:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from context_graph.cli.calling import ask, finish
+from context_graph.config import Location
+from context_graph.errors import OwnerError
 from context_graph.sync.run import Merged, Outgoing
 from context_graph.sync.transport import Head, Refusal
+from context_graph.wire.client import request
 
 _TIMEOUT_S: Final = 30.0
 _LINES: Final = 32
@@ -18,15 +20,24 @@ _LINES: Final = 32
 class OwnerSide:
     """As `context_graph.sync.run.Side` says."""
 
-    def __init__(self, db_path: str | None) -> None:
-        self._db_path = db_path
+    def __init__(self, location: Location, *, autostart: bool = True) -> None:
+        self._location, self._autostart = location, autostart
 
     def _ask(self, name: str, **given: Any) -> Any:
+        """Raises OwnerError: It refuses; with its words."""
         body = json.dumps(given).encode()
-        found = ask(f"sync.{name}", None, body, db_path=self._db_path, timeout_s=_TIMEOUT_S)
-        if found.exit_code:
-            finish(found)
-        return json.loads(found.stdout)
+        reply = request(
+            f"sync.{name}",
+            {},
+            body,
+            location=self._location,
+            autostart=self._autostart,
+            timeout_s=_TIMEOUT_S,
+        )
+        if reply.exit_code:
+            said = reply.stderr.decode(errors="replace").strip()
+            raise OwnerError(said.removeprefix("context-graph: ") or f"sync.{name} failed")
+        return json.loads(reply.stdout)
 
     def stamp(self, cursor: str) -> str | None:
         found: str | None = self._ask("stamp", cursor=cursor)["cursor"]
