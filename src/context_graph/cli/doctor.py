@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from context_graph.cli.options import DbPath, Json, both_forms
 from context_graph.cli.tables import counted, size, span
 from context_graph.cli.terminal import show
 from context_graph.doctor.report import examine
+from context_graph.view.health import exchange_text
 
 
 @both_forms
@@ -119,6 +121,8 @@ def _store(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "spool", f"{store['spool_pending']} waiting, {store['spool_rejected']} rejected"
     yield "sessions", f"{sessions.get('count', 0)}, {_last('event', ages['last_event_age_s'])}"
     yield "captured", _last("session summary", ages["last_capture_age_s"])
+    for one in store["exchanges"]:
+        yield "exchange", exchange_text(one, time.time_ns() // 1_000_000)
     if "records" in memory:
         word = "agree" if memory["agrees"] else "DO NOT AGREE"
         yield (

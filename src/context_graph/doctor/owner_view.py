@@ -19,6 +19,7 @@ _ALIVE_S: Final = 10.0
 """Within which an owner that runs says so; one that is this busy serves no hook either."""
 _START_S: Final = 15.0
 _LOOK_S: Final = 60.0
+_WEEK_MS: Final = 7 * 86_400_000
 _STATUS: Final = "`context-graph-cli owner status`"
 
 
@@ -149,7 +150,20 @@ def look_findings(look: Mapping[str, Any]) -> list[Finding]:
         if counts.get(name)
     ]
     memory = look.get("memory", {})
-    return found + _index_findings(memory) + _ledger_findings(memory)
+    return found + _index_findings(memory) + _ledger_findings(memory) + _exchange_findings(look)
+
+
+def _exchange_findings(look: Mapping[str, Any]) -> list[Finding]:
+    """Places that can't be reached, and what was not taken from them."""
+    found = []
+    for one in look.get("exchanges", ()):
+        if one["failed"]:
+            cure = "`context-graph-cli sync` tries again; what is new here is kept until then"
+            found.append(Finding(WARNING, f"no exchange with {one['where']}: {one['failed']}", cure))
+        is_recent = time.time_ns() // 1_000_000 - one["refused_ms"] < _WEEK_MS
+        for where, why in one["refused"] if is_recent else ():
+            found.append(Finding(NOTE, f"not taken from {one['where']}: {where}: {why}"))
+    return found
 
 
 _PLACES: Final = {"prompt": "prompts", "file": "files", "startup": "a session's start"}

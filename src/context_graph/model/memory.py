@@ -333,3 +333,22 @@ def parse_time(name: str, value: object) -> int:
         f"must be a date and time such as 2026-01-31T12:00:00Z, or Unix milliseconds from 0 to {LAST_MS}; "
         f"is {value!r:.80}",
     )
+
+
+TOLD_BY: Final = "told_by"
+"""Key of the metadata of a memory from another machine: {"machine": id, "author": login in the hub, if it
+came by one}. Each machine writes it for itself; it does not travel, so nobody can sign with another's name."""
+_LOGIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@-")
+_MAX_LOGIN: Final = 63
+
+
+def plain_login(name: object) -> str:
+    """``name`` if it may stand before a model as it is, else ""."""
+    fits = isinstance(name, str) and len(name) <= _MAX_LOGIN and _LOGIN.issuperset(name)
+    return str(name) if fits else ""
+
+
+def author_of(node: MemoryNode) -> str:
+    """The colleague who told a memory; "" if it is one's own, or nobody knows."""
+    told = node.metadata.get(TOLD_BY)
+    return plain_login(told.get("author")) if isinstance(told, dict) else ""

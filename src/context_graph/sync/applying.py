@@ -17,7 +17,7 @@ from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.exchange import records
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import USER_REQUESTED, MemoryNode, Tombstone
+from context_graph.model.memory import TOLD_BY, USER_REQUESTED, MemoryNode, Tombstone
 from context_graph.store.graph.node_records import Access
 from context_graph.sync import values
 from context_graph.sync.change import MEMORY
@@ -102,12 +102,13 @@ def _node(core: Core, register: Register) -> MemoryNode | None:
     if there is None:
         if not set(values.NEEDED[MEMORY]) <= set(fresh):
             return None
-        return values.node_of(register.subject, fresh, core.redactor)
+        return values.node_of(register.subject, fresh, core.redactor, register.values.get(TOLD_BY))
     if not fresh:
         embedding = core.store.embedding(there.node.commit_seq)
         return replace(there.node, embedding=embedding)
     now = values.node_values(there.node, core.redactor)
-    made = values.node_of(register.subject, {**now, **fresh}, core.redactor)
+    told_by = register.values.get(TOLD_BY) or there.node.metadata.get(TOLD_BY)
+    made = values.node_of(register.subject, {**now, **fresh}, core.redactor, told_by)
     same = all(now[name] == fresh[name] for name in _EMBEDDED & set(fresh))
     kept = {name: getattr(made, name) for name in values.NODE_FIELDS}
     return replace(

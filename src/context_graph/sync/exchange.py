@@ -13,6 +13,7 @@ from uuid import UUID
 from context_graph.errors import InvalidInputError
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
+from context_graph.model.memory import TOLD_BY, plain_login
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.store.graph.sync_table import SyncTable
@@ -244,8 +245,12 @@ class Exchange:
 
     # Hearing
 
-    def merge(self, name: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
-        """Take a page of another machine's log; what is not taken is told and passed over."""
+    def merge(self, name: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
+        """Take a page of another machine's log; what is not taken is told and passed over.
+
+        Args:
+            author: Whose log it is, if the place vouches for that.
+        """
         notes, now_ms = self.notes, time.time_ns() // 1_000_000
         place = notes.place(name)
         read, new, refused = place.read.get(machine, 0), 0, list[Refusal]()
@@ -269,6 +274,7 @@ class Exchange:
             register = notes.register(change.kind, change.subject)
             if register.take(change, notes.origin(name)):
                 new += 1
+                _sign(register, change, author)
                 notes.keep(register)
                 notes.wait(register)
         place.read[machine] = read if waits else max(read, upto)
@@ -287,6 +293,14 @@ class Exchange:
             if known is not None:
                 found.append(register.agreed(known))
         return sorted(found, key=lambda one: (one["kind"], one["subject"]))
+
+
+def _sign(register: Register, change: Change, author: str) -> None:
+    """Note who told a memory's text, if ``change`` did."""
+    stamp = register.stamps.get("content")
+    if "content" in change.fields and stamp is not None and stamp[:2] == (change.clock, change.by):
+        plain = plain_login(author)
+        register.values[TOLD_BY] = {"machine": change.by, **({"author": plain} if plain else {})}
 
 
 class OpenStore:
@@ -319,6 +333,6 @@ class OpenStore:
         with self._core.operation("sync") as core:
             return dict(Exchange(core).notes.place(place).read)
 
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
+    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
         with self._core.operation("sync", writes=True) as core:
-            return Exchange(core).merge(place, machine, lines, upto)
+            return Exchange(core).merge(place, machine, lines, upto, author)

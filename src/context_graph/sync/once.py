@@ -44,6 +44,7 @@ class Last(msgspec.Struct):
     refused_count: int = 0
     refused: list[tuple[str, str]] = []
     """The last ones: where, and why."""
+    refused_ms: int = 0
     ahead: list[str] = []
     """Machines whose clocks are ahead of ours."""
     failed: str = ""
@@ -109,6 +110,7 @@ def _note(store: Path, name: str, where: str, report: Report, began_ms: int) -> 
         last.heard_ms, last.heard = last.done_ms, last.heard + report.heard
     if report.refused_count:
         last.refused_count += report.refused_count
+        last.refused_ms = last.done_ms
         last.refused = [(one.where, one.why) for one in report.refused[:_KEPT]]
     _write(store, notes)
 

@@ -58,12 +58,19 @@ class OwnerSide:
         found: dict[str, int] = self._ask("read", place=place)["read"]
         return found
 
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged:
+    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
         new, refused = 0, list[Refusal]()
         for at in range(0, max(1, len(lines)), _LINES):
             some = [line.decode(errors="replace") for line in lines[at : at + _LINES]]
             is_last = at + _LINES >= len(lines)
-            found = self._ask("merge", place=place, machine=machine, lines=some, upto=upto if is_last else 0)
+            found = self._ask(
+                "merge",
+                place=place,
+                machine=machine,
+                lines=some,
+                upto=upto if is_last else 0,
+                author=author,
+            )
             new += found["new"]
             refused += [Refusal(*one) for one in found["refused"]]
             if found["waits_for_clock"]:

@@ -56,7 +56,9 @@ class Side(Protocol):
     def read(self, place: str) -> dict[str, int]:
         """Machine -> number of the last line of its log there that was read."""
 
-    def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int) -> Merged: ...
+    def merge(
+        self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = ""
+    ) -> Merged: ...
 
 
 @dataclass(slots=True)
@@ -137,7 +139,8 @@ def _read(side: Side, transport: Transport, report: Report) -> None:
         for machine, page in transport.news(read, done):
             report.machines.add(machine)
             report.refuse(page.refused)
-            merged = side.merge(transport.name, machine, [one.line for one in page.told], page.upto)
+            lines = [one.line for one in page.told]
+            merged = side.merge(transport.name, machine, lines, page.upto, page.author)
             report.heard += merged.new
             report.refuse(merged.refused)
             if merged.waits_for_clock:

@@ -52,6 +52,8 @@ class Page:
     """All up to this number have been read; compaction may have dropped some of them."""
     more: bool = False
     """Whether there is more to be had now."""
+    author: str = ""
+    """Whose log it is, where the place itself knows that."""
 
 
 class ConflictError(ContextGraphError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from context_graph.memory.exchange import records
 from context_graph.memory.merged import MERGED_FROM
 from context_graph.memory.writing import redacted, redacted_node
 from context_graph.model.edge import GraphEdge
-from context_graph.model.memory import MemoryNode, Tombstone
+from context_graph.model.memory import TOLD_BY, MemoryNode, Tombstone
 from context_graph.redact import TextRedactor
 from context_graph.sync.change import LINK, MEMORY, Change
 from context_graph.sync.register import GONE, REMOVED, TOMBSTONE
@@ -58,6 +59,7 @@ def node_values(node: MemoryNode, redactor: TextRedactor) -> dict[str, Any]:
     """The fields of a memory that travel, without secrets."""
     clean = records.node_to_json(redacted_node(node, redactor))
     found = {name: clean[name] for name in NODE_FIELDS}
+    found["metadata"] = {name: value for name, value in clean["metadata"].items() if name != TOLD_BY}
     found["importance"] = float(found["importance"])
     return found
 
@@ -144,10 +146,18 @@ def _check_removal(fields: dict[str, Any]) -> None:
         raise InvalidInputError("a deletion with too long a reason")
 
 
-def node_of(subject: str, values: Mapping[str, Any], redactor: TextRedactor) -> MemoryNode:
-    """The memory that ``values`` tell, without secrets. Raises InvalidInputError."""
+def node_of(
+    subject: str, values: Mapping[str, Any], redactor: TextRedactor, told_by: object = None
+) -> MemoryNode:
+    """The memory that ``values`` tell, without secrets. Raises InvalidInputError.
+
+    Args:
+        told_by: For TOLD_BY, whatever ``values`` have there.
+    """
     fields = {name: values[name] for name in NODE_FIELDS if name in values}
-    return redacted_node(records.node_from_json({"id": subject, **fields}), redactor)
+    made = redacted_node(records.node_from_json({"id": subject, **fields}), redactor)
+    metadata = {name: value for name, value in made.metadata.items() if name != TOLD_BY}
+    return replace(made, metadata=metadata | ({TOLD_BY: told_by} if told_by else {}))
 
 
 def edge_of(subject: str, values: Mapping[str, Any]) -> GraphEdge:

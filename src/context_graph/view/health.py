@@ -10,6 +10,17 @@ from context_graph.view.units import counted, span
 _DAY_MS: Final = 86_400_000
 
 
+def exchange_text(one: Mapping[str, Any], at_ms: int) -> str:
+    """What the last exchanges with a place came to (`sync.once.Last`), at Unix time ``at_ms``."""
+    if not one["done_ms"]:
+        return f"{one['where']}: never yet; {one['failed']}"
+    ago = span(max(0, at_ms - one["done_ms"]) / 1000)
+    failed = f"; the last try failed: {one['failed']}" if one["failed"] else ""
+    ahead = f"; {counted(len(one['ahead']), 'machine')} with a clock ahead of ours" if one["ahead"] else ""
+    refused = f", {one['refused_count']} not taken" if one["refused_count"] else ""
+    return f"{one['where']}: {ago} ago; told {one['told']}, heard {one['heard']}{refused}{ahead}{failed}"
+
+
 def sentence(store: Mapping[str, Any], at_ms: int, hooks_set_up: Callable[[], bool]) -> tuple[bool, str]:
     """Whether it works, and the sentence about that.
 

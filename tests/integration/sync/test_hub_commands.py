@@ -204,3 +204,19 @@ def test_a_killed_exchange_begins_again(cli: Cli, hub: Callable[..., dict[str, A
     memory(cli, "store", "Told by a command then")
     until(lambda: cli.run("sync").returncode == 0, "nothing told")
     assert hub("status", by=cli)["machines"][0]["lines"] == 1
+
+
+def test_doctor_and_view_say_how_the_exchange_goes(
+    cli: Cli, hub: Callable[..., dict[str, Any]], team: str
+) -> None:
+    joined(hub, cli, "ada7", team)
+    memory(cli, "store", "One fact")
+    sync(cli)
+    rows = cli.run("doctor").stdout
+    assert f"of team {team} in the hub" in rows and "told 1, heard 0" in rows
+    health = cli.run("status", "--json")
+    assert health.returncode in (0, 1), health.stderr
+    hub("remove", "ada7", "--team", team)
+    assert cli.run("sync").returncode == 1
+    found = json.loads(cli.run("doctor", "--json").stdout)["findings"]
+    assert any("no exchange with" in one["what"] and "no member" in one["what"] for one in found)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,6 +19,7 @@ from tests.support.postgres import Postgres, Team, started, team
 from tests.support.transports import ONE, TWO, TransportKit, all_of, line, lines
 
 from context_graph.errors import ConfigError
+from context_graph.model.memory import author_of
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import schema, transport
 from context_graph.sync.hub.transport import Hub, checked_url
@@ -70,6 +72,33 @@ def test_stores_agree_over_it(tmp_path: Path, hub: Callable[..., Hub]) -> None:
             for one, place in zip(some, places, strict=True):
                 exchange(OpenStore(one), place)
         assert state(some[0]) == state(some[1]) and some[1].get(node.id) is not None
+
+
+def test_a_colleague_s_memory_carries_who_told_it(
+    tmp_path: Path, hub: Callable[..., Hub], some_team: Team
+) -> None:
+    """By what the hub knows: what a member claims of others does not count, and it is not told on."""
+    ada, grace = (some_team.member(name, "writer") for name in ("ada.l", "grace"))
+    with ExitStack() as stack:
+        some = stores(tmp_path, 2, stack)
+        claimed = {"told_by": {"machine": "0" * 32, "author": "somebody-else"}, "kept": 1}
+        node = some[0].store("Staging listens on port 8443", rationale=WHY, metadata=claimed)
+        own = some[1].store("Releases go out on Tuesdays", rationale=WHY)
+        for _ in range(3):
+            for one, address in zip(some, (ada, grace), strict=True):
+                exchange(OpenStore(one), hub(address=address))
+        told = some[1].get(node.id)
+        assert told is not None and author_of(told) == "ada.l" and told.metadata["kept"] == 1
+        answer = some[0].get(own.id)
+        assert answer is not None and author_of(answer) == "grace"
+        kept = some[1].get(own.id)
+        assert kept is not None and author_of(kept) == ""
+        assert state(some[0]) == state(some[1])
+        some[1].update([replace(told, tags=("seen",))])
+        for one, address in zip(reversed(some), (grace, ada), strict=True):
+            exchange(OpenStore(one), hub(address=address))
+        again = some[0].get(node.id)
+        assert again is not None and again.tags == ("seen",) and author_of(again) == "somebody-else"
 
 
 def test_a_reader_reads_and_writes_nothing(hub: Callable[..., Hub]) -> None:

@@ -121,6 +121,8 @@ class Quote:
     """[0, 1]; None without a query, as at a session's start."""
     standing: str = ""
     """How what it rests on is today (`evidence`)."""
+    author: str = ""
+    """The colleague who told it, if it is not one's own."""
     whole: bool = False
     """Show all of it within the budget, not only the passage that fits the query best."""
 
@@ -192,6 +194,8 @@ def _line(
     """The line of one memory in at most ``room`` tokens; None if too little of it would be left."""
     facts = [quote.node_id[:8], age_text(quote.created_at_ms, now_ms)]
     facts.append(_SOURCES.get(quote.source, "stored"))
+    if quote.author:
+        facts.append(f"from {quote.author}")
     if quote.standing:
         facts.append(quote.standing)
     if quote.relevance is not None:

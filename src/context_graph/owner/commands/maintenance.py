@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import msgspec
 import orjson
 from msgspec import Struct
 
@@ -60,6 +61,8 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
     ``quick`` omits the pass over all records, and what only the costs are computed from; ``since`` (Unix ms)
     is from when on memories that were shown are counted, by default a day. ``now_ms`` is where its spans end.
     """
+    from context_graph.sync.once import last_exchanges  # few stores have any
+
     context, now_ms = call.context, call.began_ms if now_ms is None else now_ms
     context.settle()
     settings = call.settings
@@ -79,6 +82,7 @@ def look(call: Call, *, quick: bool, now_ms: int | None = None) -> dict[str, Any
             one for one in context.store.engine.losses() if int(one.get("at_ms", 0)) > now_ms - _MONTH_MS
         ],
         "problems": [*settings.problems, *call.redactor.problems],
+        "exchanges": [msgspec.to_builtins(one) for one in last_exchanges(context.folder).values()],
     }
 
 

@@ -54,7 +54,8 @@ def _merge(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(lines, list) or len(lines) > _MAX_LINES or not isinstance(upto, int):
         raise InvalidInputError(f"lines must be at most {_MAX_LINES} texts, upto a number")
     merged = side.merge(
-        _text(given, "place"), _text(given, "machine"), [str(one).encode() for one in lines], upto
+        *(_text(given, "place"), _text(given, "machine"), [str(one).encode() for one in lines], upto),
+        _text(given, "author", empty=True),
     )
     return {
         "new": merged.new,

@@ -17,6 +17,7 @@ from context_graph.claude.hooks.origin import own_words
 from context_graph.config import Settings
 from context_graph.errors import ContextGraphError
 from context_graph.model import EventKind, HookEvent
+from context_graph.model.memory import author_of
 from context_graph.owner.sessions.compactions import Compactions
 from context_graph.owner.sessions.session_works import SessionWorks
 from context_graph.store.sessions.sessions import SessionStore
@@ -293,13 +294,11 @@ class MemoryHooks:
         verdicts = self._memex().standing(nodes, folder, within_s=HOOK_S)
         quotes = []
         for (node, score), verdict in zip(likely, verdicts, strict=True):
-            if verdict is None:
-                quotes.append(Quote(str(node.id), node.content, node.source, node.created_at_ms, score))
-            elif verdict.standing is not Standing.SUPERSEDED:
-                weighed, text = score * verdict.weight, verdict.text()
-                quotes.append(
-                    Quote(str(node.id), node.content, node.source, node.created_at_ms, weighed, text)
-                )
+            if verdict is not None and verdict.standing is Standing.SUPERSEDED:
+                continue
+            weight, text = (1.0, "") if verdict is None else (verdict.weight, verdict.text())
+            told = (str(node.id), node.content, node.source, node.created_at_ms)
+            quotes.append(Quote(*told, score * weight, text, author_of(node)))
         if any(verdict is not None for verdict in verdicts):
             self._to_ask = (nodes, folder)
         return sorted(quotes, key=lambda quote: -(quote.relevance or 0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from context_graph.view.health import sentence
+from context_graph.view.health import exchange_text, sentence
 from context_graph.view.rows import Health, Line
 from context_graph.view.units import counted, span
 
@@ -37,6 +37,7 @@ def health_of(
         Line("memories", _memories(memory, now_ms)),
         Line("this week", _week(memory)),
         Line("waiting", _waiting(found, identity, memory)),
+        *(Line("exchange", exchange_text(one, now_ms), bool(one["failed"])) for one in found["exchanges"]),
         *(Line("problem", text, True) for text in _problems(found)),
     ]
     figures = {"identity": identity, "store": found, "requirements": requirements}

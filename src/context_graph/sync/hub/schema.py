@@ -1,7 +1,7 @@
 """The hub's tables, as numbered migrations, and who may read and write which rows.
 
 Each table's key begins with the project, so that it can be distributed by it (Citus, CockroachDB). A row is
-seen by members of its project alone: the database's policies decide that by the session's login, not our code.
+seen by members of its project alone: the database's policies decide that by the login, not our code.
 """
 
 from __future__ import annotations

@@ -41,15 +41,15 @@ _NEWS_LINES: Final = 1024
 _NEWS_PAGE: Final = 256
 _NEWS: Final = """
 WITH wanted AS (
-  SELECT m.machine, m.last, coalesce(r.seq, 0) AS after,
+  SELECT m.machine, m.last, m.login, coalesce(r.seq, 0) AS after,
     sum(least(m.last - coalesce(r.seq, 0), %(page)s)) OVER (ORDER BY m.machine)
       - least(m.last - coalesce(r.seq, 0), %(page)s) AS lines_before
   FROM context_graph.machine AS m
   LEFT JOIN unnest(%(machines)s::text[], %(read)s::bigint[]) AS r (machine, seq) ON r.machine = m.machine
   WHERE m.project = %(project)s AND m.last > coalesce(r.seq, 0) AND m.machine <> ALL (%(but)s)
 )
-SELECT machine, seq, line, last FROM (
-  SELECT machine, last, seq, line,
+SELECT machine, seq, line, last, login FROM (
+  SELECT machine, last, login, seq, line,
     sum(octet_length(line)) OVER (ORDER BY machine, seq) - octet_length(line) AS bytes_before
   FROM wanted CROSS JOIN LATERAL (
     SELECT seq, line FROM context_graph.change AS own
@@ -218,8 +218,9 @@ class Hub(Transport):
                 },
             ).fetchall()
         for machine, some in groupby(rows, lambda row: str(row[0])):
-            found = [(seq, line, last) for _, seq, line, last in some]
-            yield machine, _page(machine, [row[:2] for row in found], int(str(found[0][2])))
+            found = [row[1:] for row in some]
+            last, author = found[0][2:]
+            yield machine, _page(machine, [row[:2] for row in found], int(str(last)), str(author))
 
     def _head(
         self, connection: psycopg.Connection[tuple[object, ...]], machine: str, *, lock: bool = False
@@ -326,7 +327,7 @@ class Listener:
         self._open.close()
 
 
-def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int) -> Page:
+def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: str = "") -> Page:
     """Rows of one log, (number, line) each, in order; ``last`` is the log's last number."""
     told: list[Told] = []
     refused: list[Refusal] = []
@@ -340,7 +341,7 @@ def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int) -> Page:
             told.append(Told(change, line))
         except InvalidInputError as error:
             refused.append(Refusal(f"{machine} line {upto}", str(error)))
-    return Page(told, refused, upto, upto < last)
+    return Page(told, refused, upto, upto < last, author)
 
 
 @contextmanager
