@@ -14,7 +14,7 @@ ONE, TWO = "1" * 32, "2" * 32
 
 def line(seq: int, machine: str = ONE, *, subject: int = 0, text: str = "") -> Told:
     """A change that sets a text, or something else for each number."""
-    name = f"{subject or seq:08x}-0000-4000-8000-000000000000"
+    name = f"{subject or seq:08x}-0000-4000-8000-{machine[:12]}"
     change = Change(
         VERSION, machine, seq, seq << 16, machine, MEMORY, name, {"content": text or f"text {seq}"}
     )

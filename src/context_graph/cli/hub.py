@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -17,6 +18,8 @@ from context_graph.cli.tables import age, columns, counted, size
 from context_graph.cli.terminal import shown
 from context_graph.config import Location, checkout_top, load_settings, locate, working_dir
 from context_graph.errors import ConfigError, InvalidInputError, OwnerError
+from context_graph.sync.hub import place_name
+from context_graph.whole_file import replacing
 
 if TYPE_CHECKING:
     from context_graph.sync.hub.membership import Membership
@@ -194,18 +197,74 @@ def _by_address(url: str, name: str) -> Membership:
 
 @app.command("leave", short_help="Forget the hub here", epilog="Exit codes: 0; 1 no hub was joined.")
 @both_forms
-def leave(json_: Json = False, db_path: DbPath = None) -> None:
+def leave(
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Also delete here, for good, what only colleagues told.")
+    ] = False,
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
     """Forget the hub on this machine. Memories stay, here and there; an administrator ends a membership.
+
+    With --forget, what was heard from the hub is deleted here, with your own changes to it. Nobody else
+    notices, and joining again brings it back.
 
     Example: context-graph-cli hub leave
     """
-    from context_graph.sync.hub.membership import leave as forget
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.membership import leave as end
+    from context_graph.sync.once import alone
+    from context_graph.sync.owner_side import OwnerSide
 
     location = locate(db_path)
-    if not forget(location.store):
+    found = joined(location.store)
+    if found is None:
         raise InvalidInputError("this project has joined no hub")
+    end(location.store)
     _tell_owner(location)
-    _show({"left": True}, "the hub is forgotten here; memories stay, here and there", json_)
+    count = 0
+    if forget:
+        with alone(location.store):
+            count = OwnerSide(location).forget_told(place_name(found.project))
+    words = (
+        f"{counted(count, 'memory', 'memories')} of colleagues deleted here" if forget else "memories stay"
+    )
+    _show({"left": True, "forgotten": count}, f"the hub is forgotten here; {words}", json_)
+
+
+@app.command(
+    "export", short_help="Write all that the hub holds to a file", epilog="Exit codes: 0; 1 it can't be done."
+)
+@both_forms
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write it; there must be none yet.")],
+    json_: Json = False,
+    db_path: DbPath = None,
+) -> None:
+    """Write every change of the project that the hub holds, one JSON line each, with who told it. For audits.
+
+    docs/formats.md says what a line holds. To keep the memories themselves, use `memory export`.
+
+    Example: context-graph-cli hub export gateway.jsonl
+    """
+    need_psycopg()
+    from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.transport import Hub
+
+    found = joined(locate(db_path).store)
+    if found is None:
+        raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
+    hub, path, count = Hub(found.url, found.project), Path(file).expanduser().absolute(), 0
+    if os.path.lexists(path):
+        raise InvalidInputError(f"{path} is there already; name another file")
+    try:
+        with replacing(path) as out:
+            for author, line in hub.lines():
+                out.write(b'{"author":%s,"change":%s}\n' % (json.dumps(author).encode(), line))
+                count += 1
+    except OSError as error:
+        raise InvalidInputError(f"{path} can't be written: {error.strerror}") from error
+    _show({"file": str(path), "changes": count}, f"{counted(count, 'change')} written to {path}", json_)
 
 
 @app.command(

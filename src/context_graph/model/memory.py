@@ -337,7 +337,7 @@ def parse_time(name: str, value: object) -> int:
 
 TOLD_BY: Final = "told_by"
 """Key of the metadata of a memory from another machine: {"machine": id, "author": login in the hub, if it
-came by one}. Each machine writes it for itself; it does not travel, so nobody can sign with another's name."""
+came by one}. Each machine writes it for itself; it does not travel: none signs with another's name."""
 _LOGIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@-")
 _MAX_LOGIN: Final = 63
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
 from context_graph.errors import InvalidInputError
+from context_graph.memory import editing
 from context_graph.memory.core import Core
 from context_graph.memory.memex import Memex
-from context_graph.model.memory import TOLD_BY, plain_login
+from context_graph.model.memory import TOLD_BY, USER_REQUESTED, plain_login
 from context_graph.store.graph.node_records import StoredNode
 from context_graph.store.graph.records import Op
 from context_graph.store.graph.sync_table import SyncTable
@@ -283,6 +285,30 @@ class Exchange:
         apply_waiting(self._core, notes)
         return Merged(new, place.read[machine], refused, waits)
 
+    # Leaving
+
+    def forget_told(self, name: str) -> int:
+        """Delete SLICE memories that were heard at a place, here alone; how many, 0 when none is left.
+
+        What is known of them goes first: a deletion of what nobody knows is told to nobody.
+        """
+        place = self.notes.place(name)
+        place.read.clear()  # who joins again hears them again
+        self.notes.keep_place(name, place)
+        found = list(islice((one for one in self.notes.registers() if _heard_at(one, name)), SLICE))
+        ids = [UUID(one.subject) for one in found]
+        for register, node_id in zip(found, ids, strict=True):
+            self.notes.drop(register)
+            for edge in self._store.edges.of(node_id.bytes):
+                link = self.notes.link_of(str(edge.id))
+                if link is not None:
+                    self.notes.drop(link)
+        self.notes.commit()
+        for node_id in ids:
+            if self._store.read(node_id.bytes) is not None:
+                editing.forget(self._core, node_id, soft=False, reason=USER_REQUESTED)
+        return len(ids)
+
     # Looking
 
     def state(self) -> list[dict[str, Any]]:
@@ -293,6 +319,11 @@ class Exchange:
             if known is not None:
                 found.append(register.agreed(known))
         return sorted(found, key=lambda one: (one["kind"], one["subject"]))
+
+
+def _heard_at(register: Register, place: str) -> bool:
+    origin = register.origins.get("content")
+    return register.kind == MEMORY and origin is not None and origin.source == place
 
 
 def _sign(register: Register, change: Change, author: str) -> None:
@@ -336,3 +367,8 @@ class OpenStore:
     def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
         with self._core.operation("sync", writes=True) as core:
             return Exchange(core).merge(place, machine, lines, upto, author)
+
+    def forget_told(self, place: str) -> int:
+        """As `Exchange.forget_told`."""
+        with self._core.operation("sync", writes=True) as core:
+            return Exchange(core).forget_told(place)

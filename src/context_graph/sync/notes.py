@@ -117,6 +117,13 @@ class SyncNotes:
         """Note a register with the next commit."""
         self._changed[register_name(register.kind, register.subject)] = register
 
+    def drop(self, register: Register) -> None:
+        """Forget with the next commit that it was ever told or heard."""
+        name = register_name(register.kind, register.subject)
+        self._changed.pop(name, None)
+        for one in (name, _version(self._were.get(name, register.version)), f"q:{name}"):
+            self.table.remove(self._batch, one)
+
     def wait(self, register: Register, waits: bool = True) -> None:
         """Note whether it has values that no record has yet."""
         name = "q:" + register_name(register.kind, register.subject)

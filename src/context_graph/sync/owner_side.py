@@ -58,6 +58,13 @@ class OwnerSide:
         found: dict[str, int] = self._ask("read", place=place)["read"]
         return found
 
+    def forget_told(self, place: str) -> int:
+        """Delete here what was heard at that place; how many memories."""
+        count = 0
+        while forgotten := self._ask("forget", place=place)["forgotten"]:
+            count += forgotten
+        return count
+
     def merge(self, place: str, machine: str, lines: Sequence[bytes], upto: int, author: str = "") -> Merged:
         new, refused = 0, list[Refusal]()
         for at in range(0, max(1, len(lines)), _LINES):

@@ -130,7 +130,7 @@ def test_a_member_who_is_removed_is_told_so(cli: Cli, hub: Callable[..., dict[st
     done = cli.run("sync")
     assert done.returncode == 1 and "member" in done.stderr
     assert "removed" in hub("status", by=cli, fails=True)["error"]
-    assert hub("leave", by=cli) == {"left": True}
+    assert hub("leave", by=cli) == {"left": True, "forgotten": 0}
     assert "joined no hub" in hub("leave", by=cli, fails=True)["error"]
     assert "name a folder" in cli.run("sync").stderr
 
@@ -220,3 +220,30 @@ def test_doctor_and_view_say_how_the_exchange_goes(
     assert cli.run("sync").returncode == 1
     found = json.loads(cli.run("doctor", "--json").stdout)["findings"]
     assert any("no exchange with" in one["what"] and "no member" in one["what"] for one in found)
+
+
+def test_leaving_may_delete_what_colleagues_told_and_nobody_else_notices(
+    cli: Cli, other: Cli, hub: Callable[..., dict[str, Any]], team: str, tmp_path: Path
+) -> None:
+    joined(hub, cli, "ada8", team)
+    joined(hub, other, "grace8", team)
+    one = memory(cli, "store", "Ada's own fact about the cache")["id"]
+    memory(other, "store", "Grace's fact about the queue")
+    for each in (cli, other, cli, other):
+        sync(each)
+    theirs = next(node["id"] for node in memory(cli, "list")["nodes"] if node["id"] != one)
+    memory(cli, "link", one, theirs, "--type", "causes")
+    for each in (cli, other):
+        sync(each)
+    written = tmp_path / "all.jsonl"
+    assert hub("export", str(written), by=other)["changes"] >= 3
+    rows = [json.loads(row) for row in written.read_text().splitlines()]
+    assert {row["author"] for row in rows} == {"ada8", "grace8"}
+    token = hub("invite", "ada8", "--team", team, "--new-password")["token"]
+    assert hub("leave", "--forget", by=cli) == {"left": True, "forgotten": 1}
+    assert texts(cli) == ["Ada's own fact about the cache"]
+    hub("join", "-", by=cli, stdin=token)
+    for each in (cli, other, cli):
+        sync(each)
+    assert len(texts(other)) == 2, "leaving deleted nothing elsewhere"
+    assert texts(cli) == texts(other), "joining again brings it back"

@@ -192,6 +192,60 @@ def test_the_quota_ends_in_a_sentence_and_adds_nothing(some_team: Team, hub: Cal
     assert len(all_of(place, ONE)) == 3
 
 
+def rows_with(some_team: Team, word: str) -> int:
+    with some_team.server.admin() as admin:
+        row = admin.execute(
+            "SELECT count(*) FROM context_graph.change WHERE project = %s AND position(%s in line) > 0",
+            (some_team.project, word),
+        ).fetchone()
+    assert row is not None
+    return int(str(row[0]))
+
+
+def test_deleted_for_good_leaves_the_hub_whoever_wrote_it(
+    tmp_path: Path, some_team: Team, hub: Callable[..., Hub]
+) -> None:
+    """Also what somebody tells of it later who has not heard yet; a newcomer gets the rest."""
+    with ExitStack() as stack:
+        ada, grace, late, newcomer = stores(tmp_path, 4, stack)
+        places = [hub() for _ in range(4)]
+        node = ada.store("A word that nobody may keep: xylophonist", rationale=WHY)
+        other = ada.store("Releases go out on Tuesdays", rationale=WHY)
+        for _ in range(2):
+            for one, place in zip((ada, grace, late), places, strict=False):
+                exchange(OpenStore(one), place)
+        there = late.get(node.id)
+        assert there is not None and rows_with(some_team, "xylophonist") == 1
+        late.update([replace(there, rationale="the xylophonist asked for it again")])
+        grace.forget(node.id, soft=False, reason="user_requested")
+        exchange(OpenStore(grace), places[1])
+        assert rows_with(some_team, "xylophonist") == 0
+        exchange(OpenStore(late), places[2])
+        assert rows_with(some_team, "xylophonist") == 0
+        for _ in range(2):
+            for one, place in zip((ada, grace, late, newcomer), places, strict=True):
+                exchange(OpenStore(one), place)
+        assert all(one.get(node.id) is None for one in (ada, grace, late, newcomer))
+        assert newcomer.get(other.id) is not None
+        assert state(ada) == state(grace) == state(late)
+
+
+def test_what_was_edited_is_kept_once(tmp_path: Path, some_team: Team, hub: Callable[..., Hub]) -> None:
+    with ExitStack() as stack:
+        ada, newcomer = stores(tmp_path, 2, stack)
+        place = hub()
+        node = ada.store("Staging listens on port 8443", rationale=WHY)
+        for number in range(3):
+            exchange(OpenStore(ada), place)
+            there = ada.get(node.id)
+            assert there is not None
+            ada.update([replace(there, rationale=f"measured for the {number}th time")])
+        exchange(OpenStore(ada), place)
+        assert [rows_with(some_team, f"the {number}th") for number in range(3)] == [0, 0, 1]
+        exchange(OpenStore(newcomer), hub())
+        assert state(newcomer) == state(ada)
+
+
 def test_a_poisoned_row_is_listed_and_what_follows_is_read(some_team: Team, hub: Callable[..., Hub]) -> None:
     """A member who writes with a tool of their own."""
     place = hub()

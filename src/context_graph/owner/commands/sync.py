@@ -15,7 +15,7 @@ from context_graph.wire.frames import Reply
 if TYPE_CHECKING:
     from context_graph.sync.exchange import OpenStore
 
-_NAMES: Final = ("stamp", "machine", "outgoing", "pushed", "read", "merge")
+_NAMES: Final = ("stamp", "machine", "outgoing", "pushed", "read", "merge", "forget")
 _MAX_LINES: Final = 256
 
 
@@ -65,6 +65,10 @@ def _merge(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _forget(side: OpenStore, given: dict[str, Any]) -> dict[str, Any]:
+    return {"forgotten": side.forget_told(_text(given, "place"))}
+
+
 def _text(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
     value = given.get(name, "" if empty else None)
     if not isinstance(value, str) or len(value) > 128 or (not value and not empty):
@@ -72,7 +76,7 @@ def _text(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
     return value
 
 
-_ANSWERS: Final = (_stamp, _machine, _outgoing, _pushed, _read, _merge)
+_ANSWERS: Final = (_stamp, _machine, _outgoing, _pushed, _read, _merge, _forget)
 
 
 def _handler(answer: Callable[[OpenStore, dict[str, Any]], dict[str, Any]]) -> Callable[[Call], Reply]:

@@ -6,3 +6,8 @@ from typing import Final
 
 FILE: Final = "hub.json"
 """In a store's folder: the hub that it has joined (`membership`)."""
+
+
+def place_name(project: str) -> str:
+    """By which a store notes what it told and heard there."""
+    return f"hub {project}"

@@ -48,11 +48,61 @@ CREATE TABLE context_graph.change (
   project uuid NOT NULL,
   machine text NOT NULL,
   seq bigint NOT NULL CHECK (seq > 0),
+  subject text NOT NULL CHECK (octet_length(subject) <= 4096),
+  clock bigint NOT NULL,
+  by text NOT NULL CHECK (octet_length(by) <= 64),
+  fields text[] NOT NULL,
   line text NOT NULL CHECK (octet_length(line) <= 2097152),
   at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (project, machine, seq),
   FOREIGN KEY (project, machine) REFERENCES context_graph.machine
 );
+CREATE INDEX change_subject ON context_graph.change (project, subject);
+
+-- What later lines set is taken out of earlier ones, and all that was deleted for good out of every line, so
+-- that a text that nobody has any more is not here either. The lines stay, as numbers of their logs.
+CREATE FUNCTION context_graph.without(line text, names text[]) RETURNS text
+  LANGUAGE sql STABLE SET search_path = ''
+  AS $$
+    SELECT json_build_object(
+      'v', line::json -> 'v', 'machine', line::json -> 'machine', 'seq', line::json -> 'seq',
+      'clock', line::json -> 'clock', 'by', line::json -> 'by', 'kind', line::json -> 'kind',
+      'subject', line::json -> 'subject', 'uses', line::json -> 'uses',
+      'fields', (
+        SELECT coalesce(json_object_agg(key, value), '{}') FROM json_each(line::json -> 'fields')
+        WHERE key <> ALL (names)
+      )
+    )::text
+  $$;
+CREATE FUNCTION context_graph.compact() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = ''
+  AS $$
+  BEGIN
+    UPDATE context_graph.change AS held SET line = '', fields = '{}'
+      FROM fresh WHERE 'removed' = ANY (fresh.fields) AND held.project = fresh.project
+      AND held.subject = fresh.subject AND held.line <> '' AND NOT 'removed' = ANY (held.fields);
+    UPDATE context_graph.change AS late SET line = '', fields = '{}'
+      FROM fresh WHERE late.project = fresh.project AND late.machine = fresh.machine AND late.seq = fresh.seq
+      AND NOT 'removed' = ANY (fresh.fields) AND EXISTS (
+        SELECT FROM context_graph.change AS gone WHERE gone.project = fresh.project
+        AND gone.subject = fresh.subject AND 'removed' = ANY (gone.fields)
+      );
+    UPDATE context_graph.change AS held SET
+        line = context_graph.without(held.line, later.fields),
+        fields = ARRAY(SELECT unnest(held.fields) EXCEPT SELECT unnest(later.fields))
+      FROM (
+        SELECT older.project, older.machine, older.seq, array_agg(DISTINCT name) AS fields
+        FROM fresh CROSS JOIN unnest(fresh.fields) AS name
+        JOIN context_graph.change AS older ON older.project = fresh.project AND older.subject = fresh.subject
+          AND (older.clock, older.by) < (fresh.clock, fresh.by) AND older.fields @> ARRAY[name]
+        WHERE fresh.clock >> 16 <= extract(epoch FROM now()) * 1000 + 600000
+        GROUP BY older.project, older.machine, older.seq
+      ) AS later
+      WHERE held.project = later.project AND held.machine = later.machine AND held.seq = later.seq
+      AND held.line <> '';
+    RETURN NULL;
+  END $$;
+CREATE TRIGGER compact AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.compact();
 
 CREATE FUNCTION context_graph.projects_of_session(roles text[]) RETURNS SETOF uuid
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = ''

@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
+from context_graph.sync.hub import place_name
 from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
     PAGE_BYTES,
@@ -117,7 +118,7 @@ class Hub(Transport):
 
     def __init__(self, url: str, project: UUID | str) -> None:
         self._url, self._project = url, UUID(str(project))
-        self._name = f"hub {self._project}"
+        self._name = place_name(str(self._project))
         self._open: psycopg.Connection[tuple[object, ...]] | None = None
 
     @property
@@ -222,6 +223,14 @@ class Hub(Transport):
             last, author = found[0][2:]
             yield machine, _page(machine, [row[:2] for row in found], int(str(last)), str(author))
 
+    def lines(self) -> Iterator[tuple[str, bytes]]:
+        """Every line of every log with whose it is. Raises TransportError."""
+        read = dict[str, int]()
+        while pages := list(self.news(read, ())):
+            for machine, page in pages:
+                yield from ((page.author, one.line) for one in page.told)
+                read[machine] = page.upto
+
     def _head(
         self, connection: psycopg.Connection[tuple[object, ...]], machine: str, *, lock: bool = False
     ) -> Head | None:
@@ -257,24 +266,40 @@ class Hub(Transport):
         if row is None:
             raise TransportError("the hub no longer has this project, or you are no member of it")
         quota, used = int(str(row[0])), int(str(row[1]))
+        if used + size > quota:  # some of what was told may have been taken out since
+            used = self._bytes_held(connection)
         if used + size > quota:
             raise TransportError(
                 f"the project's {quota} bytes in the hub are used up ({used}); an owner can raise the quota"
             )
 
+    def _bytes_held(self, connection: psycopg.Connection[tuple[object, ...]]) -> int:
+        row = connection.execute(
+            "SELECT coalesce(sum(octet_length(line)), 0) FROM context_graph.change WHERE project = %s",
+            (self._project,),
+        ).fetchone()
+        return int(str(row[0])) if row is not None else 0
+
     def _copy(
         self, connection: psycopg.Connection[tuple[object, ...]], machine: str, fresh: Sequence[Told]
     ) -> None:
         """By a table of this transaction: a policy on rows does not go with COPY."""
-        connection.execute("CREATE TEMP TABLE arriving (seq bigint, line text) ON COMMIT DROP")
-        with connection.cursor().copy("COPY arriving (seq, line) FROM STDIN") as copy:
+        connection.execute(
+            "CREATE TEMP TABLE arriving "
+            "(seq bigint, subject text, clock bigint, by text, fields text[], line text) ON COMMIT DROP"
+        )
+        with connection.cursor().copy(
+            "COPY arriving (seq, subject, clock, by, fields, line) FROM STDIN"
+        ) as copy:
             for one in fresh:
                 if len(one.line) > MAX_LINE_BYTES:
                     raise InvalidInputError(f"a change of {len(one.line)} bytes")
-                copy.write_row((one.change.seq, one.line.decode()))
+                told = one.change
+                names = [name for name in told.fields if name.isidentifier()]
+                copy.write_row((told.seq, told.subject, told.clock, told.by, names, one.line.decode()))
         connection.execute(
-            "INSERT INTO context_graph.change (project, machine, seq, line) "
-            "SELECT %s, %s, seq, line FROM arriving",
+            "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
+            "SELECT %s, %s, seq, subject, clock, by, fields, line FROM arriving",
             (self._project, machine),
         )
 
@@ -334,6 +359,8 @@ def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: s
     upto = 0
     for seq, text in rows:
         upto, line = int(str(seq)), str(text).encode()
+        if not line:  # what it told was deleted for good
+            continue
         try:
             change = decode(line)
             if (change.machine, change.seq) != (machine, upto):
