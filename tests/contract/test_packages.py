@@ -21,8 +21,8 @@ def test_all_have_one_version_and_the_commands_require_the_core_of_theirs() -> N
     assert {core["version"], launcher["version"], front["version"], crate["version"]} == {__version__}
     wanted = [f"{core['name']}=={__version__}"]
     assert launcher["dependencies"] == front["dependencies"] == wanted
-    view = {"view": [f"{core['name']}[view]=={__version__}"]}
-    assert launcher["optional-dependencies"] == front["optional-dependencies"] == view
+    extras = {name: [f"{core['name']}[{name}]=={__version__}"] for name in ("view", "hub")}
+    assert launcher["optional-dependencies"] == front["optional-dependencies"] == extras
     assert "view" in core["optional-dependencies"]
 
 
