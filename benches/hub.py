@@ -6,8 +6,8 @@
 `exchange`: whole commands of two members with an owner each: 10,000 memories told, read into an empty store
 until recalled; beside them, by turns, COPY of the same lines into a table and out of it. `idle`: a memory
 stored on one machine until the other recalls it, both idle. `many`: simulated machines that each tell some
-changes a minute and read all others', with the transport and connections of real ones but no store; the server
-has the same processors. Prints what each change cost the server.
+changes a minute and read all others', with the transport and connections of real ones but no store; the
+server has the same processors. Prints what each change cost the server.
 """
 
 from __future__ import annotations

@@ -133,8 +133,8 @@ along. `python tools/licences.py` writes it from the packages' own metadata, and
 `pyproject.toml` and to what is installed. Versions are those it was last made with.
 
 Allowed are MIT, BSD, Apache-2.0, ISC, PSF-2.0 and the like; MPL-2.0, which asks something of those who
-change a package's own files, only for the packages named below the table; GPL, LGPL and AGPL for no package that is always installed.
-A dependency that fits none of this fails the test.
+change a package's own files, only for the packages named below the table; GPL, LGPL and AGPL for no
+package that is always installed. A dependency that fits none of this fails the test.
 
 ## Python packages
 

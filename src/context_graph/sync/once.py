@@ -22,6 +22,8 @@ from context_graph.whole_file import replacing
 
 _LOCK: Final = "sync.lock"
 _NOTES: Final = "sync.json"
+_WAIT_S: Final = 5.0
+_LOOK_S: Final = 0.02
 _MAX_WHY: Final = 500
 _KEPT: Final = 5
 """Refusals that are noted of an exchange."""
@@ -71,16 +73,26 @@ def exchange_once(store: Path, where: str, side: Side, transport: Transport) -> 
 
 @contextmanager
 def alone(store: Path) -> Iterator[None]:
-    """Raises StoreBusyError: Another exchange of this store is running."""
+    """Wait a little for the exchange that runs by itself, which mostly takes a moment.
+
+    Raises StoreBusyError: Another exchange of this store goes on running.
+    """
+    store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    end = time.monotonic() + _WAIT_S
+    with open(store / _LOCK, "ab") as lock:
+        while not _took(lock.fileno()):
+            if time.monotonic() > end:
+                raise StoreBusyError("another `sync` of this project is running; try again when it is done")
+            time.sleep(_LOOK_S)
+        yield
+
+
+def _took(lock: int) -> bool:
     try:
-        store.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(store / _LOCK, "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-    except BlockingIOError as error:
-        raise StoreBusyError(
-            "another `sync` of this project is running; try again when it is done"
-        ) from error
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def last_exchanges(store: Path) -> dict[str, Last]:
