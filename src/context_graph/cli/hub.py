@@ -23,7 +23,7 @@ from context_graph.whole_file import replacing
 
 if TYPE_CHECKING:
     from context_graph.sync.hub.membership import Membership
-    from context_graph.sync.hub.teams import Connection
+    from context_graph.sync.hub.transport import Connection
 
 ADMIN_URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
 _EXTRA: Final = (
@@ -60,7 +60,7 @@ def init(team: Team, project: Project = None, json_: Json = False) -> None:
 
     Example: context-graph-cli hub init --team backend
     """
-    with _admin() as (_, admin):
+    with admin_connection() as (_, admin):
         from context_graph.sync.hub.teams import prepare
 
         name = _name("--project", project)
@@ -96,7 +96,7 @@ def invite(
 
     Example: context-graph-cli hub invite ada --team backend --role writer
     """
-    with _admin() as (url, admin):
+    with admin_connection() as (url, admin):
         from context_graph.sync.hub.teams import invite as make
 
         token = make(
@@ -120,7 +120,7 @@ def remove(
 
     Example: context-graph-cli hub remove ada --team backend
     """
-    with _admin() as (_, admin):
+    with admin_connection() as (_, admin):
         from context_graph.sync.hub.teams import remove as end
 
         if not end(admin, team, _name("--project", project), login):
@@ -280,6 +280,7 @@ def status(json_: Json = False, db_path: DbPath = None) -> None:
     """
     need_psycopg()
     from context_graph.sync.hub.membership import joined
+    from context_graph.sync.hub.runs import last_run
     from context_graph.sync.hub.teams import status as asked
     from context_graph.sync.hub.transport import connect
 
@@ -288,6 +289,7 @@ def status(json_: Json = False, db_path: DbPath = None) -> None:
         raise ConfigError("this project has joined no hub; `context-graph-cli hub join TOKEN`")
     with connect(found.url) as connection:
         seen = asked(connection, found.project)
+        seen["consolidated"] = last_run(connection, found.project)
     _show(seen, _status_text(seen), json_)
 
 
@@ -298,6 +300,11 @@ def _status_text(seen: dict[str, Any]) -> str:
         ("room", f"{size(seen['used_bytes'])} of {size(seen['quota_bytes'])}"),
         ("members", members),
     ]
+    last = seen["consolidated"]
+    if last is not None:
+        lines.append(
+            ("last run", f"{last['number']} ({last['mode']}) by {last['by']}, {age(last['at_ms'])} ago")
+        )
     for one in seen["machines"]:
         told = f"{one['login']}, {counted(one['lines'], 'line')}, {size(one['bytes'])}"
         lines.append((f"{one['machine'][:8]}", f"{told}, {age(one['pushed_at_ms'])} ago"))
@@ -313,8 +320,8 @@ def _tell_owner(location: Location) -> None:
 
 
 @contextmanager
-def _admin() -> Iterator[tuple[str, Connection]]:
-    """The administrator's address, and a connection with it."""
+def admin_connection() -> Iterator[tuple[str, Connection]]:
+    """The administrator's address, and a connection with it. Raises ConfigError."""
     need_psycopg()
     import psycopg
 

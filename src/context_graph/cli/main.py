@@ -154,7 +154,9 @@ def _load_group(name: str) -> typer.Typer:
     elif name == "hooks":
         from context_graph.cli.hooks import app
     elif name == "hub":
-        from context_graph.cli.hub import app
+        from context_graph.cli import hub_batch  # adds its command to those of `hub`
+
+        app = hub_batch.app
     elif name == "owner":
         from context_graph.cli.owner import app
     else:

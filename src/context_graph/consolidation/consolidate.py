@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from context_graph.consolidation import messages
 from context_graph.consolidation.commit import Prepared, Result, commit
+from context_graph.consolidation.finders.closeness import Search
 from context_graph.consolidation.plan import Mode
 from context_graph.consolidation.progress import Update
 from context_graph.consolidation.request import (
@@ -43,6 +44,7 @@ def consolidate(
     consciousness: Consciousness | None = None,
     strict: bool = False,
     progress: Callable[[Update], None] | None = None,
+    search: Search | None = None,
 ) -> Result:
     """Merge, forget and connect memories in one change that `Memex.undo` undoes.
 
@@ -57,6 +59,7 @@ def consolidate(
         strict: Refuse instead.
         progress: Called with updates; may raise `progress.Cancelled`, which ends the run with nothing
         changed.
+        search: As `prepared_run`.
 
     Raises:
         InvalidParamsError: Names the argument.
@@ -70,7 +73,7 @@ def consolidate(
     gate = consciousness or UNMEASURED
     chosen = allowed_mode(requested, gate, strict=strict)
     request = Request(mode=chosen, salience_threshold=salience_threshold, max_memories=max_memories)
-    prepared = _prepare(memex, request, progress or (lambda update: None))
+    prepared = _prepare(memex, request, progress or (lambda update: None), search)
     if dry_run:
         result = prepared.result()
     else:
@@ -83,7 +86,9 @@ def consolidate(
     )
 
 
-def _prepare(memex: Memex, request: Request, progress: Callable[[Update], None]) -> Prepared:
+def _prepare(
+    memex: Memex, request: Request, progress: Callable[[Update], None], search: Search | None
+) -> Prepared:
     store_folder, own = memex.core.folder, f"{os.getpid()}-"
     for left in messages.leftovers(store_folder):
         if not left.name.startswith(own):  # the store is open here, so other processes' runs have ended
@@ -94,7 +99,7 @@ def _prepare(memex: Memex, request: Request, progress: Callable[[Update], None])
     try:
         store = GraphStore.read_only(folder / messages.DATABASE)
         try:
-            return prepared_run(store, request, progress)
+            return prepared_run(store, request, progress, search)
         finally:
             store.close()
     finally:

@@ -42,6 +42,7 @@ from context_graph.system.processes import peak_bytes
 
 if TYPE_CHECKING:
     from context_graph.consolidation.finders.areas import Area
+    from context_graph.consolidation.finders.closeness import Search
     from context_graph.consolidation.map import Group, Spot
     from context_graph.consolidation.plan import Goal
 
@@ -75,28 +76,35 @@ def compute(folder: Path, request: Request, report: Report) -> Ready:
     return Ready(changes, round(1000 * (time.monotonic() - began)), peak_bytes())
 
 
-def prepared_run(store: GraphStore, request: Request, report: Report) -> Prepared:
-    """What ``request`` finds in ``store``, as the changes of records that it means. Raises as `compute`."""
+def prepared_run(
+    store: GraphStore, request: Request, report: Report, search: Search | None = None
+) -> Prepared:
+    """What ``request`` finds in ``store``, as the changes of records that it means.
+
+    Duplicates are looked for by ``search``, if given. Raises as `compute`.
+    """
     stages = Stages(_SHARES[request.mode] if request.goals is None else _FOR_GOALS, report)
-    search = _Search(store, request, stages)
+    work = _Work(store, request, stages, search)
     if request.goals is not None:
-        search.discover(request.goals)
-        return Prepared(uid=store.uid, plan=search.plan, groups=())
-    search.consolidate()
+        work.discover(request.goals)
+        return Prepared(uid=store.uid, plan=work.plan, groups=())
+    work.consolidate()
     done = stages.begin("preparing")
-    prepared = prepare(store, search.plan, facts=search.facts)
+    prepared = prepare(store, work.plan, facts=work.facts)
     done(1, 1)
     return prepared
 
 
-class _Search:
+class _Work:
     """The stages of one run; each works on what the earlier ones leave."""
 
-    def __init__(self, store: GraphStore, request: Request, stages: Stages) -> None:
+    def __init__(
+        self, store: GraphStore, request: Request, stages: Stages, search: Search | None = None
+    ) -> None:
         self.facts: dict[str, Mapping[str, Any]] = {}
         """Records about the store that are to be written with the plan, by name."""
         self._request, self._store = request, store
-        self._stages = stages
+        self._stages, self._search = stages, search
         self._kept_goals = decode_goals(store.meta(GOALS_FACT))
         self._spots: tuple[Spot, ...] = ()
         self._groups: tuple[Group, ...] = ()
@@ -142,7 +150,7 @@ class _Search:
         snap.want("Semantic", *(() if request.mode is Mode.LIGHT else ("SPLADE", "Causal")))
         scores = salience.score(snap, self._kept_goals, progress=self._stages.begin("salience"))
         progress = self._stages.begin("duplicates")
-        merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress)
+        merges = duplicates.find(snap, _ALIKE[request.mode], progress=progress, search=self._search)
         snap.release("Semantic")
         taken = set(snap.rows_of(chain.from_iterable((one.survivor, *one.losers) for one in merges)).tolist())
         # A memory whose embedding can't be read says nothing by mistake only.

@@ -194,6 +194,14 @@ class Exchange:
             self.notes.keep_place(name, place)
             self.notes.commit()
 
+    def speak_as(self, machine: str, name: str, head: Head | None) -> None:
+        """Go on with a log that ends at ``head`` there; all that is known so far counts as told."""
+        self.notes.machine.id = machine
+        there = head or Head(0, "")
+        version, read = self.notes.machine.version, self.notes.place(name).read
+        self.notes.keep_place(name, Place(machine, *there, version, read=read))
+        self.notes.commit()
+
     def _settled(self, name: str, head: Head | None) -> Place:
         """What that place has of us. If it is not what we have written, this store takes a new id."""
         place = self.notes.place(name)
@@ -359,6 +367,11 @@ class OpenStore:
     def pushed(self, place: str) -> None:
         with self._core.operation("sync", writes=True) as core:
             Exchange(core).pushed(place)
+
+    def speak_as(self, machine: str, place: str, head: Head | None) -> None:
+        """As `Exchange.speak_as`."""
+        with self._core.operation("sync", writes=True) as core:
+            Exchange(core).speak_as(machine, place, head)
 
     def read(self, place: str) -> dict[str, int]:
         with self._core.operation("sync") as core:

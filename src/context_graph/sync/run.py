@@ -95,7 +95,7 @@ def exchange(side: Side, transport: Transport) -> Report:
     report = Report(side.machine())
     if not transport.is_read_only():
         _tell(side, transport, report)
-    _read(side, transport, report)
+    hear(side, transport, report)
     return report
 
 
@@ -131,8 +131,11 @@ def _head(transport: Transport, machine: str) -> Head | None:
         return _OTHER
 
 
-def _read(side: Side, transport: Transport, report: Report) -> None:
-    """Round after round, until one finds nothing that can be read on."""
+def hear(side: Side, transport: Transport, report: Report) -> None:
+    """Read what others told, round after round, until one finds nothing that can be read on.
+
+    The log of ``report.machine`` is not read. Raises as `exchange`.
+    """
     read, done, more = dict(side.read(transport.name)), {report.machine}, True
     while more:
         more = False

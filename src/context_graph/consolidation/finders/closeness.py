@@ -9,7 +9,7 @@ milliseconds without the GIL; pairs of blocks are independent, so threads share 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -35,6 +35,10 @@ class Close(NamedTuple):
     i: I32
     j: I32
     product: NDArray[np.float64]
+
+
+Search = Callable[[F32, float, Progress], Iterator[Close]]
+"""Finds what hangs together over pairs of at least a cosine among unit rows, in portions, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,27 @@ class Bound:
         return math.floor(threshold / self.step**2)
 
 
-def groups(rows: F32, threshold: float, *, progress: Progress = silent, threads: int | None = None) -> I32:
+def groups(
+    rows: F32,
+    threshold: float,
+    *,
+    progress: Progress = silent,
+    threads: int | None = None,
+    search: Search | None = None,
+) -> I32:
     """int32[n]: the least row that each row hangs together with over pairs of at least ``threshold``, (0, 1].
 
-    ``rows`` are float32[n, d], unit or zero rows, contiguous, d a multiple of 8.
+    ``rows`` are float32[n, d], unit or zero rows, contiguous, d a multiple of 8. ``search`` is for rows that
+    are compared elsewhere than on this process's threads.
 
     Cost: n^2 / 2 bounds of 64 bytes, some 0.3 ns each on one core with AVX-512; 140 to 270 bytes a row.
     """
     sets = kernel.Sets(len(rows))
-    for close in close_pairs(rows, threshold, progress=progress, threads=threads, forest=True):
+    if search is None:
+        found = close_pairs(rows, threshold, progress=progress, threads=threads, forest=True)
+    else:
+        found = search(rows, threshold, progress)
+    for close in found:
         sets.join(close.i, close.j)
     label = np.empty(len(rows), np.int32)
     sets.labels(label)
@@ -126,6 +142,28 @@ def close_pairs(
 
     order = [(one, other) for one in range(len(blocks)) for other in range(one, len(blocks))]
     yield from shared_out(compared, order, progress, threads=threads)
+
+
+def joined_pairs(bound: Bound, one: F32, other: F32 | None, threshold: float) -> Close:
+    """As many pairs of two parts of the rows, or of ``one`` alone, as tell what hangs together.
+
+    Args:
+        bound: Of all the rows.
+
+    Returns:
+        Places in ``one`` and in ``other``.
+    """
+    limit = bound.limit(threshold)
+    blocks = [bound.block(one[at : at + BLOCK_ROWS]) for at in range(0, len(one), BLOCK_ROWS)]
+    others = blocks
+    if other is not None:
+        others = [bound.block(other[at : at + BLOCK_ROWS]) for at in range(0, len(other), BLOCK_ROWS)]
+    parts = []
+    for i, block in enumerate(blocks):
+        for j in range(0 if other is not None else i, len(others)):
+            found = _pairs(block, others[j], limit, threshold, True)
+            parts.append((found.i + i * BLOCK_ROWS, found.j + j * BLOCK_ROWS, found.product))
+    return Close(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _pairs(one: kernel.Block, other: kernel.Block, limit: int, threshold: float, forest: bool) -> Close:

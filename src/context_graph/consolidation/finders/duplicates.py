@@ -62,12 +62,15 @@ Kind = tuple[int, str, int]
 """Memories of different kinds are never merged: project, modality, and what words the text has."""
 
 
-def find(snap: Snapshot, threshold: float, *, progress: Progress) -> list[Merge]:
+def find(
+    snap: Snapshot, threshold: float, *, progress: Progress, search: closeness.Search | None = None
+) -> list[Merge]:
     """Find the memories that become one.
 
     Args:
         threshold: The least E1 cosine of a memory that goes to the one that stays, (0, 1].
         progress: Told of blocks of memories, then of texts; may raise.
+        search: As `closeness.groups`.
 
     Returns:
         By the survivor's place in the snapshot. No memory is in two of them; a pinned one never goes.
@@ -80,7 +83,10 @@ def find(snap: Snapshot, threshold: float, *, progress: Progress) -> list[Merge]
     if len(rows) < len(values):
         values = values[rows]
     label = closeness.groups(
-        values, threshold - _ROUNDING, progress=lambda done, total: progress(done, 2 * total)
+        values,
+        threshold - _ROUNDING,
+        progress=lambda done, total: progress(done, 2 * total),
+        search=search,
     )
     merges: list[tuple[int, Merge]] = []
     for kind in _kinds(snap, rows, label, progress):

@@ -150,7 +150,67 @@ GRANT INSERT, UPDATE ON context_graph.machine TO context_graph_member;
 GRANT INSERT ON context_graph.change TO context_graph_member;
 """
 
-MIGRATIONS: Final = (_FIRST,)
+_RUNS: Final = """
+CREATE TABLE context_graph.run (
+  project uuid NOT NULL REFERENCES context_graph.project,
+  number bigint NOT NULL CHECK (number > 0),
+  command uuid NOT NULL,
+  login name NOT NULL DEFAULT session_user,
+  mode text NOT NULL CHECK (length(mode) BETWEEN 1 AND 16),
+  began_at timestamptz NOT NULL DEFAULT now(),
+  lease_until timestamptz NOT NULL,
+  ended_at timestamptz,
+  outcome text CHECK (outcome IN ('committed', 'failed', 'expired')),
+  machine text,
+  first bigint,
+  last bigint,
+  counts jsonb NOT NULL DEFAULT '{}',
+  undone_by bigint,
+  PRIMARY KEY (project, number)
+);
+-- One that has not ended, at most: whoever ends a run holds its row, so that of two only one commits.
+CREATE UNIQUE INDEX run_open ON context_graph.run (project) WHERE ended_at IS NULL;
+-- What takes back a run's changes, until somebody changes the same once more.
+CREATE TABLE context_graph.undo (
+  project uuid NOT NULL,
+  run bigint NOT NULL,
+  number bigint NOT NULL,
+  subject text NOT NULL,
+  fields text[] NOT NULL,
+  line text NOT NULL CHECK (octet_length(line) <= 2097152),
+  PRIMARY KEY (project, run, number),
+  FOREIGN KEY (project, run) REFERENCES context_graph.run ON DELETE CASCADE
+);
+CREATE INDEX undo_subject ON context_graph.undo (project, subject);
+
+CREATE FUNCTION context_graph.keep_undo() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path = '' AS $$
+  BEGIN
+    DELETE FROM context_graph.undo AS kept USING fresh
+      WHERE kept.project = fresh.project AND kept.subject = fresh.subject
+      AND (kept.fields && fresh.fields OR 'removed' = ANY (fresh.fields));
+    RETURN NULL;
+  END $$;
+CREATE TRIGGER keep_undo AFTER INSERT ON context_graph.change
+  REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION context_graph.keep_undo();
+
+ALTER TABLE context_graph.run ENABLE ROW LEVEL SECURITY;
+ALTER TABLE context_graph.undo ENABLE ROW LEVEL SECURITY;
+CREATE POLICY seen ON context_graph.run FOR SELECT
+  USING (project IN (SELECT context_graph.projects_of_session('{reader,writer,owner}')));
+CREATE POLICY begun ON context_graph.run FOR INSERT
+  WITH CHECK (login = session_user AND project IN (SELECT context_graph.projects_of_session('{owner}')));
+CREATE POLICY moved ON context_graph.run FOR UPDATE
+  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
+CREATE POLICY owned ON context_graph.undo FOR ALL
+  USING (project IN (SELECT context_graph.projects_of_session('{owner}')));
+GRANT SELECT, INSERT ON context_graph.run TO context_graph_member;
+GRANT UPDATE (lease_until, ended_at, outcome, machine, first, last, counts, undone_by)
+  ON context_graph.run TO context_graph_member;
+GRANT SELECT, INSERT, DELETE ON context_graph.undo TO context_graph_member;
+"""
+
+MIGRATIONS: Final = (_FIRST, _RUNS)
 """Never changed once a hub may have them; a new one is added at the end."""
 
 _BASE: Final = f"""

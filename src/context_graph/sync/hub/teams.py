@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-import psycopg
 from msgspec import structs
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -15,10 +14,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from context_graph.errors import ConfigError, InvalidInputError
 from context_graph.sync.hub.membership import Membership, token_of
 from context_graph.sync.hub.schema import MEMBERS, migrate
+from context_graph.sync.hub.transport import Connection
 
 ROLES: Final = ("reader", "writer", "owner")
-
-Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def prepare(admin: Connection, team: str, project: str) -> UUID:
@@ -47,6 +45,16 @@ def project_id(admin: Connection, team: str, project: str) -> UUID:
     if row is None:
         raise InvalidInputError(f"the hub has no project {project!r} of team {team!r}; `hub init` makes it")
     return UUID(str(row[0]))
+
+
+def projects_of_team(admin: Connection, team: str) -> list[tuple[str, str]]:
+    """(id, name) of the projects of a team, by name."""
+    rows = admin.execute(
+        "SELECT p.id::text, p.name FROM context_graph.project AS p "
+        "JOIN context_graph.team AS t ON t.id = p.team WHERE t.name = %s ORDER BY p.name",
+        (team,),
+    ).fetchall()
+    return [(str(row[0]), str(row[1])) for row in rows]
 
 
 def invite(

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from context_graph.errors import ConfigError, InvalidInputError
-from context_graph.sync.change import MAX_LINE_BYTES, decode, digest
+from context_graph.sync.change import MAX_LINE_BYTES, Change, decode, digest
 from context_graph.sync.hub import place_name
 from context_graph.sync.hub.schema import check_version, version_of
 from context_graph.sync.transport import (
@@ -31,12 +31,15 @@ from context_graph.sync.transport import (
     TransportError,
 )
 
+Connection = psycopg.Connection[tuple[object, ...]]
 CONNECT_S: Final = 5
 ANSWER_S: Final = 20.0
 """For one push or page, whatever the server or the network does."""
 MAX_MACHINES: Final = 10_000
 CHANNEL: Final = "context_graph"
 """Of the notifications that something was pushed; they carry the project's id and nothing else."""
+_AT_ONCE: Final = 2048
+"""Lines of one statement, which has a time limit of its own."""
 _NEWS_LINES: Final = 1024
 """Of one question about all logs, and of one of them _NEWS_PAGE."""
 _NEWS_PAGE: Final = 256
@@ -104,7 +107,7 @@ def checked_url(url: str) -> str:
     return make_conninfo("", **{name: str(value) for name, value in wanted.items() if value is not None})
 
 
-def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
+def connect(url: str) -> Connection:
     """A connection that commits each statement by itself. Raises TransportError, ConfigError."""
     address = checked_url(url)
     try:
@@ -116,14 +119,19 @@ def connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
 class Hub(Transport):
     """The logs of one project in a hub. A connection is made when one is needed, and anew after a failure."""
 
-    def __init__(self, url: str, project: UUID | str) -> None:
-        self._url, self._project = url, UUID(str(project))
+    def __init__(self, url: str, project: UUID | str, *, answer_s: float = ANSWER_S) -> None:
+        self._url, self._project, self._answer_s = url, UUID(str(project)), answer_s
         self._name = place_name(str(self._project))
-        self._open: psycopg.Connection[tuple[object, ...]] | None = None
+        self._open: Connection | None = None
 
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def project(self) -> str:
+        """Its id."""
+        return str(self._project)
 
     @property
     def pid(self) -> int:
@@ -152,31 +160,41 @@ class Hub(Transport):
 
     def head(self, machine: str) -> Head | None:
         with self._asking() as connection:
-            return self._head(connection, machine)
+            return self.head_in(connection, machine)
 
     def push(self, machine: str, told: Sequence[Told]) -> Head:
+        with self.committing() as connection:
+            return self.append(connection, machine, told)
+
+    @contextmanager
+    def committing(self) -> Iterator[Connection]:
+        """One transaction: all that is done within, or nothing. Raises TransportError."""
         with self._asking() as connection, connection.transaction():
-            connection.execute(
-                "INSERT INTO context_graph.machine (project, machine) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                (self._project, machine),
-            )
-            there = self._head(connection, machine, lock=True) or Head(0, "")
-            fresh = [one for one in told if one.change.seq > there.seq]
-            self._check(connection, machine, told, fresh, there)
-            if not fresh:
-                return there
-            end = Head(fresh[-1].change.seq, digest(fresh[-1].line))
-            size = sum(len(one.line) for one in fresh)
-            self._check_quota(connection, size)
-            self._copy(connection, machine, fresh)
-            connection.execute(
-                "UPDATE context_graph.machine "
-                "SET last = %s, digest = %s, bytes = bytes + %s, pushed_at = now() "
-                "WHERE project = %s AND machine = %s",
-                (end.seq, end.digest, size, self._project, machine),
-            )
-            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self._project)))
-            return end
+            yield connection
+
+    def append(self, connection: Connection, machine: str, told: Sequence[Told]) -> Head:
+        """As `push`, within a transaction of `committing`."""
+        connection.execute(
+            "INSERT INTO context_graph.machine (project, machine) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            (self._project, machine),
+        )
+        there = self.head_in(connection, machine, lock=True) or Head(0, "")
+        fresh = [one for one in told if one.change.seq > there.seq]
+        self._check(connection, machine, told, fresh, there)
+        if not fresh:
+            return there
+        end = Head(fresh[-1].change.seq, digest(fresh[-1].line))
+        size = sum(len(one.line) for one in fresh)
+        self._check_quota(connection, size)
+        self._copy(connection, machine, fresh)
+        connection.execute(
+            "UPDATE context_graph.machine "
+            "SET last = %s, digest = %s, bytes = bytes + %s, pushed_at = now() "
+            "WHERE project = %s AND machine = %s",
+            (end.seq, end.digest, size, self._project, machine),
+        )
+        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(self._project)))
+        return end
 
     def machines(self) -> Sequence[str]:
         with self._asking() as connection:
@@ -189,7 +207,7 @@ class Hub(Transport):
 
     def pull(self, machine: str, after_seq: int) -> Page:
         with self._asking() as connection:
-            there = self._head(connection, machine)
+            there = self.head_in(connection, machine)
             if there is None or there.seq <= after_seq:
                 return Page(upto=after_seq)
             rows = connection.execute(
@@ -231,9 +249,7 @@ class Hub(Transport):
                 yield from ((page.author, one.line) for one in page.told)
                 read[machine] = page.upto
 
-    def _head(
-        self, connection: psycopg.Connection[tuple[object, ...]], machine: str, *, lock: bool = False
-    ) -> Head | None:
+    def head_in(self, connection: Connection, machine: str, *, lock: bool = False) -> Head | None:
         row = connection.execute(
             "SELECT last, digest FROM context_graph.machine WHERE project = %s AND machine = %s"
             + (" FOR UPDATE" if lock else ""),
@@ -243,7 +259,7 @@ class Hub(Transport):
 
     def _check(
         self,
-        connection: psycopg.Connection[tuple[object, ...]],
+        connection: Connection,
         machine: str,
         told: Sequence[Told],
         fresh: Sequence[Told],
@@ -256,7 +272,7 @@ class Hub(Transport):
         if known and known[-1].change.seq == there.seq and digest(known[-1].line) != there.digest:
             raise ConflictError(f"change {there.seq} of {machine} is another one there")
 
-    def _check_quota(self, connection: psycopg.Connection[tuple[object, ...]], size: int) -> None:
+    def _check_quota(self, connection: Connection, size: int) -> None:
         row = connection.execute(
             "SELECT quota_bytes, "
             "(SELECT coalesce(sum(bytes), 0) FROM context_graph.machine WHERE project = %s) "
@@ -273,45 +289,43 @@ class Hub(Transport):
                 f"the project's {quota} bytes in the hub are used up ({used}); an owner can raise the quota"
             )
 
-    def _bytes_held(self, connection: psycopg.Connection[tuple[object, ...]]) -> int:
+    def _bytes_held(self, connection: Connection) -> int:
         row = connection.execute(
             "SELECT coalesce(sum(octet_length(line)), 0) FROM context_graph.change WHERE project = %s",
             (self._project,),
         ).fetchone()
         return int(str(row[0])) if row is not None else 0
 
-    def _copy(
-        self, connection: psycopg.Connection[tuple[object, ...]], machine: str, fresh: Sequence[Told]
-    ) -> None:
-        """By a table of this transaction: a policy on rows does not go with COPY."""
+    def _copy(self, connection: Connection, machine: str, fresh: Sequence[Told]) -> None:
+        """By a table of this connection: a policy on rows does not go with COPY."""
         connection.execute(
-            "CREATE TEMP TABLE arriving "
-            "(seq bigint, subject text, clock bigint, by text, fields text[], line text) ON COMMIT DROP"
+            "CREATE TEMP TABLE IF NOT EXISTS arriving "
+            "(seq bigint, subject text, clock bigint, by text, fields text[], line text) "
+            "ON COMMIT DELETE ROWS"
         )
-        with connection.cursor().copy(
-            "COPY arriving (seq, subject, clock, by, fields, line) FROM STDIN"
-        ) as copy:
-            for one in fresh:
-                if len(one.line) > MAX_LINE_BYTES:
-                    raise InvalidInputError(f"a change of {len(one.line)} bytes")
-                told = one.change
-                names = [name for name in told.fields if name.isidentifier()]
-                copy.write_row((told.seq, told.subject, told.clock, told.by, names, one.line.decode()))
-        connection.execute(
-            "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
-            "SELECT %s, %s, seq, subject, clock, by, fields, line FROM arriving",
-            (self._project, machine),
-        )
+        for at in range(0, len(fresh), _AT_ONCE):
+            if at:
+                connection.execute("DELETE FROM arriving")
+            with connection.cursor().copy(
+                "COPY arriving (seq, subject, clock, by, fields, line) FROM STDIN"
+            ) as copy:
+                for one in fresh[at : at + _AT_ONCE]:
+                    copy.write_row(_row(one))
+            connection.execute(
+                "INSERT INTO context_graph.change (project, machine, seq, subject, clock, by, fields, line) "
+                "SELECT %s, %s, seq, subject, clock, by, fields, line FROM arriving",
+                (self._project, machine),
+            )
 
     @contextmanager
-    def _asking(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    def _asking(self) -> Iterator[Connection]:
         """The connection, for as long as ANSWER_S; after a failure the next question makes another."""
         try:
             if self._open is None or self._open.closed:
                 self._open = connect(self._url)
                 with _bounded(self._open):
                     check_version(version_of(self._open))
-            with _bounded(self._open):
+            with _bounded(self._open, self._answer_s):
                 yield self._open
         except psycopg.errors.InsufficientPrivilege as error:
             self.close()
@@ -352,6 +366,18 @@ class Listener:
         self._open.close()
 
 
+def _row(one: Told) -> tuple[object, ...]:
+    if len(one.line) > MAX_LINE_BYTES:
+        raise InvalidInputError(f"a change of {len(one.line)} bytes")
+    told = one.change
+    return told.seq, told.subject, told.clock, told.by, field_names(told), one.line.decode()
+
+
+def field_names(told: Change) -> list[str]:
+    """What a change sets, as the hub compares it."""
+    return [name for name in told.fields if name.isidentifier()]
+
+
 def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: str = "") -> Page:
     """Rows of one log, (number, line) each, in order; ``last`` is the log's last number."""
     told: list[Told] = []
@@ -372,10 +398,10 @@ def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: s
 
 
 @contextmanager
-def _bounded(connection: psycopg.Connection[tuple[object, ...]]) -> Iterator[None]:
-    """Cut the connection if it is not done in ANSWER_S: a server that hangs sends no error."""
+def _bounded(connection: Connection, answer_s: float = ANSWER_S) -> Iterator[None]:
+    """Cut the connection if it is not done in that time: a server that hangs sends no error."""
     copy = socket.socket(fileno=os.dup(connection.fileno()))
-    timer = threading.Timer(ANSWER_S, _cut, (copy,))
+    timer = threading.Timer(answer_s, _cut, (copy,))
     timer.daemon = True
     timer.start()
     try:

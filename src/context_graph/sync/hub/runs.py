@@ -1,0 +1,239 @@
+"""Runs of work on a whole project in the hub: one at a time, committed at once or not at all.
+
+A run has a lease. When that has ended, another may begin, and the first can no longer commit: ending a run
+and pushing its changes is one transaction, and a project has one run at most that has not ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from context_graph.errors import ConfigError, InvalidInputError, StoreBusyError
+from context_graph.sync.change import VERSION, Change, decode, digest, encode
+from context_graph.sync.clock import after
+from context_graph.sync.hub.schema import version_of
+from context_graph.sync.hub.transport import Connection, Hub, field_names
+from context_graph.sync.transport import Told, TransportError
+
+LEASE_S: Final = 600.0
+"""Without a sign of life."""
+KEPT_DAYS: Final = 30
+"""For which a run can be undone: as long as soft-deleted memories are kept."""
+COMMIT_S: Final = 600.0
+UNDO: Final = "undo"
+_FIRST_VERSION: Final = 2
+"""Of a hub's tables that know runs."""
+
+
+class FencedError(TransportError):
+    """Another run has begun since; nothing was committed."""
+
+    code = "run_fenced"
+
+
+class Run(NamedTuple):
+    """One that has begun."""
+
+    number: int
+    login: str
+    machine: str
+    """The log that it tells its changes in: one for each project and login."""
+
+
+class Reversal(NamedTuple):
+    """What takes one change back: other values for some of its fields."""
+
+    kind: str
+    subject: str
+    fields: Mapping[str, object]
+
+
+def begin(hub: Hub, command: UUID, mode: str) -> Run:
+    """Begin a run of this project.
+
+    Args:
+        command: Of the caller: a run that the same command began, on a machine that died, is ended.
+
+    Raises:
+        StoreBusyError: Somebody's run goes on.
+        ConfigError: The hub's tables are too old.
+        TransportError
+    """
+    with hub.committing() as connection:
+        if version_of(connection) < _FIRST_VERSION:
+            raise ConfigError("the hub's tables are older than runs; an administrator runs `hub init` again")
+        connection.execute(
+            "UPDATE context_graph.run SET ended_at = now(), outcome = 'expired' "
+            "WHERE project = %s AND ended_at IS NULL AND (lease_until < now() OR command = %s)",
+            (hub.project, command),
+        )
+        connection.execute(
+            "DELETE FROM context_graph.undo AS kept USING context_graph.run AS old WHERE kept.project = %s "
+            "AND old.project = kept.project AND old.number = kept.run "
+            "AND old.ended_at < now() - make_interval(days => %s)",
+            (hub.project, KEPT_DAYS),
+        )
+        try:
+            row = connection.execute(
+                "INSERT INTO context_graph.run (project, number, command, mode, lease_until) "
+                "SELECT %s, coalesce(max(number), 0) + 1, %s, %s, now() + make_interval(secs => %s) "
+                "FROM context_graph.run WHERE project = %s RETURNING number, login",
+                (hub.project, command, mode, LEASE_S, hub.project),
+            ).fetchone()
+        except psycopg.errors.UniqueViolation as error:
+            raise StoreBusyError(
+                "another run of this project goes on in the hub; try again when it is done"
+            ) from error
+    assert row is not None
+    number, login = int(str(row[0])), str(row[1])
+    return Run(number, login, digest(f"runs of {login} in {hub.project}".encode()))
+
+
+def renew(hub: Hub, run: Run) -> None:
+    """A sign of life. Raises FencedError, TransportError."""
+    with hub.committing() as connection:
+        done = connection.execute(
+            "UPDATE context_graph.run SET lease_until = now() + make_interval(secs => %s) "
+            "WHERE project = %s AND number = %s AND ended_at IS NULL",
+            (LEASE_S, hub.project, run.number),
+        )
+    _check_fence(done.rowcount, run)
+
+
+def fail(hub: Hub, run: Run) -> None:
+    """End a run that commits nothing. Raises TransportError; then its lease ends by itself."""
+    with hub.committing() as connection:
+        connection.execute(
+            "UPDATE context_graph.run SET ended_at = now(), outcome = 'failed' "
+            "WHERE project = %s AND number = %s AND ended_at IS NULL",
+            (hub.project, run.number),
+        )
+
+
+def commit(
+    hub: Hub, run: Run, told: Sequence[Told], reversals: Sequence[Reversal], counts: Mapping[str, int]
+) -> None:
+    """Tell a run's changes and end it, both or neither.
+
+    Args:
+        told: In the run's log, following its end.
+        reversals: By which `undo` takes them back.
+        counts: For people, by what they count.
+
+    Raises:
+        FencedError: Another run has begun; nothing is told.
+        ConflictError, TransportError
+    """
+    with hub.committing() as connection:
+        _end(connection, hub, run, told, counts)
+        rows = []
+        for number, one in enumerate(reversals, 1):
+            line = _reversed(one, run.machine, number, 0)
+            rows.append(
+                (hub.project, run.number, number, one.subject, field_names(line), encode(line).decode())
+            )
+        connection.cursor().executemany(
+            "INSERT INTO context_graph.undo (project, run, number, subject, fields, line) "
+            "VALUES (%s, %s, %s, %s, %s, %s)",
+            rows,
+        )
+
+
+def undo(hub: Hub, number: int, command: UUID) -> tuple[Run, int]:
+    """Take back what run ``number`` did, except what was changed since; the new run, and how many changes.
+
+    Raises:
+        InvalidInputError: There is no such run, or nothing of it is left to be undone.
+        StoreBusyError, ConfigError, ConflictError, TransportError
+    """
+    run = begin(hub, command, UNDO)
+    try:
+        with hub.committing() as connection:
+            lines = _undoable(connection, hub, number)
+            clock, head = _last_clock(connection, hub, number), hub.head_in(connection, run.machine)
+            end = 0 if head is None else head.seq
+            changes = [
+                _reversed(Reversal(one.kind, one.subject, one.fields), run.machine, end + at, clock)
+                for at, one in enumerate(lines, 1)
+            ]
+            told = [Told(one, encode(one)) for one in changes]
+            _end(connection, hub, run, told, {"changes": len(told)})
+            connection.execute(
+                "UPDATE context_graph.run SET undone_by = %s WHERE project = %s AND number = %s",
+                (run.number, hub.project, number),
+            )
+    except BaseException:
+        fail(hub, run)
+        raise
+    return run, len(told)
+
+
+def last_run(connection: Connection, project: str) -> dict[str, object] | None:
+    """The last run of a project that committed something; None without any, or in an older hub."""
+    if version_of(connection) < _FIRST_VERSION:
+        return None
+    row = connection.execute(
+        "SELECT number, mode, login, (extract(epoch FROM ended_at) * 1000)::bigint, counts "
+        "FROM context_graph.run WHERE project = %s AND outcome = 'committed' ORDER BY number DESC LIMIT 1",
+        (project,),
+    ).fetchone()
+    return None if row is None else dict(zip(("number", "mode", "by", "at_ms", "counts"), row, strict=True))
+
+
+def _end(connection: Connection, hub: Hub, run: Run, told: Sequence[Told], counts: Mapping[str, int]) -> None:
+    first, last = (told[0].change.seq, told[-1].change.seq) if told else (None, None)
+    done = connection.execute(
+        "UPDATE context_graph.run SET ended_at = now(), outcome = 'committed', machine = %s, first = %s, "
+        "last = %s, counts = %s WHERE project = %s AND number = %s AND ended_at IS NULL",
+        (run.machine, first, last, Jsonb(dict(counts)), hub.project, run.number),
+    )
+    _check_fence(done.rowcount, run)
+    if told:
+        hub.append(connection, run.machine, told)
+
+
+def _check_fence(rows: int, run: Run) -> None:
+    if rows != 1:
+        raise FencedError(f"run {run.number} has ended: its lease ran out, and another may have begun")
+
+
+def _undoable(connection: Connection, hub: Hub, number: int) -> list[Change]:
+    row = connection.execute(
+        "SELECT outcome, undone_by FROM context_graph.run WHERE project = %s AND number = %s",
+        (hub.project, number),
+    ).fetchone()
+    if row is None or row[0] != "committed":
+        raise InvalidInputError(
+            f"run {number} has changed nothing in this project; `hub status` shows the last"
+        )
+    rows = connection.execute(
+        "SELECT line FROM context_graph.undo WHERE project = %s AND run = %s ORDER BY number",
+        (hub.project, number),
+    ).fetchall()
+    if not rows:
+        why = (
+            f"run {row[1]} undid it" if row[1] else "all of it was changed since, or it is older than 30 days"
+        )
+        raise InvalidInputError(f"nothing of run {number} is left to be undone: {why}")
+    return [decode(str(one[0]).encode()) for one in rows]
+
+
+def _last_clock(connection: Connection, hub: Hub, number: int) -> int:
+    """A value after all that the run told, by this machine's clock if that is later."""
+    row = connection.execute(
+        "SELECT coalesce(max(c.clock), 0) FROM context_graph.run AS r JOIN context_graph.change AS c "
+        "ON c.project = r.project AND c.machine = r.machine AND c.seq BETWEEN r.first AND r.last "
+        "WHERE r.project = %s AND r.number = %s",
+        (hub.project, number),
+    ).fetchone()
+    return after(int(str(row[0])) if row else 0, time.time_ns() // 1_000_000)
+
+
+def _reversed(one: Reversal, machine: str, seq: int, clock: int) -> Change:
+    return Change(VERSION, machine, seq, clock, machine, one.kind, one.subject, dict(one.fields))
