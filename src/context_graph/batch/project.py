@@ -25,7 +25,7 @@ from context_graph.sync.change import Change, decode, digest
 from context_graph.sync.exchange import OpenStore
 from context_graph.sync.hub import runs
 from context_graph.sync.hub.transport import Hub
-from context_graph.sync.run import Merged, Report, hear
+from context_graph.sync.run import Merged, Report, hear, stamp_all
 from context_graph.sync.transport import Head, Told, TransportError
 
 URL: Final = "CONTEXT_GRAPH_HUB_ADMIN_URL"
@@ -115,7 +115,10 @@ def _consolidate(
         outcome.unread = report.refused_count
         if report.ahead:
             raise TransportError("a machine's clock is far ahead; its log can't be read to its end")
-        _stamp(side)
+        head = None
+        if run is not None:
+            head = hub.head(run.machine)
+            side.speak_as(run.machine, hub.name, head)
         search = spread_search(task.split_from)
         result = consolidate(memex, task.mode, dry_run=task.dry_run, progress=side.progress, search=search)
         plan = result.plan
@@ -124,8 +127,6 @@ def _consolidate(
         outcome.linked = len(plan.links)
         if run is None or result.undo_token is None:
             return [], []
-        head = hub.head(run.machine)
-        side.speak_as(run.machine, hub.name, head)
         told = _lines(side, hub.name, head)
         memex.undo(result.undo_token)
         end = Head(told[-1].change.seq, digest(told[-1].line)) if told else head
@@ -148,7 +149,7 @@ def _reversals(told: list[Told], back: list[Change]) -> list[runs.Reversal]:
 
 def _lines(side: OpenStore, place: str, head: Head | None) -> list[Told]:
     """All that is new in the store, as lines that follow ``head``."""
-    _stamp(side)
+    stamp_all(side)
     told: list[Told] = []
     more = True
     while more:
@@ -159,12 +160,6 @@ def _lines(side: OpenStore, place: str, head: Head | None) -> list[Told]:
             head = Head(told[-1].change.seq, digest(told[-1].line))
         more = out.more
     return told
-
-
-def _stamp(side: OpenStore) -> None:
-    cursor: str | None = ""
-    while cursor is not None:
-        cursor = side.stamp(cursor)
 
 
 @contextmanager

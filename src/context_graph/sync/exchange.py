@@ -195,11 +195,11 @@ class Exchange:
             self.notes.commit()
 
     def speak_as(self, machine: str, name: str, head: Head | None) -> None:
-        """Go on with a log that ends at ``head`` there; all that is known so far counts as told."""
-        self.notes.machine.id = machine
-        there = head or Head(0, "")
-        version, read = self.notes.machine.version, self.notes.place(name).read
-        self.notes.keep_place(name, Place(machine, *there, version, read=read))
+        """Go on with a log that ends at ``head`` there; all that is in the store so far counts as told."""
+        notes, there = self.notes, head or Head(0, "")
+        read = notes.place(name).read
+        notes.machine.id, notes.machine.seq = machine, self._store.counters.seq
+        notes.keep_place(name, Place(machine, *there, notes.machine.version, read=read))
         self.notes.commit()
 
     def _settled(self, name: str, head: Head | None) -> Place:

@@ -100,9 +100,7 @@ def exchange(side: Side, transport: Transport) -> Report:
 
 
 def _tell(side: Side, transport: Transport, report: Report) -> None:
-    cursor: str | None = ""
-    while cursor is not None:
-        cursor = side.stamp(cursor)
+    stamp_all(side)
     report.machine = side.machine()
     head, more, conflicts = _head(transport, report.machine), True, 0
     while more:
@@ -129,6 +127,13 @@ def _head(transport: Transport, machine: str) -> Head | None:
         return transport.head(machine)
     except ConflictError:
         return _OTHER
+
+
+def stamp_all(side: Side) -> None:
+    """Stamp what was changed in the store since the last time. Raises StoreError."""
+    cursor: str | None = ""
+    while cursor is not None:
+        cursor = side.stamp(cursor)
 
 
 def hear(side: Side, transport: Transport, report: Report) -> None:

@@ -144,13 +144,18 @@ def test_undoing_leaves_out_what_was_changed_or_deleted_since(
     settle(some, places)
     (kept,) = [one.node for one in some[0].stored_after() if not one.deleted and "8443" in one.node.content]
     (gone,) = [one.node for one in some[0].stored_after() if one.deleted]
-    some[0].forget(gone.id, soft=False)
+
+    def undoing() -> list[Any]:
+        with own.server.admin() as admin:
+            return admin.execute(
+                "SELECT subject, line FROM context_graph.undo WHERE project = %s AND run = %s",
+                (own.project, run),
+            ).fetchall()
+
+    assert [row for row in undoing() if str(gone.id) in str(row)]
+    some[0].forget(gone.id, soft=False, reason="user_requested")
     settle(some, places)
-    with own.server.admin() as admin:
-        left = admin.execute(
-            "SELECT subject, line FROM context_graph.undo WHERE project = %s AND run = %s", (own.project, run)
-        ).fetchall()
-    assert left and not [row for row in left if str(gone.id) in str(row)]
+    assert not [row for row in undoing() if str(gone.id) in str(row)]
     some[0].update([replace(kept, importance=0.31)])
     settle(some, places)
     consolidate("--team", name_of(own), "--project", "gateway", "--undo", str(run))
