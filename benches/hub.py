@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -94,15 +95,19 @@ def cases(server: Postgres, folder: Path, given: Any) -> list[dict[str, Any]]:
     return [{"what": name, **spread(took), "goal_ms": GOALS.get(name)} for name, took in times.items()]
 
 
-def joined(own: Team, homes: list[Path], automatic: bool) -> None:
-    """Make each a member. Without ``automatic`` their owners don't exchange by themselves."""
+def joined(
+    own: Team, homes: list[Path], automatic: bool, through: Callable[[str], str] = lambda address: address
+) -> None:
+    """Make each a member, by what ``through`` makes of the address. Without ``automatic`` their owners don't
+    exchange by themselves.
+    """
     for home in homes:
         name = f"bench_{uuid4().hex[:8]}"
         address = own.member(name, "writer")
         (home / ".claude").mkdir(exist_ok=True)
         (home / ".claude" / "context-graph.toml").write_text(f"sync = {str(automatic).lower()}\n")
         run(home, "owner", "restart")
-        join(_store(home), Membership(address, str(own.project), "bench", "bench"))
+        join(_store(home), Membership(through(address), str(own.project), "bench", "bench"))
         run(home, "status")
 
 

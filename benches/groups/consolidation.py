@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from benches import dream_store
@@ -65,6 +64,5 @@ def run(folder: Path, rounds: int, memories: int, modes: tuple[str, ...]) -> lis
         samples = measure(cases, rounds, once=True)
         messages.discard(place)
     kinds: dict[str, Kind] = {LIMIT: "limit", **dict.fromkeys(modes, "ours")}
-    found = figures(f"consolidation of {memories:,} memories", kinds, samples)
     goals = {mode: GOALS_S[memories, mode] for mode in modes if (memories, mode) in GOALS_S}
-    return [replace(one, extra={"goal s": goals[one.case]}) if one.case in goals else one for one in found]
+    return figures(f"consolidation of {memories:,} memories", kinds, samples, goals_s=goals)

@@ -69,6 +69,7 @@ def sync(
         "place": where,
         "machine": report.machine,
         "told": report.told,
+        "read_only": report.read_only,
         "heard": report.heard,
         "machines": len(report.machines),
         "refused_count": report.refused_count,
@@ -106,10 +107,9 @@ def _hub(location: Location) -> tuple[str, Transport]:
 
 
 def _text(found: dict[str, Any]) -> str:
-    lines = [
-        f"told {counted(found['told'], 'change')}, heard {found['heard']} from "
-        f"{counted(found['machines'], 'other machine')}, in {found['place']}"
-    ]
+    told = "told nothing, as a reader" if found["read_only"] else f"told {counted(found['told'], 'change')}"
+    others = counted(found["machines"], "other machine")
+    lines = [f"{told}; heard {found['heard']} from {others}, in {found['place']}"]
     lines += [f"  not taken: {one['where']}: {one['why']}" for one in found["refused"]]
     if found["refused_count"] > len(found["refused"]):
         lines.append(f"  and {found['refused_count'] - len(found['refused'])} more")

@@ -68,6 +68,8 @@ class Report:
     machine: str = ""
     told: int = 0
     """Lines pushed."""
+    read_only: bool = False
+    """Nothing may be told there."""
     heard: int = 0
     """Lines of others that told something new."""
     machines: set[str] = field(default_factory=set)
@@ -93,7 +95,8 @@ def exchange(side: Side, transport: Transport) -> Report:
         StoreError: The store can't be written.
     """
     report = Report(side.machine())
-    if not transport.is_read_only():
+    report.read_only = transport.is_read_only()
+    if not report.read_only:
         _tell(side, transport, report)
     hear(side, transport, report)
     return report

@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from psycopg.conninfo import make_conninfo
 from tests.integration.sync.test_merge import state, stores
 from tests.support.memories import WHY
 from tests.support.postgres import Postgres, Team, started, team
@@ -335,6 +336,32 @@ def test_an_address_without_tls_is_refused_off_this_machine(url: str, why: str) 
 def test_tls_with_a_checked_certificate_is_the_default() -> None:
     assert "sslmode=verify-full" in checked_url("postgresql://a@db.example.org/x")
     assert "sslmode" not in checked_url("postgresql://a@127.0.0.1/x")
+
+
+@pytest.mark.parametrize("version", range(1, len(schema.MIGRATIONS)))
+def test_a_hub_of_each_earlier_version_is_brought_up_to_date(server: Postgres, version: int) -> None:
+    """A newer build exchanges with the old hub as well."""
+    name = f"version_{version}"
+    with server.admin() as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    old = replace(server, address=make_conninfo(server.address, dbname=name))
+    with old.admin() as admin:
+        assert schema.migrate(admin, version) == version and schema.version_of(admin) == version
+    own = team(old, upto=version)
+    first, second = (Hub(own.member(f"{name}_{one}", "writer"), own.project) for one in ("a", "b"))
+    try:
+        told = lines(1, 3)
+        first.push(ONE, told)
+        assert all_of(second, ONE) == told
+        with old.admin() as admin:
+            assert schema.migrate(admin) == len(schema.MIGRATIONS) - version
+        assert all_of(second, ONE) == told
+        later = lines(4, 5)
+        first.push(ONE, later)
+        assert all_of(second, ONE) == [*told, *later]
+    finally:
+        first.close()
+        second.close()
 
 
 def test_migrations_run_once_and_a_later_hub_is_refused(server: Postgres, hub: Callable[..., Hub]) -> None:

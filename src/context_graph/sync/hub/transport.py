@@ -119,7 +119,7 @@ def connect(url: str) -> Connection:
 class Hub(Transport):
     """The logs of one project in a hub. A connection is made when one is needed, and anew after a failure."""
 
-    def __init__(self, url: str, project: UUID | str, *, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, url: str, project: UUID | str, *, answer_s: float = 0.0) -> None:
         self._url, self._project, self._answer_s = url, UUID(str(project)), answer_s
         self._name = place_name(str(self._project))
         self._open: Connection | None = None
@@ -325,7 +325,7 @@ class Hub(Transport):
                 self._open = connect(self._url)
                 with _bounded(self._open):
                     check_version(version_of(self._open))
-            with _bounded(self._open, self._answer_s):
+            with _bounded(self._open, self._answer_s or ANSWER_S):
                 yield self._open
         except psycopg.errors.InsufficientPrivilege as error:
             self.close()
@@ -398,10 +398,10 @@ def _page(machine: str, rows: Sequence[tuple[object, ...]], last: int, author: s
 
 
 @contextmanager
-def _bounded(connection: Connection, answer_s: float = ANSWER_S) -> Iterator[None]:
+def _bounded(connection: Connection, answer_s: float = 0.0) -> Iterator[None]:
     """Cut the connection if it is not done in that time: a server that hangs sends no error."""
     copy = socket.socket(fileno=os.dup(connection.fileno()))
-    timer = threading.Timer(answer_s, _cut, (copy,))
+    timer = threading.Timer(answer_s or ANSWER_S, _cut, (copy,))
     timer.daemon = True
     timer.start()
     try:
