@@ -79,6 +79,6 @@ class Cable:
                 while self.hangs:
                     time.sleep(0.01)
                 other.sendall(data)
-        for end in (one, other):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            other.shutdown(socket.SHUT_RDWR)
+        one.close()  # the other direction closes the other end

@@ -10,12 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -34,6 +33,7 @@ from context_graph.sync.transport import TransportError
 
 pytestmark = [pytest.mark.hub, pytest.mark.timeout(300)]
 
+Hubs = Callable[..., list[Hub]]
 ROUNDS = 30
 SEED = 20261124
 
@@ -44,12 +44,20 @@ def server(tmp_path: Path) -> Postgres:
     return started(tmp_path / "postgres")
 
 
-def hubs(own: Team, count: int, cable: Cable | None = None) -> list[Hub]:
-    found = []
-    for number in range(count):
-        address = own.member(f"torture_{number}_{own.project.hex[:8]}", "writer")
-        found.append(Hub(address if cable is None else cable.through(address), own.project))
-    return found
+@pytest.fixture
+def hubs() -> Iterator[Callable[..., list[Hub]]]:
+    """So many new members' views of a project, through a cable or not."""
+    opened: list[Hub] = []
+
+    def made(own: Team, count: int, cable: Cable | None = None) -> list[Hub]:
+        for _ in range(count):
+            address = own.member(f"torture_{own.project.hex[:8]}_{len(opened)}", "writer")
+            opened.append(Hub(address if cable is None else cable.through(address), own.project))
+        return opened[-count:]
+
+    yield made
+    for one in opened:
+        one.close()
 
 
 def texts(memex: Memex) -> set[str]:
@@ -68,7 +76,9 @@ def settle(some: list[Memex], places: list[Hub]) -> None:
     raise AssertionError("they never agree")
 
 
-def test_cut_killed_and_slow_nothing_is_lost_and_all_agree(tmp_path: Path, server: Postgres) -> None:
+def test_cut_killed_and_slow_nothing_is_lost_and_all_agree(
+    tmp_path: Path, server: Postgres, hubs: Hubs
+) -> None:
     """The network is cut at any moment, the server killed and started again, queries take long."""
     chosen, cable, own = random.Random(SEED), Cable(server.address).plug(), team(server)
     places, expected = hubs(own, 3, cable), set[str]()
@@ -89,6 +99,8 @@ def test_cut_killed_and_slow_nothing_is_lost_and_all_agree(tmp_path: Path, serve
                     exchange(OpenStore(some[at]), places[at])
                 except TransportError as error:
                     failures.append(str(error))
+        for one in places:
+            one.close()
         assert failures, "nothing went wrong, so nothing was proved"
         settle(some, places)
         assert state(some[0]) == state(some[1]) == state(some[2])
@@ -130,33 +142,34 @@ def _up_again(server: Postgres) -> None:
     raise AssertionError("the server does not come up again")
 
 
-def test_a_full_disk_at_the_hub_is_told_and_the_rest_follows_when_there_is_room(server: Postgres) -> None:
-    own = team(server)
-    (place,) = hubs(own, 1)
+def test_a_full_disk_at_the_hub_is_told_and_the_rest_follows_later(
+    tmp_path: Path, hubs: Hubs
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (17 << 20, hard))  # the log's files have 16 MiB and are there
+    try:
+        server = started(tmp_path / "postgres")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    (place,) = hubs(team(server), 1)
     text = "a finding that takes some room " * 40
     page = [line(seq, text=f"{seq} {text}") for seq in range(1, 12_001)]
     place.push(ONE, page[:500])
-    first = psutil.Process(server.server.get_pid())
-    _limit(first, 17 << 20)  # the log's files have 16 MiB and are there
-    try:
-        place.close()  # the next connection's process has the limit
-        with pytest.raises(TransportError, match="could not extend"):
-            place.push(ONE, page[500:])
-    finally:
-        _limit(first, resource.RLIM_INFINITY)
-        place.close()
+    with pytest.raises(TransportError, match="could not extend"):
+        place.push(ONE, page[500:])
     head = place.head(ONE)
     assert head is not None and head.seq == 500
+    server.kill()
+    server.start_again()
+    place.close()
     place.push(ONE, page[500:])
     head = place.head(ONE)
     assert head is not None and head.seq == len(page)
 
 
-def _limit(process: psutil.Process, size: int) -> None:
-    process.rlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-
-def test_a_hub_from_an_older_backup_is_told_again_what_it_lacks(tmp_path: Path, server: Postgres) -> None:
+def test_a_hub_from_an_older_backup_is_told_again_what_it_lacks(
+    tmp_path: Path, server: Postgres, hubs: Hubs
+) -> None:
     with server.admin() as admin:
         admin.execute("CREATE DATABASE live")
     own = team(replace(server, address=make_conninfo(server.address, dbname="live")))
@@ -176,12 +189,8 @@ def test_a_hub_from_an_older_backup_is_told_again_what_it_lacks(tmp_path: Path, 
         settle(some, places)
         assert state(some[0]) == state(some[1]) and len(texts(some[0])) == 10
         (third,) = stores(tmp_path / "new", 1, stack)
-        place = Hub(own.member("torture_new", "writer"), own.project)
-        settle([*some, third], [*places, place])
+        settle([*some, third], [*places, *hubs(own, 1)])
         assert state(third) == state(some[0]) and texts(third) == texts(some[0])
-        place.close()
-        for one in places:
-            one.close()
 
 
 def _between(server: Postgres, places: list[Hub], *statements: str) -> None:
@@ -195,7 +204,9 @@ def _between(server: Postgres, places: list[Hub], *statements: str) -> None:
             admin.execute(one)
 
 
-def test_a_machine_from_an_older_backup_goes_on_as_another(tmp_path: Path, server: Postgres) -> None:
+def test_a_machine_from_an_older_backup_goes_on_as_another(
+    tmp_path: Path, server: Postgres, hubs: Hubs
+) -> None:
     own = team(server)
     places = hubs(own, 2)
     with ExitStack() as stack:
@@ -233,10 +244,10 @@ exchange(OpenStore(memex), Hub(sys.argv[2], sys.argv[3]))
 """
 
 
-def test_a_full_disk_at_the_store_loses_nothing(tmp_path: Path, server: Postgres) -> None:
+def test_a_full_disk_at_the_store_loses_nothing(tmp_path: Path, server: Postgres, hubs: Hubs) -> None:
     """The reader's machine has no room for what it hears; later it has."""
     own = team(server)
-    places = hubs(own, 2)
+    places = hubs(own, 1)
     with ExitStack() as stack:
         (one,) = stores(tmp_path / "one", 1, stack)
         for number in range(200):
@@ -256,6 +267,7 @@ def test_a_full_disk_at_the_store_loses_nothing(tmp_path: Path, server: Postgres
         stack.callback(other.close)
         place = Hub(address, own.project)
         settle([one, other], [places[0], place])
+        place.close()
         assert state(one) == state(other) and len(texts(other)) == 200
 
 
