@@ -66,6 +66,7 @@ class Cable:
                     server.connect(str(path))
                 except OSError:
                     client.close()
+                    server.close()
                     continue
                 self._ends += [client, server]
                 for one, other, delayed in ((client, server, True), (server, client, False)):
