@@ -11,7 +11,6 @@ was stored must be in it.
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +92,9 @@ def writing(homes: list[Path]) -> Iterator[dict[Path, int]]:
     counts, end = dict.fromkeys(homes, 0), threading.Event()
 
     def write() -> None:
+        turns = cycle(homes)
         while not end.wait(EVERY_S / len(homes)):
-            home = random.choice(homes)
+            home = next(turns)
             run(home, "memory", "store", f"finding {counts[home]} of this project is worth a note")
             counts[home] += 1
 
