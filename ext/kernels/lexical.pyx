@@ -208,8 +208,8 @@ cdef class Postings:
             found.append(_idf(living, _live(slot, &alive[0]) if slot.used else 0))
         return found
 
-    def few(self, terms, live, uint32_t most):
-        """How many of these packed terms have one to ``most`` live rows."""
+    def few(self, terms, live, uint32_t most, uint32_t dead):
+        """How many of these packed terms have one to ``most`` live rows; see the twin."""
         cdef const uint8_t[::1] packed = _packed(terms)
         cdef const uint8_t[::1] alive = self._alive(live)
         cdef Py_ssize_t i
@@ -225,10 +225,12 @@ cdef class Postings:
                 memcpy(&term, &packed[i * TERM_BYTES], 8)
                 slot = &self.slots[_place(self.slots, self.n_slots, term)]
                 block = _list(slot)
+                if slot.used > most and slot.used - most > dead:
+                    continue  # even if all the dead rows were among them
                 held = 0
                 for j in range(slot.used):
                     held += alive[block[j] >> 8] != 0
-                    if held > most:
+                    if held > most or (held and slot.used <= most):
                         break
                 found += 0 < held <= most
         return found

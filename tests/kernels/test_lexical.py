@@ -101,14 +101,14 @@ def test_shares_weigh_the_terms_a_row_holds_by_rarity(module) -> None:
 def test_few_counts_the_terms_that_few_live_rows_hold(module) -> None:
     postings = filled(module, {1: 1, 2: 1}, {1: 1, 3: 2}, {1: 1, 3: 1}, {4: 1})
     asked, live = pack({1: 1, 2: 5, 3: 1, 4: 1, 99: 1}), bytearray([1] * 4)
-    assert [postings.few(asked, live, most) for most in (0, 1, 2, 3)] == [0, 2, 3, 4]
+    assert [postings.few(asked, live, most, 0) for most in (0, 1, 2, 3)] == [0, 2, 3, 4]
     live[2] = live[3] = 0
-    assert [postings.few(asked, live, most) for most in (1, 2)] == [2, 3]
-    assert module.Postings().few(asked, b"", 3) == 0
+    assert [postings.few(asked, live, most, 2) for most in (1, 2)] == [2, 3]
+    assert module.Postings().few(asked, b"", 3, 0) == 0
     with pytest.raises(ValueError, match="live must have"):
-        postings.few(asked, b"", 3)
+        postings.few(asked, b"", 3, 0)
     with pytest.raises(ValueError, match="multiple of 12"):
-        postings.few(b"\0" * 13, live, 3)
+        postings.few(b"\0" * 13, live, 3, 0)
 
 
 def test_mark_writes_to_every_holder_once(module) -> None:
@@ -218,7 +218,10 @@ def test_the_twins_agree_to_the_bit(bags, terms, data) -> None:
     rows = array("I", range(len(bags)))
     assert mine.shares(array("Q", terms), live, rows) == twin.shares(array("Q", terms), live, rows)
     asked = pack(dict.fromkeys(terms, 1))
-    assert [mine.few(asked, live, n) for n in range(5)] == [twin.few(asked, live, n) for n in range(5)]
+    dead = live.count(0)
+    held = [sum(live[row] and term in bag for row, bag in enumerate(bags)) for term in terms]
+    for n in range(5):
+        assert mine.few(asked, live, n, dead) == twin.few(asked, live, n, dead) == sum(0 < one <= n for one in held)
     twin.load_bytes(mine.kept(live).to_bytes())
     assert scored(mine.kept(live), terms) == scored(twin, terms)
 

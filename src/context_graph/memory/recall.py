@@ -286,7 +286,7 @@ class Recaller:
         held = self.index.extra
         if self.extra is None or not held:
             return None
-        enough = self._blend.extra_from * self.index.rows.live.count(1)
+        enough = self._blend.extra_from * len(self.index)
         return self.extra.encode_query(query) if held.filled >= enough else None
 
     def _wanted(self, query: str, known: int, second: bytes | None) -> Wanted:

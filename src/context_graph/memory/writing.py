@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -92,14 +93,17 @@ class Draft:
 
     def ends(self) -> list[tuple[str, float, UUID]]:
         """(relationship type, weight, other end) of each edge that it comes with."""
+        if not self.links and not self.outdated:
+            return []
         related = [("related_to", 0.5, target) for target in self.links]
         return related + [(SUPERSEDES, 1.0, target) for target in self.outdated]
 
     def fields(self) -> dict[str, Any]:
         """Its fields that a `MemoryNode` has too, converted."""
-        found = {name: getattr(self, name) for name in _SHARED}
-        found |= {"tags": tuple(self.tags), "metadata": self.metadata or {}}
-        return found | {"importance": float(self.importance), "modality": Modality(self.modality)}
+        found = dict(zip(_SHARED, _shared_values(self), strict=True))
+        found["tags"], found["metadata"] = tuple(self.tags), self.metadata or {}
+        found["importance"], found["modality"] = float(self.importance), Modality(self.modality)
+        return found
 
     def redact(self, redactor: TextRedactor) -> None:
         """Mask secrets in content, rationale, tags, metadata and ids (invariant 10)."""
@@ -129,6 +133,7 @@ _SHARED: Final = tuple(
     if one.name in {each.name for each in fields(MemoryNode)} and one.name != "embedding"
 )
 """Fields that a draft and the memory made of it have in common."""
+_shared_values: Final = attrgetter(*_SHARED)
 _TEXTS: Final = (
     ("session_id", MAX_ID_CHARS),
     ("agent_id", MAX_ID_CHARS),

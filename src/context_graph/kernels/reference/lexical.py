@@ -93,10 +93,13 @@ class Postings:
                 held[i] += idf if row in holders else 0.0
         return [share / total for share in held] if total else held
 
-    def few(self, terms: Buffer, live: Buffer, most: int) -> int:
+    def few(self, terms: Buffer, live: Buffer, most: int, dead: int) -> int:
         """How many of these packed terms (see TERM) have one to ``most`` live rows.
 
-        Cost: at most ``most`` live postings a term are read.
+        Args:
+            dead: How many rows are not live. A term in more than ``most + dead`` rows needs no reading.
+
+        Cost: at most ``most + dead`` postings a term are read, one if there are no more than ``most``.
 
         Raises:
             ValueError: Not whole terms, or ``live`` is too short.
@@ -106,7 +109,10 @@ class Postings:
             raise ValueError(f"terms must be a multiple of {TERM.size} bytes, got {packed.nbytes}")
         found = 0
         for term, _, _ in TERM.iter_unpack(packed):
-            held = sum(alive[posting >> 8] != 0 for posting in self._lists.get(term, ()))
+            postings = self._lists.get(term, ())
+            if len(postings) > most + dead:
+                continue
+            held = sum(alive[posting >> 8] != 0 for posting in postings)
             found += 0 < held <= most
         return found
 

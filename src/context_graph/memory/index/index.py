@@ -76,6 +76,8 @@ class MemoryIndex:
         self.store_uid = b""
         """Whose memories these are; a snapshot of another store is not loaded."""
         self._row: dict[bytes, int] = {}
+        self._live = 0
+        """Live rows. Counted along: a pass over all rows for each write would cost more the more there are."""
         self._gone = 0
         self.sweeps = 0
         """How often rows were renumbered."""
@@ -85,7 +87,7 @@ class MemoryIndex:
     def __len__(self) -> int:
         """Live rows."""
         with self.lock:
-            return self.rows.live.count(1)
+            return self._live
 
     def __contains__(self, node_id: UUID) -> bool:
         """Whether the memory has a live row."""
@@ -117,6 +119,7 @@ class MemoryIndex:
         self.piece_data += encoded.pieces[: 2 * COUNTED_PIECES]
         self.piece_ends.append(len(self.piece_data))
         if live:
+            self._live += 1
             self._count(row, True)
         self.commit_seq = max(self.commit_seq, node.commit_seq)
 
@@ -152,6 +155,7 @@ class MemoryIndex:
             if row is None or self.rows.live[row] == live:
                 return False
             self.rows.live[row] = live
+            self._live += 1 if live else -1
             self._together = None
             self._count(row, live)
             return True
@@ -277,8 +281,8 @@ class MemoryIndex:
         """
         with self.lock:
             live = self.rows.live
-            most = rare_most(live.count(1) + 1) - 1
-            found = self.postings.few(terms, live, most)
+            most = rare_most(self._live + 1) - 1
+            found = self.postings.few(terms, live, most, len(live) - self._live)
             for tag in set(tags):
                 holders = (row for row in self.rows.tags.get(tag, ()) if live[row])
                 found += 1 <= len(list(islice(holders, most + 1))) <= most
@@ -294,6 +298,7 @@ class MemoryIndex:
             self.rows.link()
             self._together = None
             self._row = self.rows.numbers()
+            self._live = self.rows.live.count(1)
             self._gone = len(self.rows) - len(self._row)
 
     def stats(self) -> dict[str, int]:
@@ -304,7 +309,7 @@ class MemoryIndex:
             row_bytes = DENSE_DIM + 4 + _COLUMN_BYTES + (0 if self.extra is None else self.extra.dim + 4)
             return {
                 "rows": rows,
-                "live": self.rows.live.count(1),
+                "live": self._live,
                 "gone": self._gone,
                 "terms": terms,
                 "postings": postings,

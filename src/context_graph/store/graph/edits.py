@@ -244,7 +244,9 @@ def _cleared(store: GraphReader, found: StoredNode) -> tuple[list[Write], Counte
 
 def index_writes(before: MemoryNode | None, after: MemoryNode | None) -> list[Write]:
     """The writes that remove old secondary keys and add new ones; None for a memory that is not live."""
-    old = [] if before is None else index_keys(before)
+    if before is None:
+        return [] if after is None else [Write(INDEX, key, after.id.bytes) for key in index_keys(after)]
+    old = index_keys(before)
     if after is None:
         return [Write(INDEX, key, None) for key in old]
     new, node_id = index_keys(after), after.id.bytes
