@@ -233,4 +233,4 @@ def write(path: Path | None, found: Iterable[Figure], **more: Any) -> None:
 def read(path: Path) -> tuple[dict[str, Any], list[Figure]]:
     """What `write` wrote: all but the figures, and the figures."""
     body = json.loads(path.read_text())
-    return body, [Figure(**one) for one in body.pop("figures")]
+    return body, [Figure(**{**one, "floor": tuple(one["floor"])}) for one in body.pop("figures")]

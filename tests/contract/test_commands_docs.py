@@ -91,7 +91,10 @@ def test_the_commands_are_those_of_the_issue() -> None:
         *(f"memory {name}" for name in memories),
         *(f"req {name}" for name in REQ),
         *(f"owner {name}" for name in ("start", "stop", "status", "restart", "retry")),
-        *(f"hub {name}" for name in ("init", "invite", "remove", "join", "leave", "status", "export")),
+        *(
+            f"hub {name}"
+            for name in ("init", "invite", "remove", "join", "leave", "status", "export", "consolidate")
+        ),
         "mcp",
         "repair",
         "backup",

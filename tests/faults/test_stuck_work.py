@@ -244,8 +244,9 @@ def test_a_stopped_or_busy_owner_is_named_and_stops(stuck: Cli, defect: Defect) 
     assert done.returncode == 0, done.stderr
     assert "asked to stop" in log_of(slow)
     defect.set("")
-    shown = json.loads(stuck.run("session", "show", "--session-id", "stuck-1", "--json").stdout)
-    assert shown["events_by_kind"]["prompt-submit"] == 1
+    done = stuck.run("session", "show", "--session-id", "stuck-1", "--json")
+    assert done.returncode == 0, done.stderr + log_of(slow)
+    assert json.loads(done.stdout)["events_by_kind"]["prompt-submit"] == 1
 
 
 def test_stop_kills_an_owner_that_does_not_listen_to_signals(stuck: Cli) -> None:

@@ -111,7 +111,7 @@ class Owner:
         self._watch = RootWatch({root, lock_path(root).parent, self._socket_path.parent})
         self._idle: asyncio.TimerHandle | None = None
         self._quiet_since = self._loop.time()
-        self._leaving = False
+        self._leaving = self._told = False
 
     def run(self, *, ready: int | None = None) -> int:
         """Serve until something makes the owner leave; the process's exit code.
@@ -134,7 +134,7 @@ class Owner:
         self._service.begin(self._loop)
         self._arm_idle(self._idle_s)
         # Not at once: the request that this owner was started for goes first.
-        self._loop.call_later(_CATCH_UP_S, self._service.catch_up)
+        self._loop.call_later(_CATCH_UP_S, self._catch_up)
         self._log.info("ready: version %s, pid %d, root %s", __version__, os.getpid(), self._root)
         if ready is not None:
             _to_null(ready)
@@ -200,9 +200,15 @@ class Owner:
         """Handle the signal between two steps of Python, even when the loop is busy: work in hand has a
         second more.
         """
+        self._told = True
         watchdog.hurry()
         with contextlib.suppress(RuntimeError):  # the loop is closed: it is leaving
             self._loop.call_soon_threadsafe(self._on_signal, number)
+
+    def _catch_up(self) -> None:
+        """Apply what waits in spools, unless the owner is to go: that would be work begun and cut off."""
+        if not self._told:
+            self._service.catch_up()
 
     def _on_signal(self, number: int) -> None:
         if self._leaving:

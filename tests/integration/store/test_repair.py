@@ -206,7 +206,8 @@ def test_a_lost_table_costs_its_own_records_only(db: Path, target: Path, how: st
     whole = {SESSION_IDENTITY: 3 * SESSIONS, RUNTIME: 2 * SESSIONS, EVENTS: 2 * SESSIONS}
     for other in whole:
         if other == family:
-            assert 0 < report.copied[other] < whole[other]
+            assert report.copied[other] < whole[other]
+            assert report.copied[other] or len(tables) == 1  # which a compaction may have made of all
         else:
             assert report.copied[other] == whole[other]
 
